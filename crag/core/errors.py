@@ -1,0 +1,162 @@
+"""The one error tree. Every message says what failed; every remedy says what the person can do.
+
+CragError
+├── InputError             what the person gave can't be used
+│   ├── QuestionError      an empty or over-long question
+│   ├── DocumentError      a file that can't be read as a document
+│   │   ├── NotAPdfError   the bytes are no PDF
+│   │   ├── EncryptedError a password is needed
+│   │   ├── DamagedError   broken, truncated or hostile: the reader gave up
+│   │   ├── EmptyError     no pages, or no text on any page
+│   │   └── LimitError     over the limits on size, pages, memory or time
+│   └── SettingsError      a setting out of its range or combination
+├── LibraryError           the stored library can't do what was asked
+│   ├── EmptyLibraryError  a question before any document
+│   ├── ModelMismatchError the vectors were made by another embedding model
+│   ├── StorageError       disk full, read-only or damaged
+│   └── NotFoundError      no such document, chunk or run
+├── ModelError             an embedded model file is missing or damaged
+├── ProviderError          an outside service or a web folder failed
+│   └── WebSearchError     the web provider failed
+└── CancelledError         the person stopped the run
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CancelledError",
+    "CragError",
+    "DamagedError",
+    "DocumentError",
+    "EmptyError",
+    "EmptyLibraryError",
+    "EncryptedError",
+    "InputError",
+    "LibraryError",
+    "LimitError",
+    "ModelError",
+    "ModelMismatchError",
+    "NotAPdfError",
+    "NotFoundError",
+    "ProviderError",
+    "QuestionError",
+    "SettingsError",
+    "StorageError",
+    "WebSearchError",
+]
+
+
+class CragError(Exception):
+    """Root of all errors this project raises on purpose.
+
+    `message` says what failed; `remedy` says what to do next. `str()` gives both.
+    """
+
+    default_remedy = "Try again; if it fails the same way, report it with the message above."
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        self.message = message
+        self.remedy = remedy or self.default_remedy
+        super().__init__(f"{self.message} {self.remedy}")
+
+
+class InputError(CragError):
+    """What the person gave can't be used."""
+
+
+class QuestionError(InputError):
+    """An empty or over-long question."""
+
+    default_remedy = "Ask a question of 1 to 2,000 characters."
+
+
+class DocumentError(InputError):
+    """A file that can't be read as a document."""
+
+    default_remedy = "Open the file in a PDF viewer to check it, then try another copy."
+
+
+class NotAPdfError(DocumentError):
+    """The bytes are no PDF, whatever the name says."""
+
+    default_remedy = "Export the document as PDF and add that file."
+
+
+class EncryptedError(DocumentError):
+    """The PDF needs a password."""
+
+    default_remedy = "Remove the password (print or export to a new PDF) and add that file."
+
+
+class DamagedError(DocumentError):
+    """Broken, truncated or hostile: the reader gave up or was stopped."""
+
+
+class EmptyError(DocumentError):
+    """No pages, or no text on any page."""
+
+    default_remedy = "If the pages are scans, run text recognition (OCR) first and add the result."
+
+
+class LimitError(DocumentError):
+    """Over the limits on size, pages, memory or time."""
+
+    default_remedy = "Split the document, or raise the limit in Settings."
+
+
+class SettingsError(InputError):
+    """A setting is out of its range, or two settings contradict each other."""
+
+    default_remedy = "Correct the setting named above."
+
+
+class LibraryError(CragError):
+    """The stored library can't do what was asked."""
+
+
+class EmptyLibraryError(LibraryError):
+    """A question before any document."""
+
+    default_remedy = "Add a PDF on the Documents page, or load the sample library."
+
+
+class ModelMismatchError(LibraryError):
+    """The stored vectors were made by another embedding model."""
+
+    default_remedy = "Re-index the library on the Documents page, or go back to the model named above."
+
+
+class StorageError(LibraryError):
+    """The disk is full, the folder is read-only, or the library file is damaged."""
+
+    default_remedy = "Free disk space, check the folder's permissions, or set CRAG_DATA to another folder."
+
+
+class NotFoundError(LibraryError):
+    """No such document, chunk or run."""
+
+    default_remedy = "It may have been deleted: reload the list."
+
+
+class ModelError(CragError):
+    """An embedded model file is missing or damaged."""
+
+    default_remedy = "Restore the files under crag/models from the repository."
+
+
+class ProviderError(CragError):
+    """An outside service, or the folder that stands in for one, failed."""
+
+    default_remedy = "Check the provider in Settings."
+
+
+class WebSearchError(ProviderError):
+    """The web provider failed."""
+
+    default_remedy = "Check the web provider in Settings, or turn it off."
+
+
+class CancelledError(CragError):
+    """The person stopped the run."""
+
+    default_remedy = "Ask again when ready."

@@ -1,0 +1,248 @@
+"""The closed union of events that one run is made of, and their JSON form.
+
+Every event carries `at`: seconds since the run began. Consumers `match` on the class and end in `assert_never`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from crag.core.types import (
+    Answer,
+    Decision,
+    Grade,
+    Origin,
+    RetrievedChunk,
+    SentenceCheck,
+    Step,
+    Strip,
+    WebPage,
+)
+
+__all__ = [
+    "ActionTaken",
+    "Answered",
+    "Cancelled",
+    "Event",
+    "Failed",
+    "Graded",
+    "Refined",
+    "Retrieved",
+    "Rewritten",
+    "RunFinished",
+    "RunStarted",
+    "Searched",
+    "StepFinished",
+    "StepStarted",
+    "Token",
+    "Verified",
+    "event_from_json",
+    "event_to_json",
+    "events_from_jsonl",
+    "events_to_jsonl",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """The question as asked and the settings it is answered under. `started_at` is ISO 8601, UTC."""
+
+    run_id: str
+    question: str
+    strategy: str
+    settings: dict[str, Any]
+    workspace: str
+    started_at: str
+    at: float = 0.0
+    kind: Literal["run_started"] = "run_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStarted:
+    """A step of the path begins. `round` counts retrievals from 0."""
+
+    step: Step
+    at: float
+    round: int = 0
+    kind: Literal["step_started"] = "step_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFinished:
+    """A step ends, with its wall time and the model calls it made."""
+
+    step: Step
+    seconds: float
+    at: float
+    round: int = 0
+    calls: int = 0
+    kind: Literal["step_finished"] = "step_finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieved:
+    """What the library returned for `query`, best first."""
+
+    query: str
+    chunks: tuple[RetrievedChunk, ...]
+    at: float
+    round: int = 0
+    kind: Literal["retrieved"] = "retrieved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graded:
+    """One grade, in order of arrival. `joint` grades speak of all chunks together."""
+
+    grade: Grade
+    at: float
+    origin: Origin = "internal"
+    joint: bool = False
+    round: int = 0
+    kind: Literal["graded"] = "graded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionTaken:
+    """The decision on one round's retrieval, and what happens next in one plain sentence."""
+
+    decision: Decision
+    sentence: str
+    at: float
+    round: int = 0
+    kind: Literal["action_taken"] = "action_taken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """The query made from the question. The question itself stays what is answered."""
+
+    question: str
+    query: str
+    purpose: Literal["library", "web"]
+    by: str
+    at: float
+    kind: Literal["rewritten"] = "rewritten"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """What the web provider returned for exactly `query`."""
+
+    query: str
+    provider: str
+    pages: tuple[WebPage, ...]
+    at: float
+    kind: Literal["searched"] = "searched"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refined:
+    """All strips of one chunk or web page, in reading order, kept or dropped."""
+
+    source_id: str
+    origin: Origin
+    strips: tuple[Strip, ...]
+    at: float
+    kind: Literal["refined"] = "refined"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A piece of the answer as it is written."""
+
+    text: str
+    at: float
+    kind: Literal["token"] = "token"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The whole answer."""
+
+    answer: Answer
+    at: float
+    kind: Literal["answered"] = "answered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """The check of every sentence against what it cites. `faithfulness` is the supported share, None if unscored."""
+
+    checks: tuple[SentenceCheck, ...]
+    faithfulness: float | None
+    at: float
+    kind: Literal["verified"] = "verified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Something went wrong in `step`. A `fatal` failure ends the run; any other was worked around as `remedy` says."""
+
+    step: Step
+    message: str
+    remedy: str
+    at: float
+    fatal: bool = False
+    kind: Literal["failed"] = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """The person stopped the run."""
+
+    at: float
+    kind: Literal["cancelled"] = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """The last event of every run, however it ended."""
+
+    at: float
+    kind: Literal["run_finished"] = "run_finished"
+
+
+Event = (
+    RunStarted
+    | StepStarted
+    | StepFinished
+    | Retrieved
+    | Graded
+    | ActionTaken
+    | Rewritten
+    | Searched
+    | Refined
+    | Token
+    | Answered
+    | Verified
+    | Failed
+    | Cancelled
+    | RunFinished
+)
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+
+
+def event_to_json(event: Event) -> str:
+    """One event as one line of JSON."""
+    return _EVENT.dump_json(event).decode()
+
+
+def event_from_json(line: str | bytes) -> Event:
+    """The event of one line. Raises pydantic.ValidationError on anything that is not exactly an event."""
+    return _EVENT.validate_json(line)
+
+
+def events_to_jsonl(events: Iterable[Event]) -> str:
+    """One event a line, in order, each line ended."""
+    return "".join(event_to_json(event) + "\n" for event in events)
+
+
+def events_from_jsonl(text: str) -> list[Event]:
+    """The inverse of `events_to_jsonl`."""
+    return [event_from_json(line) for line in text.split("\n") if line]

@@ -1,0 +1,107 @@
+"""What adding a document yields as it happens, and what the reader hands on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from crag.core.types import Document, LineBox
+
+__all__ = [
+    "DocumentAdded",
+    "DocumentFailed",
+    "DuplicateFound",
+    "Embedding",
+    "IngestEvent",
+    "Page",
+    "ParsedDocument",
+    "ReadingPage",
+    "TableSpan",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSpan:
+    """The characters [start, end) of a page's text that are one table, row by row; `header` names its columns."""
+
+    start: int
+    end: int
+    header: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page. `text` is in reading order, tables as readable rows; `lines` hold offsets into it.
+
+    `number` from 1; `width`, `height` in points as displayed. `scanned`: an image with (nearly) no text.
+    `headings` are (offset, heading text), in order.
+    """
+
+    number: int
+    text: str
+    width: float
+    height: float
+    lines: tuple[LineBox, ...] = ()
+    tables: tuple[TableSpan, ...] = ()
+    headings: tuple[tuple[int, str], ...] = ()
+    scanned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedDocument:
+    """All pages of a file, its best title, and what a person should know about the reading."""
+
+    title: str
+    pages: tuple[Page, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingPage:
+    """`page` pages of `pages` are read."""
+
+    name: str
+    page: int
+    pages: int
+    kind: Literal["reading_page"] = "reading_page"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedding:
+    """`done` chunks of `total` are embedded."""
+
+    name: str
+    done: int
+    total: int
+    kind: Literal["embedding"] = "embedding"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentAdded:
+    """The document is stored, whole, and searchable."""
+
+    name: str
+    document: Document
+    kind: Literal["document_added"] = "document_added"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateFound:
+    """The same bytes are in the library already, maybe under another name; nothing was added."""
+
+    name: str
+    document: Document
+    kind: Literal["duplicate_found"] = "duplicate_found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFailed:
+    """The file was not added; nothing that was stored changed."""
+
+    name: str
+    message: str
+    remedy: str
+    kind: Literal["document_failed"] = "document_failed"
+
+
+IngestEvent = ReadingPage | Embedding | DocumentAdded | DuplicateFound | DocumentFailed

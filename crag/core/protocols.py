@@ -1,0 +1,117 @@
+"""What the steps need of one another, as protocols: steps never import steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, SentenceCheck, Strip, WebPage
+
+__all__ = [
+    "Embedder",
+    "Generator",
+    "GradeCache",
+    "Refiner",
+    "RetrievalEvaluator",
+    "Retriever",
+    "Rewriter",
+    "Verifier",
+    "WebSearch",
+]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Texts to unit vectors. `id` names model and preparation: vectors of different ids never mix."""
+
+    id: str
+    dimension: int
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (len(texts), dimension), float32, rows of length 1. Any text gives a defined vector."""
+        ...
+
+
+class Retriever(Protocol):
+    """The library as a run sees it."""
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        """At most `k` chunks, best first, ranks from 1. Raises EmptyLibraryError, ModelMismatchError."""
+        ...
+
+
+class RetrievalEvaluator(Protocol):
+    """Scores passages for a question. `id` names evaluator, model and prompt version: the cache key."""
+
+    id: str
+    calls_models: bool
+    """True where a grade costs a model call of its own (an LLM), for the meter."""
+
+    def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
+        """Exactly one grade a passage, as each is ready, in any order. A bad passage is a failed grade, not a raise."""
+        ...
+
+    def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
+        """One grade over all passages together; its `passage_id` is "joint"."""
+        ...
+
+
+class GradeCache(Protocol):
+    """Grades by content. Keys are opaque strings."""
+
+    def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]: ...
+
+    def save_grades(self, grades: dict[str, Grade]) -> None: ...
+
+
+class Refiner(Protocol):
+    """Decompose then filter: texts to strips (paper §4.4). Recomposition is reading order, see Trace.knowledge."""
+
+    def decompose(self, text: str, settings: Settings) -> list[tuple[int, int]]:
+        """The strips of a text as [start, end) offsets, in reading order, covering every sentence."""
+        ...
+
+
+class Rewriter(Protocol):
+    """Question to query. `by` names who rewrote it."""
+
+    by: str
+
+    def rewrite(
+        self, question: str, *, max_keywords: int, failed: Sequence[Chunk] = (), tried: Sequence[str] = ()
+    ) -> str:
+        """A query of at most `max_keywords` keywords or phrases, different from all `tried`. Never empty."""
+        ...
+
+
+class WebSearch(Protocol):
+    """A web provider. `name` is one of the provider names in Settings."""
+
+    name: str
+
+    def search(self, query: str, max_results: int) -> list[WebPage]:
+        """At most `max_results` pages, best first. Raises WebSearchError."""
+        ...
+
+
+class Generator(Protocol):
+    """Knowledge to answer."""
+
+    def answer(
+        self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
+    ) -> Iterator[str | Answer]:
+        """Pieces of text as they are written, then the whole Answer as the last item.
+
+        `knowledge` is in reading order; `sources` maps a strip's `source_id` to its chunk or page.
+        """
+        ...
+
+
+class Verifier(Protocol):
+    """Checks an answer's sentences against the strips they cite."""
+
+    def verify(self, answer: Answer, knowledge: Sequence[Strip]) -> list[SentenceCheck]: ...

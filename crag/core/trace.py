@@ -1,0 +1,229 @@
+"""A run's record: the fold of its events. `Trace.apply` is the only way it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from pydantic import TypeAdapter
+
+from crag.core import events as ev
+from crag.core.types import (
+    Action,
+    Answer,
+    Chunk,
+    Decision,
+    Grade,
+    Origin,
+    RetrievedChunk,
+    SentenceCheck,
+    Step,
+    Strip,
+    WebPage,
+)
+
+__all__ = ["Failure", "Rewrite", "Round", "Search", "StepRecord", "Trace"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRecord:
+    """One visit of a step. `seconds` None while it is under way."""
+
+    step: Step
+    round: int
+    started: float
+    seconds: float | None = None
+    calls: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One retrieval from the library, its grades and its decision. Round 0 is the question itself."""
+
+    query: str
+    chunks: tuple[RetrievedChunk, ...] = ()
+    grades: dict[str, Grade] = field(default_factory=dict)
+    joint: Grade | None = None
+    decision: Decision | None = None
+    sentence: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewrite:
+    query: str
+    purpose: str
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    query: str
+    provider: str
+    pages: tuple[WebPage, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    step: Step
+    message: str
+    remedy: str
+    fatal: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """Everything a person can see of a run, at any moment of it.
+
+    `rounds` are the retrievals in order; the last one is acted on. `strips` maps a chunk's or page's id to its
+    strips. `text` grows token by token; `answer` is set at the end.
+    """
+
+    run_id: str = ""
+    question: str = ""
+    strategy: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    workspace: str = ""
+    started_at: str = ""
+    steps: tuple[StepRecord, ...] = ()
+    rounds: tuple[Round, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
+    searches: tuple[Search, ...] = ()
+    web_grades: dict[str, Grade] = field(default_factory=dict)
+    strips: dict[str, tuple[Strip, ...]] = field(default_factory=dict)
+    text: str = ""
+    answer: Answer | None = None
+    checks: tuple[SentenceCheck, ...] = ()
+    faithfulness: float | None = None
+    failures: tuple[Failure, ...] = ()
+    cancelled: bool = False
+    finished: bool = False
+    seconds: float = 0.0
+
+    @classmethod
+    def from_events(cls, events: Iterable[ev.Event]) -> Trace:
+        """The trace after all `events`, in order."""
+        trace = cls()
+        for event in events:
+            trace = trace.apply(event)
+        return trace
+
+    def apply(self, event: ev.Event) -> Trace:
+        """The trace after one more event."""
+        after = replace(self, seconds=max(self.seconds, event.at))
+        match event:
+            case ev.RunStarted():
+                return replace(
+                    after,
+                    run_id=event.run_id,
+                    question=event.question,
+                    strategy=event.strategy,
+                    settings=event.settings,
+                    workspace=event.workspace,
+                    started_at=event.started_at,
+                )
+            case ev.StepStarted():
+                record = StepRecord(step=event.step, round=event.round, started=event.at)
+                return replace(after, steps=(*self.steps, record))
+            case ev.StepFinished():
+                return replace(after, steps=_finish(self.steps, event))
+            case ev.Retrieved():
+                return replace(after, rounds=(*self.rounds, Round(query=event.query, chunks=event.chunks)))
+            case ev.Graded(origin="external"):
+                return replace(after, web_grades={**self.web_grades, event.grade.passage_id: event.grade})
+            case ev.Graded(joint=True):
+                return after._with_round(event.round, joint=event.grade)
+            case ev.Graded():
+                grades = {**self.rounds[event.round].grades, event.grade.passage_id: event.grade}
+                return after._with_round(event.round, grades=grades)
+            case ev.ActionTaken():
+                return after._with_round(event.round, decision=event.decision, sentence=event.sentence)
+            case ev.Rewritten():
+                rewrite = Rewrite(query=event.query, purpose=event.purpose, by=event.by)
+                return replace(after, rewrites=(*self.rewrites, rewrite))
+            case ev.Searched():
+                search = Search(query=event.query, provider=event.provider, pages=event.pages)
+                return replace(after, searches=(*self.searches, search))
+            case ev.Refined():
+                return replace(after, strips={**self.strips, event.source_id: event.strips})
+            case ev.Token():
+                return replace(after, text=self.text + event.text)
+            case ev.Answered():
+                return replace(after, answer=event.answer, text=event.answer.text)
+            case ev.Verified():
+                return replace(after, checks=event.checks, faithfulness=event.faithfulness)
+            case ev.Failed():
+                failure = Failure(step=event.step, message=event.message, remedy=event.remedy, fatal=event.fatal)
+                return replace(after, failures=(*self.failures, failure))
+            case ev.Cancelled():
+                return replace(after, cancelled=True)
+            case ev.RunFinished():
+                return replace(after, finished=True)
+            case _:
+                assert_never(event)
+
+    def _with_round(self, number: int, **changes: Any) -> Trace:
+        rounds = list(self.rounds)
+        rounds[number] = replace(rounds[number], **changes)
+        return replace(self, rounds=tuple(rounds))
+
+    @property
+    def round(self) -> Round | None:
+        """The retrieval that is acted on: the last one."""
+        return self.rounds[-1] if self.rounds else None
+
+    @property
+    def decision(self) -> Decision | None:
+        return self.round.decision if self.round else None
+
+    @property
+    def action(self) -> Action | None:
+        """None before the decision, and for plain RAG."""
+        return self.decision.action if self.decision else None
+
+    @property
+    def pages(self) -> tuple[WebPage, ...]:
+        """All web results, in order of search and rank."""
+        return tuple(page for search in self.searches for page in search.pages)
+
+    @property
+    def sources(self) -> dict[str, Chunk | WebPage]:
+        """What a strip's `source_id` stands for: chunks of every round, and web pages."""
+        chunks = {found.chunk.id: found.chunk for each in self.rounds for found in each.chunks}
+        return {**chunks, **{page.id: page for page in self.pages}}
+
+    def kept(self, origin: Origin | None = None) -> tuple[Strip, ...]:
+        """The strips that the answer may rest on: reading order within a source, sources in order of refinement."""
+        return tuple(
+            strip
+            for strips in self.strips.values()
+            for strip in strips
+            if strip.kept and (origin is None or strip.origin == origin)
+        )
+
+    @property
+    def failure(self) -> Failure | None:
+        """The failure that ended the run, if one did."""
+        return next((failure for failure in self.failures if failure.fatal), None)
+
+    def to_json(self) -> str:
+        """The whole record as one line of JSON."""
+        return _TRACE.dump_json(self).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Trace:
+        """The inverse of `to_json`: equal after a round trip. Raises pydantic.ValidationError."""
+        return _TRACE.validate_json(text)
+
+
+def _finish(steps: tuple[StepRecord, ...], event: ev.StepFinished) -> tuple[StepRecord, ...]:
+    """The records with the latest open one of that step closed."""
+    found = list(steps)
+    for place in range(len(found) - 1, -1, -1):
+        if found[place].step == event.step and found[place].seconds is None:
+            found[place] = replace(found[place], seconds=event.seconds, calls=event.calls)
+            break
+    return tuple(found)
+
+
+_TRACE: TypeAdapter[Trace] = TypeAdapter(Trace)

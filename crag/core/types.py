@@ -1,0 +1,274 @@
+"""The values a run is made of: documents, chunks, grades, strips, web pages, answers. All frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+__all__ = [
+    "Action",
+    "Aggregation",
+    "Answer",
+    "Chunk",
+    "Citation",
+    "Decision",
+    "Document",
+    "Grade",
+    "LineBox",
+    "Origin",
+    "Passage",
+    "Rect",
+    "RetrievedChunk",
+    "SentenceCheck",
+    "Step",
+    "Strip",
+    "WebPage",
+]
+
+
+class Action(StrEnum):
+    """What the retrieval evaluator's scores lead to (paper §4.3)."""
+
+    CORRECT = "CORRECT"
+    AMBIGUOUS = "AMBIGUOUS"
+    INCORRECT = "INCORRECT"
+
+
+class Aggregation(StrEnum):
+    """How the verdicts on single chunks become one action."""
+
+    ANY = "any"
+    WORST = "worst"
+    MEAN = "mean"
+    JOINT = "joint"
+
+
+Origin = Literal["internal", "external"]
+"""internal: from the library. external: from the web. Never mixed without a mark."""
+
+Step = Literal["retrieve", "evaluate", "act", "refine", "rewrite", "search", "answer", "verify"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rect:
+    """A rectangle on a page: points, origin at the top left of the page as displayed; `page` from 1."""
+
+    page: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineBox:
+    """Where the characters [start, end) of a text lie on the page."""
+
+    start: int
+    end: int
+    rect: Rect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One document of the library. Its identity is its content: `id` is the SHA-256 of its bytes, in hex."""
+
+    id: str
+    name: str
+    title: str
+    size: int
+    pages: int
+    chunks: int
+    added_at: str
+    model: str
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    url: str | None = None
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """The retrieved unit: a span of one page of one document.
+
+    `text` equals the page's text at [start, end). `page` counts from 1. `context` is what is indexed
+    with the text though it stands elsewhere in the document: title, section heading, table header.
+    `lines` hold offsets into `text`. `id` is stable for the same document and chunking.
+    """
+
+    id: str
+    document_id: str
+    source: str
+    title: str
+    page: int
+    ordinal: int
+    start: int
+    end: int
+    text: str
+    context: str = ""
+    kind: Literal["text", "table"] = "text"
+    lines: tuple[LineBox, ...] = ()
+
+    @property
+    def indexed_text(self) -> str:
+        """What is embedded and searched: the context, then the text."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+    def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:
+        """The rectangles that the characters [start, end) of `text` cover; a line cut short is cut in proportion."""
+        stop = len(self.text) if end is None else end
+        found = []
+        for line in self.lines:
+            first, last = max(start, line.start), min(stop, line.end)
+            if first >= last:
+                continue
+            box, size = line.rect, line.end - line.start
+            width = box.right - box.left
+            found.append(
+                Rect(
+                    page=box.page,
+                    left=box.left + width * (first - line.start) / size,
+                    top=box.top,
+                    right=box.left + width * (last - line.start) / size,
+                    bottom=box.bottom,
+                )
+            )
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedChunk:
+    """A chunk with the retriever's own score. `similarity` is for ranking: never a relevance, never thresholded."""
+
+    chunk: Chunk
+    rank: int
+    similarity: float
+    dense: float | None = None
+    bm25: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """What an evaluator is asked about: a text and the id its grade will carry."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """What an evaluator says of one passage: a calibrated score 0..1, or an explicit failure.
+
+    Exactly one of `score` and `error` is set.
+    """
+
+    passage_id: str
+    score: float | None
+    reason: str = ""
+    evaluator: str = ""
+    seconds: float = 0.0
+    error: str | None = None
+    cached: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.score is None) == (self.error is None):
+            raise ValueError("a grade has either a score or an error")
+        if self.score is not None and not 0.0 <= self.score <= 1.0:
+            raise ValueError(f"a score lies in 0..1, not {self.score}")
+
+    @property
+    def failed(self) -> bool:
+        return self.score is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The action for a whole retrieval and what it rests on.
+
+    `deciding_id` is the chunk whose score decided; None where no single chunk did (mean, joint, none graded).
+    `score` is the value compared with the thresholds; None where nothing was graded.
+    `unknown` counts failed grades.
+    """
+
+    action: Action
+    deciding_id: str | None
+    score: float | None
+    upper: float
+    lower: float
+    aggregation: Aggregation
+    graded: int
+    unknown: int = 0
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """One or a few sentences of a chunk or web page, scored alone (paper §4.4).
+
+    `source_id` is the chunk's or web page's id; [start, end) are offsets into that text.
+    """
+
+    id: str
+    source_id: str
+    origin: Origin
+    start: int
+    end: int
+    text: str
+    score: float | None
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebPage:
+    """One web result: `text` is the page's main text, or the provider's snippet where there was no page."""
+
+    id: str
+    url: str
+    title: str
+    text: str
+    provider: str
+    query: str
+    rank: int
+    published: str | None = None
+    fetched: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """A numbered pointer from the answer to the text it rests on. `page` from 1, None for the web."""
+
+    number: int
+    strip_id: str
+    source_id: str
+    origin: Origin
+    source: str
+    quote: str
+    page: int | None = None
+    url: str | None = None
+    rects: tuple[Rect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """`text` holds citation marks like [1]. `by` names what wrote it: `extractive` or a model.
+
+    An abstaining answer says so in `text` and cites nothing.
+    """
+
+    text: str
+    by: str
+    citations: tuple[Citation, ...] = ()
+    abstained: bool = False
+    low_confidence: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceCheck:
+    """Whether the cited strips support one sentence of the answer. `supported` None: not checkable."""
+
+    sentence: str
+    citations: tuple[int, ...]
+    supported: bool | None
+    score: float | None = None
+    note: str = ""

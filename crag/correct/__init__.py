@@ -1,0 +1,1 @@
+"""What corrects a retrieval: knowledge strips, query rewriting and web search."""

@@ -1,0 +1,1 @@
+"""The embedded ONNX models and the one loader that runs them."""
