@@ -1,0 +1,117 @@
+"""Where sentences begin and end: one splitter for chunks, strips and checks, so that their edges agree."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["sentences"]
+
+# After these a full stop ends no sentence, whatever follows.
+_NEVER = frozenset(
+    "e.g i.e cf vs viz al approx ca mr mrs ms dr prof rev hon gen gov sen rep capt lt col sgt st mt ft fig figs "
+    "eq eqs sec secs ref refs ed eds vol vols ch chap pp art para nos no op tab app ex resp incl excl "
+    "dept univ messrs gr".split()
+)
+# These may end a sentence: they do where the next word is one that opens sentences.
+_MAYBE = frozenset(
+    "inc corp co ltd llc plc cos bros assn intl etc jr sr esq u.s u.k u.n e.u u.s.a d.c n.y n.a n.v s.a l.p "
+    "a.m p.m ph.d m.d b.a m.a jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun "
+    "est max min avg hr hrs yr yrs ave blvd rd".split()
+)
+# "No." and its like before a number is an abbreviation; elsewhere it is a short sentence.
+_BEFORE_NUMBER = frozenset("no nos art fig figs eq sec vol ch pp tab ex app p".split())
+_OPENERS = frozenset(
+    "the a an this that these those it its he she they we i you our their his her my your there here in on at for "
+    "from with by as if when while where after before since because although though however moreover furthermore "
+    "therefore thus such some many most each all both no not one two what who why how under during additionally "
+    "accordingly our see refer based see".split()
+)
+
+# A run of terminators with closing quotes or brackets, then white space or the end; East Asian stops need no space.
+_STOP = re.compile(r"""[.!?…]+["'”’»)\]]*(?=\s|$)|[。！？]+["'”’」』）]*|\n""")
+_WORD_BEFORE = re.compile(r"[\w&][\w.&'’-]*$")
+_NEXT = re.compile(r"""\s*["'“‘«(\[]*\s*([^\s]+)""")
+_MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}|[A-Za-z]|[ivxlcIVXLC]{1,5})$")
+_BULLET = re.compile(r"\s*(?:[•‣◦▪●○·*–—-]\s|\(?\w{1,3}[.)]\s|#+\s|\|)")
+_FAR = 48
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """The sentences of `text` as [start, end) offsets: in order, apart, without outer white space.
+
+    Every character that is no white space lies in exactly one of them. A line break ends a sentence unless the
+    next line goes on in lower case; table rows, headings and list items are therefore sentences of their own.
+    """
+    found: list[tuple[int, int]] = []
+    begin = 0
+    for match in _STOP.finditer(text):
+        if not _ends(text, begin, match):
+            continue
+        _keep(found, text, begin, match.end())
+        begin = match.end()
+    _keep(found, text, begin, len(text))
+    return found
+
+
+def _keep(found: list[tuple[int, int]], text: str, begin: int, end: int) -> None:
+    """Add the span without its outer white space, unless nothing is left."""
+    while begin < end and text[begin].isspace():
+        begin += 1
+    while end > begin and text[end - 1].isspace():
+        end -= 1
+    if begin < end:
+        found.append((begin, end))
+
+
+def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
+    """Whether a sentence that began at `begin` ends with the stop that was matched."""
+    stop = match.group()
+    if stop == "\n":
+        return _line_ends(text, match.end())
+    if stop[0] in "。！？":
+        return True
+    following = _NEXT.match(text, match.end(), match.end() + _FAR)
+    if following is None:
+        return True
+    word = following.group(1)
+    opens = word[0].isupper() or word[0].isdigit() or not word[0].isalnum()
+    if stop[0] in "!?…" or len(stop) > 1 and stop[1] in ".!?":
+        return opens
+    if not opens:
+        # A bullet or a line break after the stop is read by its own rule; lower case goes on.
+        return False
+    return _full_stop_ends(text, begin, match.start(), word)
+
+
+def _full_stop_ends(text: str, begin: int, at: int, following: str) -> bool:
+    """Whether the full stop at `at`, before the word `following`, is more than an abbreviation's or a list mark's."""
+    before = _WORD_BEFORE.search(text, max(begin, at - _FAR), at)
+    if before is None:
+        return True
+    if at - begin < 12 and _MARKER.match(text[begin:at]):
+        return False
+    word = before.group().lower().strip("'’")
+    if word in _BEFORE_NUMBER:
+        return not (following[0].isdigit() or following[0].isupper() and word not in ("no", "art", "app", "ex"))
+    if word in _NEVER:
+        return False
+    # A single letter is an initial, unless it ends "vitamin C." before a sentence opener.
+    if len(word) == 1 and word.isalpha():
+        return not before.group().isupper() or _opener(following)
+    if word in _MAYBE or re.fullmatch(r"(?:[a-z]\.)+[a-z]", word):
+        return _opener(following)
+    return True
+
+
+def _opener(word: str) -> bool:
+    return word[0].isupper() and word.strip("\"'“”‘’().,;:[]").lower() in _OPENERS
+
+
+def _line_ends(text: str, after: int) -> bool:
+    """Whether the line break before `after` ends a sentence: yes, unless lower case goes on right behind it."""
+    if after >= len(text):
+        return True
+    following = text[after : after + 1]
+    if following.islower():
+        return bool(_BULLET.match(text, after))
+    return True
