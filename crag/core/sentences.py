@@ -6,25 +6,30 @@ import re
 
 __all__ = ["sentences"]
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # After these a full stop ends no sentence, whatever follows.
-_NEVER = frozenset(
+_NEVER = _words(
     "e.g i.e cf vs viz al approx ca mr mrs ms dr prof rev hon gen gov sen rep capt lt col sgt st mt ft fig figs "
     "eq eqs sec secs ref refs ed eds vol vols ch chap pp art para nos no op tab app ex resp incl excl "
-    "dept univ messrs gr".split()
+    "dept univ messrs gr"
 )
 # These may end a sentence: they do where the next word is one that opens sentences.
-_MAYBE = frozenset(
+_MAYBE = _words(
     "inc corp co ltd llc plc cos bros assn intl etc jr sr esq u.s u.k u.n e.u u.s.a d.c n.y n.a n.v s.a l.p "
     "a.m p.m ph.d m.d b.a m.a jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun "
-    "est max min avg hr hrs yr yrs ave blvd rd".split()
+    "est max min avg hr hrs yr yrs ave blvd rd"
 )
 # "No." and its like before a number is an abbreviation; elsewhere it is a short sentence.
-_BEFORE_NUMBER = frozenset("no nos art fig figs eq sec vol ch pp tab ex app p".split())
-_OPENERS = frozenset(
+_BEFORE_NUMBER = _words("no nos art fig figs eq sec vol ch pp tab ex app p")
+_OPENERS = _words(
     "the a an this that these those it its he she they we i you our their his her my your there here in on at for "
     "from with by as if when while where after before since because although though however moreover furthermore "
     "therefore thus such some many most each all both no not one two what who why how under during additionally "
-    "accordingly our see refer based see".split()
+    "accordingly refer based see"
 )
 
 # A run of terminators with closing quotes or brackets, then white space or the end; East Asian stops need no space.
@@ -75,7 +80,7 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
         return True
     word = following.group(1)
     opens = word[0].isupper() or word[0].isdigit() or not word[0].isalnum()
-    if stop[0] in "!?…" or len(stop) > 1 and stop[1] in ".!?":
+    if stop[0] in "!?…" or (len(stop) > 1 and stop[1] in ".!?"):
         return opens
     if not opens:
         # A bullet or a line break after the stop is read by its own rule; lower case goes on.
@@ -92,7 +97,7 @@ def _full_stop_ends(text: str, begin: int, at: int, following: str) -> bool:
         return False
     word = before.group().lower().strip("'’")
     if word in _BEFORE_NUMBER:
-        return not (following[0].isdigit() or following[0].isupper() and word not in ("no", "art", "app", "ex"))
+        return not (following[0].isdigit() or (following[0].isupper() and word not in ("no", "art", "app", "ex")))
     if word in _NEVER:
         return False
     # A single letter is an initial, unless it ends "vitamin C." before a sentence opener.

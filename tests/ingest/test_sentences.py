@@ -1,0 +1,49 @@
+"""Sentences: the edges that abbreviations, numbers, lists and line breaks make doubtful, and what always holds."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.core.sentences import sentences
+
+
+def _split(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It rose. It fell.", ["It rose.", "It fell."]),
+        ("Net sales were $3.5 million in 2019. They fell.", ["Net sales were $3.5 million in 2019.", "They fell."]),
+        ("The U.S. Congress met Mr. J. Smith. He spoke.", ["The U.S. Congress met Mr. J. Smith.", "He spoke."]),
+        ("We bought Acme Inc. in May. It is small.", ["We bought Acme Inc. in May.", "It is small."]),
+        ("They live in the U.S. The flat is big.", ["They live in the U.S.", "The flat is big."]),
+        ("See No. 5 and Fig. 2. No. We won't.", ["See No. 5 and Fig. 2.", "No.", "We won't."]),
+        ("At 5 p.m. on Jan. 3 it rained.", ["At 5 p.m. on Jan. 3 it rained."]),
+        ('"Really?" she asked. "Yes!" (He nodded.)', ['"Really?" she asked.', '"Yes!"', "(He nodded.)"]),
+        ("1. Flour\n2. Sugar, i.e. Sucrose\n• Salt", ["1. Flour", "2. Sugar, i.e. Sucrose", "• Salt"]),
+        ("a line that\nis wrapped. And ends", ["a line that\nis wrapped.", "And ends"]),
+        ("Total: 5\nTax: 2", ["Total: 5", "Tax: 2"]),
+        ("你好。再见！", ["你好。", "再见！"]),
+        ("Wait... what? Yes", ["Wait... what?", "Yes"]),
+        ("", []),
+        (" \n ", []),
+    ],
+)
+def test_edges(text: str, expected: list[str]) -> None:
+    assert _split(text) == expected
+
+
+@given(st.text(alphabet=st.sampled_from("aB1.?! \n\"'()-•é。IncUS"), max_size=80))
+def test_every_character_is_in_exactly_one_sentence(text: str) -> None:
+    spans = sentences(text)
+    assert all(a < b for a, b in spans)
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    assert all(text[a:b] == text[a:b].strip() for a, b in spans)
+    covered = "".join(text[a:b] for a, b in spans)
+    assert "".join(covered.split()) == "".join(text.split())
