@@ -1,0 +1,81 @@
+# One command each: `make run` serves the app, `make test` passes the tests, from a fresh clone.
+# Set-up is stamped by the lock file's content, so the second start is fast.
+
+PYTHON  ?= python3
+VENV    ?= .venv
+PORT    ?= 8501
+ADDRESS ?= 127.0.0.1
+TESTS   ?= tests
+OPTIONS ?=
+
+BIN := $(VENV)/bin
+PY  := $(BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help run setup test check lint format lock bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  PORT=8501  ADDRESS=127.0.0.1 (0.0.0.0 serves your network)  PYTHON=python3  TESTS=tests  OPTIONS='-k ask'"
+
+run: $(VENV)/.run ## set up once, then serve the app on http://localhost:$(PORT)
+	@echo "CRAG Explorer: http://localhost:$(PORT)  (Ctrl-C stops it)"
+	@exec $(PY) -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) --server.showEmailPrompt false
+
+setup: $(VENV)/.dev ## set up everything that tests and checks need
+
+test: $(VENV)/.dev ## set up once, then run all tests (browser tests where Chromium is installed)
+	@$(PY) -m pytest $(OPTIONS) $(TESTS)
+
+check: lint test ## what a change must pass: format, lint, types, import direction, tests
+
+lint: $(VENV)/.dev ## format, lint, types and the house rules, without the other tests
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(PY) -m pytest -q tests/house
+
+format: $(VENV)/.dev ## format the code and sort its imports
+	@$(BIN)/ruff check --fix-only --select I .
+	@$(BIN)/ruff format .
+
+# --universal: one lock for every system. fewest: one version of each package, which is the one that was tested.
+LOCK = uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest --no-annotate \
+       --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+lock: $(VENV)/.python ## resolve the requirements again, to the newest versions that fit together
+	@command -v uv >/dev/null || $(PY) -m pip install --quiet uv
+	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --output-file requirements.lock requirements.txt
+	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --constraint requirements.lock \
+	    --output-file requirements-dev.lock requirements-dev.txt
+	@echo "Wrote requirements.lock and requirements-dev.lock. Now: make check"
+
+clean: ## remove the environment and every cache; stored libraries (data/) stay
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+# ---- set-up --------------------------------------------------------------------------------------------------------
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "Python 3.11 or newer is needed. If it has another name here: make run PYTHON=python3.12" >&2; exit 1; }
+	@echo "Setting up $(VENV) (once) …"
+	@$(PYTHON) -m venv --clear $(VENV) || { \
+	    echo "This Python can't make an environment. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@touch $@
+
+# uv, where it is installed already, is ten times as fast; pip is always enough.
+define install
+	@echo "Installing $(1) (once; again when it changes) …"
+	@if command -v uv >/dev/null && uv pip install --quiet --python $(PY) -r $(1) 2>/dev/null; then :; \
+	else $(PY) -m pip install --quiet --disable-pip-version-check --no-input -r $(1); fi
+	@touch $@
+endef
+
+$(VENV)/.run: requirements.lock | $(VENV)/.python
+	$(call install,requirements.lock)
+
+$(VENV)/.dev: requirements-dev.lock | $(VENV)/.python
+	$(call install,requirements-dev.lock)
+	@touch $(VENV)/.run
