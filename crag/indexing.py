@@ -1,0 +1,164 @@
+"""Files to stored, searchable documents: read, chunk, embed, add. While one file is embedded the next is read."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import numpy as np
+
+from crag.core.errors import CancelledError, CragError
+from crag.core.ingesting import (
+    DocumentAdded,
+    DocumentFailed,
+    DuplicateFound,
+    Embedding,
+    IngestEvent,
+    ParsedDocument,
+    ReadingPage,
+)
+from crag.core.protocols import Embedder
+from crag.core.settings import AppConfig
+from crag.core.types import Chunk, Document
+from crag.ingest.chunking import chunk_document
+from crag.ingest.identity import content_id, safe_name
+from crag.ingest.reader import read_pdf
+from crag.library.library import Library
+
+__all__ = ["index_files"]
+
+EMBED_BATCH = 256
+"""Chunks embedded between two signs of progress, and between two looks at Stop."""
+AHEAD = 2
+"""Files read ahead of the one that is being embedded."""
+
+
+@dataclass(kw_only=True)
+class _Reading:
+    """A file on its way through the reader. `progress` ends with None."""
+
+    name: str
+    data: bytes
+    id: str
+    began: float = field(default_factory=time.perf_counter)
+    progress: queue.SimpleQueue[tuple[int, int] | None] = field(default_factory=queue.SimpleQueue)
+    result: Future[tuple[ParsedDocument, list[Chunk]]] | None = None
+
+
+def index_files(
+    files: Iterable[tuple[str, Callable[[], bytes]]],
+    library: Library,
+    embedder: Embedder,
+    config: AppConfig,
+    cancel: threading.Event,
+) -> Iterator[IngestEvent]:
+    """Adds each (name, bytes when asked for) to the library, in order.
+
+    A file that can't be read or stored is a DocumentFailed, and the next one goes on. Stop ends all: the files
+    added by then stay, and each other one is a DocumentFailed that says it was stopped.
+    """
+    pending = iter(files)
+    window: list[_Reading | DocumentFailed | DuplicateFound] = []
+    begun: set[str] = set()
+    with ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="crag-read") as pool:
+        while True:
+            while len(window) < AHEAD and (given := next(pending, None)) is not None:
+                window.append(_begin(*given, library, config, cancel, pool, begun))
+            if not window:
+                return
+            current = window.pop(0)
+            if isinstance(current, _Reading):
+                yield from _finish(current, library, embedder, cancel)
+            else:
+                yield current
+
+
+def _begin(
+    name: str,
+    load: Callable[[], bytes],
+    library: Library,
+    config: AppConfig,
+    cancel: threading.Event,
+    pool: ThreadPoolExecutor,
+    begun: set[str],
+) -> _Reading | DocumentFailed | DuplicateFound:
+    """Starts reading a file, unless it is here already or can't be had at all."""
+    label = safe_name(name)
+    try:
+        data = load()
+        identity = content_id(data)
+        known = library.find(identity)
+    except CragError as error:
+        return DocumentFailed(name=label, message=error.message, remedy=error.remedy)
+    except OSError as error:
+        reason = error.strerror or "unreadable"
+        return DocumentFailed(
+            name=label, message=f"{label} can't be opened: {reason}.", remedy="Check the path and its permissions."
+        )
+    if known is not None:
+        return DuplicateFound(name=label, document=known)
+    if identity in begun:
+        return DocumentFailed(
+            name=label, message=f"{label} holds the same bytes as another file of this batch.", remedy="Nothing to do."
+        )
+    begun.add(identity)
+    reading = _Reading(name=label, data=data, id=identity)
+    reading.result = pool.submit(_read, reading, config, cancel)
+    return reading
+
+
+def _read(reading: _Reading, config: AppConfig, cancel: threading.Event) -> tuple[ParsedDocument, list[Chunk]]:
+    try:
+        parsed = read_pdf(
+            reading.data,
+            reading.name,
+            config,
+            on_page=lambda page, pages: reading.progress.put((page, pages)),
+            cancel=cancel,
+        )
+        return parsed, chunk_document(parsed, reading.id, reading.name)
+    finally:
+        reading.progress.put(None)
+
+
+def _finish(reading: _Reading, library: Library, embedder: Embedder, cancel: threading.Event) -> Iterator[IngestEvent]:
+    """Follows the reading, then embeds and stores."""
+    assert reading.result is not None
+    while (progress := reading.progress.get()) is not None:
+        yield ReadingPage(name=reading.name, page=progress[0], pages=progress[1])
+    try:
+        parsed, chunks = reading.result.result()
+        vectors: list[np.ndarray] = []
+        for first in range(0, len(chunks), EMBED_BATCH):
+            if cancel.is_set():
+                raise CancelledError(f"{reading.name} was stopped before it was added.")
+            batch = chunks[first : first + EMBED_BATCH]
+            vectors.append(embedder.embed([chunk.indexed_text for chunk in batch]))
+            yield Embedding(name=reading.name, done=first + len(batch), total=len(chunks))
+        document = _document(reading, parsed, chunks, embedder)
+        matrix = np.concatenate(vectors) if vectors else np.zeros((0, embedder.dimension), np.float32)
+        library.add(document, reading.data, chunks, matrix)
+    except CragError as error:
+        yield DocumentFailed(name=reading.name, message=error.message, remedy=error.remedy)
+    else:
+        yield DocumentAdded(name=reading.name, document=document)
+
+
+def _document(reading: _Reading, parsed: ParsedDocument, chunks: Sequence[Chunk], embedder: Embedder) -> Document:
+    return Document(
+        id=reading.id,
+        name=reading.name,
+        title=parsed.title,
+        size=len(reading.data),
+        pages=len(parsed.pages),
+        chunks=len(chunks),
+        added_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        model=embedder.id,
+        seconds=round(time.perf_counter() - reading.began, 3),
+        warnings=parsed.warnings,
+    )

@@ -1,0 +1,78 @@
+"""Knowledge refinement: texts decomposed into strips, scored by the evaluator, filtered (paper §4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from crag.core.protocols import Refiner, RetrievalEvaluator
+from crag.core.settings import Settings
+from crag.core.types import Origin, Passage, Strip
+from crag.correct.strips import filter_strips
+
+__all__ = ["make_strip", "scored_strips"]
+
+PAGE_STRIPS = 60
+"""How many strips of one web page are scored: those that share most words with the question."""
+
+
+def scored_strips(
+    texts: Sequence[tuple[str, str]],
+    origin: Origin,
+    question: str,
+    *,
+    settings: Settings,
+    refiner: Refiner,
+    evaluator: RetrievalEvaluator,
+    check: Callable[[], None],
+) -> tuple[Strip, ...]:
+    """The strips of all (source id, text) pairs, in reading order, kept or dropped.
+
+    `check` is called between grades and raises to stop. Of a long web page not every strip is scored; the others
+    are dropped, their score None.
+    """
+    strips = [
+        make_strip(source, text, origin, start, end, None, kept=False)
+        for source, text in texts
+        for start, end in refiner.decompose(text, settings)
+    ]
+    chosen = strips if origin == "internal" else likeliest(strips, question)
+    scores: dict[str, float | None] = {}
+    for grade in evaluator.grade(question, [Passage(id=strip.id, text=strip.text) for strip in chosen]):
+        check()
+        scores[grade.passage_id] = grade.score
+    filtered = filter_strips(
+        [replace(strip, score=scores[strip.id]) for strip in chosen],
+        floor=settings.strip_filter,
+        top_k=settings.strip_top_k,
+    )
+    by_id = {strip.id: strip for strip in filtered}
+    return tuple(by_id.get(strip.id, strip) for strip in strips)
+
+
+def likeliest(strips: Sequence[Strip], question: str) -> list[Strip]:
+    """Of each long web page, the strips that share most words with the question, in reading order."""
+    words = set(question.lower().split())
+    by_source: dict[str, list[Strip]] = {}
+    for strip in strips:
+        by_source.setdefault(strip.source_id, []).append(strip)
+    kept: set[str] = set()
+    for group in by_source.values():
+        ranked = sorted(group, key=lambda strip: -len(words & set(strip.text.lower().split())))
+        kept.update(strip.id for strip in ranked[:PAGE_STRIPS])
+    return [strip for strip in strips if strip.id in kept]
+
+
+def make_strip(
+    source: str, text: str, origin: Origin, start: int, end: int, score: float | None, *, kept: bool
+) -> Strip:
+    return Strip(
+        id=f"{source}:{start}-{end}",
+        source_id=source,
+        origin=origin,
+        start=start,
+        end=end,
+        text=text[start:end],
+        score=score,
+        kept=kept,
+    )

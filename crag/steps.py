@@ -1,0 +1,298 @@
+"""What a run does, step by step. Each function reads the state, uses the parts, emits events, returns what changed.
+
+Order of display is the order of arrival; order of record is the order of retrieval.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
+
+from crag.core import events as ev
+from crag.core.errors import CancelledError, CragError, ProviderError
+from crag.core.policy import keeps_chunk, refines
+from crag.core.protocols import Generator, Refiner, RetrievalEvaluator, Retriever, Rewriter, Verifier, WebSearch
+from crag.core.settings import Settings
+from crag.core.types import (
+    Action,
+    Answer,
+    Chunk,
+    Decision,
+    Grade,
+    Origin,
+    Passage,
+    RetrievedChunk,
+    Step,
+    Strip,
+    WebPage,
+)
+from crag.core.wording import decision_sentence
+from crag.evaluator.trigger import decide
+from crag.generate.verification import faithfulness
+from crag.knowledge import make_strip, scored_strips
+
+__all__ = [
+    "Parts",
+    "State",
+    "act",
+    "answer",
+    "evaluate",
+    "refine_documents",
+    "refine_pages",
+    "retrieve",
+    "rewrite_for_library",
+    "rewrite_for_web",
+    "search",
+    "verify",
+]
+
+PAGE_CHARS = 2_000
+"""How much of a web page is used where the strategy takes pages as they are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What one run works with. `web` is None where no provider is on; `emit` hands an event to the listener
+    and is set by the graph. `began` is `time.perf_counter()` at the start."""
+
+    settings: Settings
+    retriever: Retriever
+    evaluator: RetrievalEvaluator
+    refiner: Refiner
+    rewriter: Rewriter
+    web: WebSearch | None
+    generator: Generator
+    verifier: Verifier
+    cancel: threading.Event
+    began: float
+    emit: Callable[[ev.Event], None] = field(default=lambda event: None)
+
+    def now(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self.began
+
+    def check(self) -> None:
+        """Raises CancelledError once the person has pressed Stop."""
+        if self.cancel.is_set():
+            raise CancelledError("The run was stopped.")
+
+
+class State(TypedDict, total=False):
+    """What the steps hand on. `round` counts retrievals from 0; `query` is what the library is asked next."""
+
+    question: str
+    query: str
+    round: int
+    tried: tuple[str, ...]
+    retrieved: tuple[RetrievedChunk, ...]
+    grades: dict[str, Grade]
+    joint: Grade | None
+    decision: Decision | None
+    strips: tuple[Strip, ...]
+    web_query: str
+    pages: tuple[WebPage, ...]
+    web_strips: tuple[Strip, ...]
+    answer: Answer
+
+
+def retrieve(state: State, parts: Parts) -> State:
+    """The k chunks most similar to the query."""
+    found = tuple(parts.retriever.search(state["query"], parts.settings.k))
+    parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=state["round"], at=parts.now()))
+    return {"retrieved": found, "grades": {}, "joint": None, "decision": None}
+
+
+def evaluate(state: State, parts: Parts) -> State:
+    """A grade for every chunk, or one over all of them; always of the question as it was asked."""
+    limit = parts.settings.grade_chars
+    passages = [
+        Passage(id=found.chunk.id, text=found.chunk.text[:limit] if limit else found.chunk.text)
+        for found in state["retrieved"]
+    ]
+    if not passages:
+        return {}
+    if parts.settings.evaluator == "joint":
+        joint = parts.evaluator.grade_joint(state["question"], passages)
+        parts.emit(ev.Graded(grade=joint, joint=True, round=state["round"], at=parts.now()))
+        return {"joint": joint}
+    grades: dict[str, Grade] = {}
+    for grade in parts.evaluator.grade(state["question"], passages):
+        parts.check()
+        grades[grade.passage_id] = grade
+        parts.emit(ev.Graded(grade=grade, round=state["round"], at=parts.now()))
+    return {"grades": grades}
+
+
+def act(state: State, parts: Parts) -> State:
+    """The action that the grades lead to."""
+    joint = state.get("joint")
+    grades = [joint] if joint else [state["grades"][found.chunk.id] for found in state["retrieved"]]
+    settings = parts.settings
+    decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
+    parts.emit(
+        ev.ActionTaken(decision=decision, sentence=decision_sentence(decision), round=state["round"], at=parts.now())
+    )
+    return {"decision": decision}
+
+
+def rewrite_for_library(state: State, parts: Parts) -> State:
+    """Another query for the library, with the chunks that failed in view."""
+    failed = [found.chunk for found in state["retrieved"]]
+    tried = state["tried"]
+    try:
+        query = parts.rewriter.rewrite(
+            state["question"], max_keywords=parts.settings.rewrite_keywords, failed=failed, tried=tried
+        )
+    except ProviderError as error:
+        _worked_around(parts, "rewrite", error, "The library was not searched again.")
+        query = state["query"]
+    if query not in tried:
+        parts.emit(
+            ev.Rewritten(
+                question=state["question"], query=query, purpose="library", by=parts.rewriter.by, at=parts.now()
+            )
+        )
+    return {"query": query, "tried": (*tried, query), "round": state["round"] + 1}
+
+
+def refine_documents(state: State, parts: Parts) -> State:
+    """The chunks' strips, scored and filtered; or the chunks whole, where the strategy does not refine."""
+    settings = parts.settings
+    decision = state.get("decision")
+    chunks = [found.chunk for found in state["retrieved"] if keeps_chunk(_grade(state, found.chunk), settings)]
+    texts = [(chunk.id, chunk.text) for chunk in chunks]
+    if refines(decision.action if decision else None, settings):
+        strips = _refined(texts, "internal", state["question"], parts)
+    else:
+        strips = tuple(
+            make_strip(chunk.id, chunk.text, "internal", 0, len(chunk.text), _score(_grade(state, chunk)), kept=True)
+            for chunk in chunks
+        )
+    _emit_strips([chunk.id for chunk in chunks], "internal", strips, parts)
+    return {"strips": strips}
+
+
+def rewrite_for_web(state: State, parts: Parts) -> State:
+    """The query that leaves for the web; the question itself where rewriting failed."""
+    question = state["question"]
+    try:
+        query = parts.rewriter.rewrite(question, max_keywords=parts.settings.rewrite_keywords)
+        by = parts.rewriter.by
+    except ProviderError as error:
+        _worked_around(parts, "rewrite", error, "The question itself is searched for.")
+        query, by = question, "none"
+    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by, at=parts.now()))
+    return {"web_query": query}
+
+
+def search(state: State, parts: Parts) -> State:
+    """Web pages for the rewritten query; none, said openly, where the provider failed."""
+    assert parts.web is not None
+    try:
+        pages = tuple(parts.web.search(state["web_query"], parts.settings.web_results))
+    except ProviderError as error:
+        _worked_around(parts, "search", error, "The answer rests on your documents alone.")
+        return {"pages": ()}
+    parts.emit(ev.Searched(query=state["web_query"], provider=parts.web.name, pages=pages, at=parts.now()))
+    return {"pages": pages}
+
+
+def refine_pages(state: State, parts: Parts) -> State:
+    """The web pages' strips, scored and filtered by the same evaluator; a page's grade is its best strip's."""
+    pages = state["pages"]
+    if not pages:
+        return {}
+    if parts.settings.refine_web:
+        texts = [(page.id, page.text) for page in pages]
+        strips = _refined(texts, "external", state["question"], parts)
+    else:
+        passages = [Passage(id=page.id, text=page.text[:PAGE_CHARS]) for page in pages]
+        scores = {grade.passage_id: grade.score for grade in parts.evaluator.grade(state["question"], passages)}
+        strips = tuple(
+            make_strip(page.id, page.text, "external", 0, min(len(page.text), PAGE_CHARS), scores[page.id], kept=True)
+            for page in pages
+        )
+    for page in pages:
+        scores_here = [strip.score for strip in strips if strip.source_id == page.id and strip.score is not None]
+        grade = (
+            Grade(passage_id=page.id, score=max(scores_here), evaluator=parts.evaluator.id, reason="its best passage")
+            if scores_here
+            else Grade(passage_id=page.id, score=None, evaluator=parts.evaluator.id, error="Nothing on it was scored.")
+        )
+        parts.emit(ev.Graded(grade=grade, origin="external", round=state["round"], at=parts.now()))
+    _emit_strips([page.id for page in pages], "external", strips, parts)
+    return {"web_strips": strips}
+
+
+def answer(state: State, parts: Parts) -> State:
+    """The answer to the question as it was asked, from the strips that were kept."""
+    knowledge = _knowledge(state)
+    sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["retrieved"]}
+    sources.update({page.id: page for page in state.get("pages", ())})
+    whole: Answer | None = None
+    for piece in parts.generator.answer(state["question"], knowledge, sources, parts.settings):
+        parts.check()
+        if isinstance(piece, Answer):
+            whole = piece
+        else:
+            parts.emit(ev.Token(text=piece, at=parts.now()))
+    if whole is None:
+        raise ProviderError("The answer ended before it was complete.", "Ask again.")
+    if _unsure(state, parts) and not whole.abstained:
+        whole = replace(whole, low_confidence=True)
+    parts.emit(ev.Answered(answer=whole, at=parts.now()))
+    return {"answer": whole}
+
+
+def verify(state: State, parts: Parts) -> State:
+    """Every sentence of the answer against the strips it cites."""
+    checks = tuple(parts.verifier.verify(state["answer"], _knowledge(state)))
+    parts.emit(ev.Verified(checks=checks, faithfulness=faithfulness(checks), at=parts.now()))
+    return {}
+
+
+def _refined(texts: Sequence[tuple[str, str]], origin: Origin, question: str, parts: Parts) -> tuple[Strip, ...]:
+    return scored_strips(
+        texts,
+        origin,
+        question,
+        settings=parts.settings,
+        refiner=parts.refiner,
+        evaluator=parts.evaluator,
+        check=parts.check,
+    )
+
+
+def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: Parts) -> None:
+    for source in sources:
+        own = tuple(strip for strip in strips if strip.source_id == source)
+        parts.emit(ev.Refined(source_id=source, origin=origin, strips=own, at=parts.now()))
+
+
+def _knowledge(state: State) -> list[Strip]:
+    """Recomposed: kept strips in reading order, documents first, then the web."""
+    return [strip for strip in (*state.get("strips", ()), *state.get("web_strips", ())) if strip.kept]
+
+
+def _grade(state: State, chunk: Chunk) -> Grade | None:
+    return state["grades"].get(chunk.id)
+
+
+def _score(grade: Grade | None) -> float | None:
+    return grade.score if grade else None
+
+
+def _unsure(state: State, parts: Parts) -> bool:
+    """Whether an answer is given although the retrieval was judged INCORRECT and nothing from the web stands in."""
+    decision = state.get("decision")
+    used_web = any(strip.kept for strip in state.get("web_strips", ()))
+    return decision is not None and decision.action is Action.INCORRECT and not used_web
+
+
+def _worked_around(parts: Parts, step: Step, error: CragError, instead: str) -> None:
+    parts.emit(
+        ev.Failed(step=step, message=f"{error.message} {instead}", remedy=error.remedy, fatal=False, at=parts.now())
+    )
