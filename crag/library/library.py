@@ -1,0 +1,268 @@
+"""The library of one workspace: documents, chunks, vectors, search, and what runs leave behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crag.core.errors import (
+    CancelledError,
+    EmptyLibraryError,
+    InputError,
+    ModelMismatchError,
+    QuestionError,
+)
+from crag.core.events import Event
+from crag.core.protocols import Embedder
+from crag.core.trace import Trace
+from crag.core.types import Chunk, Document, Grade, RetrievedChunk
+from crag.library import runs, store
+from crag.library.cards import card
+from crag.library.database import Database
+from crag.library.faults import damaged
+from crag.library.runs import Label, RunSummary
+from crag.library.search import Mode, rank
+from crag.library.vectors import VectorCache
+
+__all__ = ["Library"]
+
+_EMBED_BATCH = 64
+
+
+class Library:
+    """One folder's library: SQLite is the truth, FAISS a cache of it.
+
+    Thread-safe, and several processes may have the same folder open. Every method raises StorageError where the
+    disk or the file fails. Usable as a context manager.
+    """
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        self.folder = folder
+        self._embedder = embedder
+        self._database = Database(folder / "library.db")
+        self._vectors = VectorCache(folder / "library.vectors")
+
+    @classmethod
+    def open(cls, folder: Path, embedder: Embedder) -> Library:
+        """The library in `folder`, made if there is none. Vectors of another model are noticed on use, not here."""
+        return cls(folder, embedder)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Documents
+
+    def add(self, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> None:
+        """Store a document whole, or not at all. `vectors` are the embeddings of the chunks' `indexed_text`, in order.
+
+        Raises InputError for content that is there already, ModelMismatchError.
+        """
+        if vectors.shape != (len(chunks), self._embedder.dimension):
+            raise ValueError(f"{len(chunks)} chunks need as many vectors of {self._embedder.dimension} numbers each")
+        if not np.isfinite(vectors).all():
+            raise ValueError("vectors must be finite")
+        with self._database.write() as connection:
+            if store.size(connection)[1] == 0:
+                store.set_meta(connection, "model", self._embedder.id)
+                store.set_meta(connection, "dimension", str(self._embedder.dimension))
+            else:
+                self._check(store.meta(connection, "model"))
+            numbers = store.put_document(connection, document, data, chunks, card(document, chunks))
+            store.put_vectors(connection, numbers, vectors)
+            store.bump(connection)
+
+    def documents(self) -> list[Document]:
+        """All documents, in the order they were added."""
+        with self._database.read() as connection:
+            return store.list_documents(connection)
+
+    def document(self, id: str) -> Document:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            return store.get_document(connection, id)
+
+    def file(self, id: str) -> bytes:
+        """The document's bytes as they were added. Raises NotFoundError."""
+        with self._database.read() as connection:
+            return store.get_file(connection, id)
+
+    def chunks(self, document_id: str) -> list[Chunk]:
+        """A document's chunks in reading order. Raises NotFoundError."""
+        with self._database.read() as connection:
+            return store.list_chunks(connection, document_id)
+
+    def chunk(self, id: str) -> Chunk:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            return store.get_chunk(connection, id)
+
+    def delete(self, id: str) -> None:
+        """Remove a document and its file, chunks, vectors, index entries and labels, all or nothing.
+
+        Raises NotFoundError. Runs that quoted the document stay: delete those by themselves.
+        """
+        with self._database.write() as connection:
+            store.remove_document(connection, id)
+            store.bump(connection)
+        self._database.reclaim()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many documents and chunks there are."""
+        with self._database.read() as connection:
+            return store.size(connection)
+
+    # Search
+
+    def search(
+        self,
+        query: str,
+        k: int,
+        *,
+        mode: Mode = "hybrid",
+        min_confidence: float = 0.0,
+        half_life_days: float = 0.0,
+    ) -> list[RetrievedChunk]:
+        """At most `k` chunks, best first, ranks from 1.
+
+        Documents whose confidence is below `min_confidence` are left out, unless all are. With `half_life_days`, a
+        document's similarity halves every so many days since it was added. `mode` "bm25" returns only chunks that
+        share a word with the query. Raises EmptyLibraryError, ModelMismatchError, QuestionError.
+        """
+        if not query.strip():
+            raise QuestionError("The question is empty.")
+        if k < 1:
+            raise InputError(f"{k} chunks can't be searched for.", "Ask for at least one.")
+        with self._database.read() as connection:
+            if store.size(connection)[1] == 0:
+                raise EmptyLibraryError("The library holds no documents yet.")
+            self._check(store.meta(connection, "model"))
+        # Outside the transaction: the model may take its time, and loads itself on the first question.
+        vector = self._embedder.embed([query])[0]
+        with self._database.read() as connection:
+            self._check(store.meta(connection, "model"))
+            return rank(
+                connection,
+                self._vectors.get(connection),
+                query,
+                vector,
+                k,
+                mode=mode,
+                min_confidence=min_confidence,
+                half_life_days=half_life_days,
+            )
+
+    def check_model(self) -> None:
+        """Raises ModelMismatchError if the stored vectors are of another model than the one in use."""
+        with self._database.read() as connection:
+            if store.size(connection)[1]:
+                self._check(store.meta(connection, "model"))
+
+    def reindex(
+        self, on_progress: Callable[[int, int], None] | None = None, cancel: threading.Event | None = None
+    ) -> None:
+        """Embed every chunk with the model in use, then swap all vectors at once; until then search stays as it was.
+
+        `on_progress(done, total)` after each batch. Raises CancelledError, and then nothing has changed.
+        """
+        done: dict[int, NDArray[np.float32]] = {}
+        while True:
+            with self._database.read() as connection:
+                wanted = store.chunk_numbers(connection)
+            missing = [number for number in wanted if number not in done]
+            for at in range(0, len(missing), _EMBED_BATCH):
+                if cancel is not None and cancel.is_set():
+                    raise CancelledError("Re-indexing was stopped; the library is as it was.", "Start it again later.")
+                with self._database.read() as connection:
+                    batch = store.chunks_numbered(connection, missing[at : at + _EMBED_BATCH])
+                if batch:
+                    texts = [chunk.indexed_text for chunk in batch.values()]
+                    done.update(zip(batch, self._embedder.embed(texts), strict=True))
+                if on_progress is not None:
+                    on_progress(min(len(wanted), len(done)), len(wanted))
+            with self._database.write() as connection:
+                numbers = store.chunk_numbers(connection)
+                # Something was added meanwhile: embed that too, then try again.
+                if not all(number in done for number in numbers):
+                    continue
+                store.replace_vectors(connection, numbers, [done[number] for number in numbers])
+                store.set_meta(connection, "model", self._embedder.id)
+                store.set_meta(connection, "dimension", str(self._embedder.dimension))
+                store.set_document_models(connection, self._embedder.id)
+                store.bump(connection)
+                return
+
+    def verify(self) -> None:
+        """Read the whole library and compare its parts. Slow on a large one. Raises StorageError if it is damaged."""
+        with self._database.read() as connection:
+            problem = store.first_problem(connection)
+        if problem:
+            raise damaged(self._database.path, problem)
+
+    # Grades, runs, labels
+
+    def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]:
+        """The grades stored under these keys; unknown keys are absent."""
+        with self._database.read() as connection:
+            return runs.load_grades(connection, keys)
+
+    def save_grades(self, grades: dict[str, Grade]) -> None:
+        """Store grades under their keys, in place of older ones."""
+        if grades:
+            with self._database.write() as connection:
+                runs.save_grades(connection, grades)
+
+    def save_run(self, trace: Trace, events: Sequence[Event]) -> None:
+        """Store a run's record and events; a run of the same id is replaced."""
+        with self._database.write() as connection:
+            runs.save_run(connection, trace, events)
+
+    def runs(self, limit: int = 100) -> list[RunSummary]:
+        """The latest runs, newest first."""
+        with self._database.read() as connection:
+            return runs.list_runs(connection, limit)
+
+    def run_events(self, run_id: str) -> list[Event]:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            return runs.run_events(connection, run_id)
+
+    def run_trace(self, run_id: str) -> Trace:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            return runs.run_trace(connection, run_id)
+
+    def delete_run(self, run_id: str) -> None:
+        """Raises NotFoundError."""
+        with self._database.write() as connection:
+            runs.delete_run(connection, run_id)
+
+    def save_label(self, question: str, chunk_id: str, label: Literal["relevant", "irrelevant"]) -> None:
+        """Store a person's word on a chunk, in place of an earlier one. Raises NotFoundError."""
+        with self._database.write() as connection:
+            runs.save_label(connection, question, chunk_id, label)
+
+    def labels(self) -> list[Label]:
+        """All labels, oldest first."""
+        with self._database.read() as connection:
+            return runs.list_labels(connection)
+
+    def _check(self, stored: str) -> None:
+        if stored != self._embedder.id:
+            raise ModelMismatchError(
+                f"The library's vectors were made by {stored}; the model in use is {self._embedder.id}."
+            )

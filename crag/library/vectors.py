@@ -1,0 +1,153 @@
+"""The FAISS index: a cache of the vectors in SQLite, in memory and as a file, believed only while its stamp fits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import sqlite3
+import tempfile
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from crag.core.errors import StorageError
+from crag.library import store
+
+__all__ = ["VectorCache", "Vectors"]
+
+_log = logging.getLogger(__name__)
+_MAGIC = b"crag-vectors 1 "
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """One generation of all vectors.
+
+    `numbers` (n,) int64 are the chunks' numbers, ascending; row i of `index` is the vector of `numbers[i]`, and
+    `documents[i]`, `pages[i]` say where that chunk stands.
+    """
+
+    generation: int
+    index: Any
+    numbers: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    pages: NDArray[np.int64]
+
+    def similarities(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Cosine of the query (unit vector) with every row, shape (n,)."""
+        total = len(self.numbers)
+        if not total:
+            return np.zeros(0, dtype=np.float32)
+        matrix = faiss.rev_swig_ptr(self.index.get_xb(), total * self.index.d).reshape(total, self.index.d)
+        return np.asarray(matrix @ query, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """What a cache file must say to be believed."""
+
+    library: str
+    generation: int
+    model: str
+    dimension: int
+    count: int
+
+
+class VectorCache:
+    """Hands out the vectors of the generation that a read transaction sees. Thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._current: Vectors | None = None
+
+    def get(self, connection: sqlite3.Connection) -> Vectors:
+        """The vectors as `connection`'s transaction sees them: from memory, else from the file, else rebuilt."""
+        generation = int(store.meta(connection, "generation"))
+        current = self._current
+        if current is not None and current.generation == generation:
+            return current
+        with self._lock:
+            current = self._current
+            if current is not None and current.generation == generation:
+                return current
+            loaded = self._load(connection, generation)
+            # A reader that began before the last change must not turn the clock back for the others.
+            if current is None or current.generation < generation:
+                self._current = loaded
+            return loaded
+
+    def _load(self, connection: sqlite3.Connection, generation: int) -> Vectors:
+        rows = connection.execute("SELECT number, document, page FROM chunks ORDER BY number").fetchall()
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        stamp = _Stamp(
+            library=store.meta(connection, "library"),
+            generation=generation,
+            model=store.meta(connection, "model"),
+            dimension=int(store.meta(connection, "dimension")),
+            count=len(rows),
+        )
+        index = _read(self.path, stamp)
+        if index is None:
+            index = _build(connection, stamp)
+            _write(self.path, stamp, index)
+        return Vectors(generation, index, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
+
+
+def _build(connection: sqlite3.Connection, stamp: _Stamp) -> Any:
+    """The index from SQLite, which is the truth. Raises StorageError if vectors are missing there."""
+    index = faiss.IndexFlatIP(stamp.dimension or 1)
+    cursor = connection.execute("SELECT vector FROM vectors ORDER BY chunk")
+    while rows := cursor.fetchmany(4096):
+        blob = b"".join(row[0] for row in rows)
+        if len(blob) != len(rows) * stamp.dimension * 4:
+            break
+        index.add(np.frombuffer(blob, dtype="<f4").reshape(len(rows), stamp.dimension))
+    if index.ntotal != stamp.count:
+        raise StorageError(
+            "The library's vectors are incomplete.", "Re-index the library on the Documents page: no document is lost."
+        )
+    return index
+
+
+def _read(path: Path, stamp: _Stamp) -> Any | None:
+    """The index of the file, or None if the file is missing, stale or damaged in any way."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    head, _, body = data.partition(b"\n")
+    # FAISS trusts what it reads, so nothing unverified reaches it.
+    if head != _head(stamp, body):
+        _log.info("vector cache %s is stale or damaged: it is rebuilt", path)
+        return None
+    index = faiss.deserialize_index(np.frombuffer(body, dtype=np.uint8))
+    return index if index.ntotal == stamp.count and index.d == max(stamp.dimension, 1) else None
+
+
+def _write(path: Path, stamp: _Stamp, index: Any) -> None:
+    """Replace the file in one step. A cache that can't be written costs time on the next start, nothing else."""
+    body = faiss.serialize_index(index).tobytes()
+    try:
+        handle, name = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_head(stamp, body) + b"\n" + body)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        _log.warning("the vector cache %s could not be written: %s", path, error)
+
+
+def _head(stamp: _Stamp, body: bytes) -> bytes:
+    values = {**asdict(stamp), "sha256": hashlib.sha256(body).hexdigest()}
+    return _MAGIC + json.dumps(values, sort_keys=True).encode()

@@ -1,0 +1,91 @@
+"""Synthetic documents, and an embedder whose vectors are counts of hashed words: no model file is needed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crag.core.types import Chunk, Document, LineBox, Rect
+
+WORDS = (
+    "harbour ledger copper willow orbit granite saffron lantern meadow turbine glacier anthem "
+    "quartz ferry orchard beacon cobalt prairie violin ember canyon tundra walnut sextant"
+).split()
+
+
+class HashEmbedder:
+    """Bag of hashed words, as unit vectors."""
+
+    def __init__(self, id: str = "hash-v1", dimension: int = 64) -> None:
+        self.id = id
+        self.dimension = dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in re.findall(r"\w+", text.lower()):
+                row[zlib.crc32(f"{self.id} {word}".encode()) % self.dimension] += 1
+            row[0] += 0.01
+            row /= np.linalg.norm(row)
+        return rows
+
+
+def make_document(
+    label: str,
+    chunks: int = 4,
+    *,
+    texts: Sequence[str] = (),
+    title: str = "",
+    confidence: float = 1.0,
+    added_at: str = "2026-01-01T00:00:00+00:00",
+    model: str = "hash-v1",
+) -> tuple[Document, bytes, list[Chunk]]:
+    """A document that is the same for the same arguments; its chunks say `label` and cycle through WORDS."""
+    body = list(texts) or [
+        f"{label} part {at} tells of {WORDS[at % len(WORDS)]} and {WORDS[(at * 7 + 3) % len(WORDS)]}."
+        for at in range(chunks)
+    ]
+    data = f"%PDF-fake {label} {body}".encode()
+    id = hashlib.sha256(data).hexdigest()
+    made = [
+        Chunk(
+            id=f"{id[:16]}-{at}",
+            document_id=id,
+            source=f"{label}.pdf",
+            title=title or label,
+            page=at // 2 + 1,
+            ordinal=at,
+            start=0,
+            end=len(text),
+            text=text,
+            context=title or label,
+            kind="table" if at % 3 == 2 else "text",
+            lines=(
+                LineBox(
+                    start=0,
+                    end=len(text),
+                    rect=Rect(page=at // 2 + 1, left=72.125, top=90.5, right=523.0, bottom=101.1),
+                ),
+            ),
+        )
+        for at, text in enumerate(body)
+    ]
+    document = Document(
+        id=id,
+        name=f"{label}.pdf",
+        title=title or label,
+        size=len(data),
+        pages=max((chunk.page for chunk in made), default=1),
+        chunks=len(made),
+        added_at=added_at,
+        model=model,
+        seconds=0.25,
+        warnings=("page 3 is a scan",),
+        confidence=confidence,
+    )
+    return document, data, made
