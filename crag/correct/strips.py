@@ -1,0 +1,168 @@
+"""Knowledge strips: a text is decomposed into spans that are scored alone, then filtered (paper §4.4).
+
+Recomposition needs no code: kept strips stay in reading order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from crag.core.sentences import sentences
+from crag.core.settings import Settings
+from crag.core.types import Strip
+
+__all__ = ["StripRefiner", "filter_strips"]
+
+Span = tuple[int, int]
+
+WINDOW_WORDS = 50
+"""A fixed window (paper §4.4)."""
+TAIL_WORDS = 10
+"""A last window shorter than this joins the one before it."""
+FRAGMENT_WORDS = 5
+"""A sentence of at most this many words says too little to be scored alone."""
+
+# Scripts that put no spaces between words: each character counts as one word.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+_LINE = re.compile(r"[^\n]+")
+_CELLS = re.compile(r"\||\t")
+_ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
+
+
+class StripRefiner:
+    """Decomposes by the three ways of the paper: sentences, windows of words, or the whole text (selection)."""
+
+    def decompose(self, text: str, settings: Settings) -> list[Span]:
+        """The strips of `text` as [start, end) offsets: in order, disjoint, each trimmed of outer white space.
+
+        Every character that is no white space lies in exactly one strip; a blank text has none.
+        """
+        match settings.strips:
+            case "sentences":
+                return _by_sentences(text, settings.strip_sentences)
+            case "windows":
+                return _by_windows(text)
+            case "selection":
+                return _trimmed(text, [(0, len(text))])
+
+
+def filter_strips(strips: Sequence[Strip], *, floor: float, top_k: int) -> tuple[Strip, ...]:
+    """The same strips in the same order with `kept` set.
+
+    Kept are the strips scored at least `floor`, of those the `top_k` best over all given strips (0: all; the
+    earlier one on a tie). A failed score (None) is neither relevant nor irrelevant: such a strip never takes the
+    place of a scored one, and is kept only where nothing of its source could be scored, so that a failing
+    evaluator can't silently drop a whole source; those fill what `top_k` leaves, in reading order.
+    """
+    scored_sources = {strip.source_id for strip in strips if strip.score is not None}
+    passing = [(-strip.score, place) for place, strip in enumerate(strips) if strip.score is not None]
+    order = [place for score, place in sorted(passing) if -score >= floor]
+    order += [place for place, strip in enumerate(strips) if strip.source_id not in scored_sources]
+    kept = set(order if top_k == 0 else order[:top_k])
+    return tuple(replace(strip, kept=place in kept) for place, strip in enumerate(strips))
+
+
+def words(text: str) -> int:
+    """How many words a text has; in scripts without spaces each character is one."""
+    return sum(1 for _ in _WORD.finditer(text))
+
+
+def _by_sentences(text: str, group: int) -> list[Span]:
+    """Groups of `group` sentences; each table row is a strip of its own."""
+    found: list[Span] = []
+    for (start, end), is_row in _blocks(text):
+        if is_row:
+            found.append((start, end))
+            continue
+        parts = [(start + first, start + last) for first, last in sentences(text[start:end])]
+        parts = _joined_fragments(text, _covering(text, parts, start, end))
+        found += [(parts[i][0], parts[min(i + group, len(parts)) - 1][1]) for i in range(0, len(parts), group)]
+    return _trimmed(text, _attached(text, found))
+
+
+def _blocks(text: str) -> list[tuple[Span, bool]]:
+    """Runs of prose and single table rows, in order. A row is a line of at least three cells, or two in a run."""
+    lines = [(match.start(), match.end()) for match in _LINE.finditer(text) if match.group().strip()]
+    cells = [len(_CELLS.findall(text[start:end].strip().strip("|"))) for start, end in lines]
+    blocks: list[tuple[Span, bool]] = []
+    for place, (start, end) in enumerate(lines):
+        beside = max(cells[place - 1] if place else 0, cells[place + 1] if place + 1 < len(cells) else 0)
+        is_row = cells[place] >= 2 or (cells[place] == 1 and beside >= 1)
+        if not is_row and blocks and not blocks[-1][1]:
+            blocks[-1] = ((blocks[-1][0][0], end), False)
+        else:
+            blocks.append(((start, end), is_row))
+    return blocks
+
+
+def _covering(text: str, parts: list[Span], start: int, end: int) -> list[Span]:
+    """The parts stretched so that no character of [start, end) but white space lies outside them."""
+    if not parts:
+        return [(start, end)]
+    bounds = [start, *(first for first, _ in parts[1:]), end]
+    return _trimmed(text, list(pairwise(bounds)))
+
+
+def _joined_fragments(text: str, parts: list[Span]) -> list[Span]:
+    """Fragments joined to a neighbour: one that ends like a sentence to the text before, a heading to what follows."""
+    found: list[Span] = []
+    waiting: int | None = None
+    for start, end in parts:
+        first = start if waiting is None else waiting
+        waiting = None
+        if words(text[first:end]) > FRAGMENT_WORDS:
+            found.append((first, end))
+        elif found and _ENDED.search(text[first:end]):
+            found[-1] = (found[-1][0], end)
+        else:
+            waiting = first
+    if waiting is not None:
+        if found:
+            found[-1] = (found[-1][0], parts[-1][1])
+        else:
+            found.append((waiting, parts[-1][1]))
+    return found
+
+
+def _attached(text: str, parts: list[Span]) -> list[Span]:
+    """A prose fragment that stands alone among table rows joins the row after it (its title), or the one before."""
+    found: list[Span] = []
+    waiting: int | None = None
+    for start, end in parts:
+        first = start if waiting is None else waiting
+        is_fragment = words(text[start:end]) <= FRAGMENT_WORDS and not _CELLS.search(text[start:end])
+        waiting = first if is_fragment else None
+        if not is_fragment:
+            found.append((first, end))
+    if waiting is not None:
+        if found:
+            found[-1] = (found[-1][0], parts[-1][1])
+        else:
+            found.append((waiting, parts[-1][1]))
+    return found
+
+
+def _by_windows(text: str) -> list[Span]:
+    """Windows of 50 words; a tail under ten words joins the window before it."""
+    spans = [match.span() for match in _WORD.finditer(text)]
+    cuts = list(range(0, len(spans), WINDOW_WORDS))
+    if len(cuts) > 1 and len(spans) - cuts[-1] < TAIL_WORDS:
+        cuts.pop()
+    ends = [*cuts[1:], len(spans)]
+    return [(spans[first][0], spans[last - 1][1]) for first, last in zip(cuts, ends, strict=True)] if spans else []
+
+
+def _trimmed(text: str, spans: list[Span]) -> list[Span]:
+    """The spans without outer white space, and without those that are nothing else."""
+    found = []
+    for start, end in spans:
+        inside = text[start:end]
+        bare = inside.strip()
+        if bare:
+            first = start + len(inside) - len(inside.lstrip())
+            found.append((first, first + len(bare)))
+    return found

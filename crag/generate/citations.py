@@ -1,0 +1,107 @@
+"""Citation marks: [n] behind a sentence; made, read, and kept apart from brackets that the cited text holds."""
+
+from __future__ import annotations
+
+import re
+
+from crag.core.sentences import sentences
+from crag.core.types import Chunk, Citation, Strip, WebPage
+
+__all__ = ["build_citation", "cited_sentences", "literal", "quotable", "with_mark"]
+
+MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
+"""[1], and [1, 2] as models write it."""
+_LEADING_MARKS = re.compile(r"(?:\s*\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\])+[.!?]?")
+_END = re.compile(r"[\s.!?…。！？;:,]+$")
+
+
+def quotable(text: str) -> str:
+    """A source's words on one line, its own [12] as (12), so that no mark in an answer is the source's."""
+    return MARK.sub(r"(\1)", " ".join(text.split()))
+
+
+def with_mark(text: str, number: int) -> str:
+    """Each sentence of the text with the mark before its final stop, where no splitter parts the two."""
+    return " ".join(_marked(text[start:end], number) for start, end in sentences(text))
+
+
+def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
+    """The sentences of an answer without their marks, each with the numbers it cites, in order of appearance.
+
+    Marks behind the final stop belong to the sentence before them.
+    """
+    found: list[tuple[str, list[int]]] = []
+    for start, end in sentences(text):
+        piece = text[start:end]
+        leading = _LEADING_MARKS.match(piece)
+        if leading and found:
+            found[-1][1].extend(_numbers(leading.group()))
+            piece = piece[leading.end() :]
+        bare = re.sub(r"\s+([.!?…,;:])", r"\1", " ".join(MARK.sub(" ", piece).split()))
+        if any(character.isalnum() for character in bare):
+            found.append((bare, _numbers(piece)))
+        elif found:
+            found[-1][1].extend(_numbers(piece))
+    return [(sentence, tuple(dict.fromkeys(numbers))) for sentence, numbers in found]
+
+
+def literal(claim: str, cited: str) -> bool:
+    """Whether a claim is there word for word in the cited text: spacing, case and the final stop aside."""
+    wanted = _literal_form(claim)
+    if not wanted:
+        return False
+    # At the edges of words only: "4" is not quoted from "40".
+    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", _literal_form(cited)) is not None
+
+
+def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, start: int, end: int) -> Citation:
+    """The pointer to the characters [start, end) of a strip, with page and rectangles where its source has them."""
+    quote = strip.text[start:end]
+    match source:
+        case Chunk():
+            first, last = strip.start + start, strip.start + end
+            return Citation(
+                number=number,
+                strip_id=strip.id,
+                source_id=strip.source_id,
+                origin=strip.origin,
+                source=source.source,
+                quote=quote,
+                page=source.page,
+                rects=source.rects(first, last),
+            )
+        case WebPage():
+            return Citation(
+                number=number,
+                strip_id=strip.id,
+                source_id=strip.source_id,
+                origin=strip.origin,
+                source=source.title or source.url,
+                quote=quote,
+                url=source.url,
+            )
+        case None:
+            return Citation(
+                number=number,
+                strip_id=strip.id,
+                source_id=strip.source_id,
+                origin=strip.origin,
+                source=strip.source_id,
+                quote=quote,
+            )
+
+
+def _marked(sentence: str, number: int) -> str:
+    """A sentence that has no stop, a table row or heading, gets one, or the next would seem to be part of it."""
+    match = re.search(r"[.!?…。！？]+$", sentence)
+    if match is None:
+        return f"{sentence} [{number}]" if sentence[-1] in "\"'”’»)" else f"{sentence} [{number}]."
+    return f"{sentence[: match.start()].rstrip()} [{number}]{match.group()}"
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for match in MARK.finditer(text) for number in re.findall(r"\d+", match.group(1))]
+
+
+def _literal_form(text: str) -> str:
+    return _END.sub("", quotable(text).casefold().strip(" \"'“”‘’"))

@@ -1,0 +1,198 @@
+"""An answer without a language model: the best sentences of the knowledge, quoted word for word and cited."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from crag.core.protocols import RetrievalEvaluator
+from crag.core.sentences import sentences
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
+from crag.generate.citations import build_citation, quotable, with_mark
+
+__all__ = ["ExtractiveGenerator"]
+
+LONG_STRIP = 400
+"""A strip of more characters is quoted by its best sentence, not whole."""
+MAX_QUOTE = 500
+"""A sentence longer than this is cut at a word."""
+MAX_GRADED = 200
+"""Sentences of long strips that are scored by the evaluator; the rest only by shared words."""
+REDUNDANT = 0.8
+"""A sentence that shares this much of its words with one already chosen adds nothing."""
+DIVERSITY = 0.3
+"""How much likeness to what is chosen counts against a score (maximal marginal relevance)."""
+TIE = 0.1
+"""The most that words shared with the question add to a score."""
+BESIDE_BEST = 0.5
+"""Further sentences must score at least this share of the best one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A quotable span of a strip. `rank` orders units, `tie` those of one rank; `place` is reading order."""
+
+    strip: Strip
+    start: int
+    end: int
+    rank: float
+    tie: float
+    place: int
+    words: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        return self.strip.text[self.start : self.end]
+
+
+class ExtractiveGenerator:
+    """Quotes; never paraphrases. With an `evaluator`, long strips are quoted by their best-scored sentences."""
+
+    by = "extractive"
+
+    def __init__(self, evaluator: RetrievalEvaluator | None = None) -> None:
+        self._evaluator = evaluator
+
+    def answer(
+        self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
+    ) -> Iterator[str | Answer]:
+        """Pieces that add up to the answer's text, then the Answer.
+
+        At most `answer_sentences` sentences, one citation number a strip. Abstains where there is no knowledge,
+        or its best score is under `answer_floor`; knowledge that was never scored (plain RAG) is quoted all the
+        same, flagged as of low confidence. So is an answer whose best strip is under the upper threshold.
+        """
+        usable = [strip for strip in knowledge if any(character.isalnum() for character in strip.text)]
+        scores = [strip.score for strip in usable if strip.score is not None]
+        best = max(scores, default=None)
+        if not usable or (best is not None and best < settings.answer_floor):
+            whole = self._abstention(best, sources, settings)
+        else:
+            units = _chosen(self._units(question, usable, settings.answer_floor), settings.answer_sentences)
+            whole = _composed(_presented(units), sources, low=best is None or best < settings.upper, by=self.by)
+        yield from re.findall(r"\s*\S+\s*", whole.text)
+        yield whole
+
+    def _abstention(self, best: float | None, sources: dict[str, Chunk | WebPage], settings: Settings) -> Answer:
+        searched = any(isinstance(source, WebPage) for source in sources.values())
+        where = "Neither your documents nor the web pages found say" if searched else "Your documents do not say"
+        why = (
+            "no passage was relevant enough to answer from"
+            if best is None
+            else f"the best passage scored {best:.2f}, under the answer floor of {settings.answer_floor:.2f}"
+        )
+        return Answer(text=f"{where}: {why}.", by=self.by, abstained=True, low_confidence=True)
+
+    def _units(self, question: str, strips: Sequence[Strip], floor: float) -> list[_Unit]:
+        """All that may be quoted: short strips whole, long ones by sentence."""
+        asked = _words(question)
+        rarity = _rarity([_words(strip.text) for strip in strips])
+        units: list[_Unit] = []
+        for strip in strips:
+            # A failed score is no zero: such a strip stands at the floor, behind all that passed it.
+            base = floor if strip.score is None else strip.score
+            spans = [(0, len(strip.text))] if len(strip.text) <= LONG_STRIP else sentences(strip.text)
+            for start, end in spans:
+                inside = _words(strip.text[start:end])
+                # Shared words only order what the scores leave equal: sentences of one strip, unscored strips.
+                shared = sum(rarity.get(word, 1.0) for word in inside & asked) / (1.0 + math.log1p(len(inside)))
+                tie = TIE * shared / (1.0 + shared)
+                units.append(_Unit(strip, start, end, base, tie, len(units), inside))
+        return self._graded(question, units)
+
+    def _graded(self, question: str, units: list[_Unit]) -> list[_Unit]:
+        """Sentences of long strips ranked by the evaluator's score, where there is an evaluator."""
+        if self._evaluator is None:
+            return units
+        parts = [unit for unit in units if unit.end - unit.start < len(unit.strip.text)]
+        parts = sorted(parts, key=_best_first)[:MAX_GRADED]
+        passages = [Passage(id=str(unit.place), text=unit.text) for unit in parts]
+        grades = {grade.passage_id: grade for grade in self._evaluator.grade(question, passages)} if parts else {}
+        found = []
+        for unit in units:
+            grade = grades.get(str(unit.place))
+            if grade is not None and grade.score is not None:
+                # A sentence is no better than its strip, which was scored with more around it.
+                ceiling = 1.0 if unit.strip.score is None else unit.strip.score
+                unit = replace(unit, rank=min(grade.score, ceiling), tie=unit.tie / 10)
+            found.append(unit)
+        return found
+
+
+def _chosen(units: list[_Unit], limit: int) -> list[_Unit]:
+    """The best units, none saying again what a better one says."""
+    left = sorted(units, key=_best_first)
+    left = [unit for unit in left if unit.rank >= BESIDE_BEST * left[0].rank]
+    chosen: list[_Unit] = []
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda unit: unit.rank + unit.tie - DIVERSITY * _likeness(unit, chosen))
+        chosen.append(best)
+        left = [unit for unit in left if unit is not best and _likeness(unit, [best]) < REDUNDANT]
+    return chosen
+
+
+def _best_first(unit: _Unit) -> tuple[float, int]:
+    return -(unit.rank + unit.tie), unit.place
+
+
+def _presented(units: list[_Unit]) -> list[_Unit]:
+    """Sources by their best unit, units of one source in reading order."""
+    best: dict[str, float] = {}
+    for unit in units:
+        best[unit.strip.source_id] = max(best.get(unit.strip.source_id, 0.0), unit.rank + unit.tie)
+    order = {source: place for place, source in enumerate(sorted(best, key=lambda each: -best[each]))}
+    return sorted(units, key=lambda unit: (order[unit.strip.source_id], unit.place))
+
+
+def _composed(units: list[_Unit], sources: dict[str, Chunk | WebPage], *, low: bool, by: str) -> Answer:
+    """The text with its marks, and one citation a strip that spans all that is quoted of it."""
+    spans: dict[str, tuple[int, int]] = {}
+    numbers: dict[str, int] = {}
+    strips: dict[str, Strip] = {}
+    text = ""
+    for place, unit in enumerate(units):
+        key = unit.strip.id
+        number = numbers.setdefault(key, len(numbers) + 1)
+        start, end = spans.get(key, (unit.start, unit.end))
+        spans[key], strips[key] = (min(start, unit.start), max(end, unit.end)), unit.strip
+        quote = _cut(quotable(unit.text))
+        if place:
+            # Before a lower-case beginning only a break keeps two quotes two sentences.
+            beside = units[place - 1].strip.source_id == unit.strip.source_id and not quote[0].islower()
+            text += " " if beside else "\n\n"
+        text += with_mark(quote, number)
+    citations: list[Citation] = [
+        build_citation(number, strips[key], sources.get(strips[key].source_id), *spans[key])
+        for key, number in numbers.items()
+    ]
+    return Answer(text=text, by=by, citations=tuple(citations), low_confidence=low)
+
+
+def _cut(text: str) -> str:
+    """The text, cut at a word if it is over-long."""
+    if len(text) <= MAX_QUOTE:
+        return text
+    head, space, _ = text[:MAX_QUOTE].rpartition(" ")
+    return (head if space else text[:MAX_QUOTE]) + " …"
+
+
+def _likeness(unit: _Unit, others: Sequence[_Unit]) -> float:
+    """The largest share of the smaller word set that the unit has in common with any of the others, 0..1."""
+    return max(
+        (len(unit.words & other.words) / max(1, min(len(unit.words), len(other.words))) for other in others),
+        default=0.0,
+    )
+
+
+def _rarity(texts: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Weights of words by how few texts hold them: above 0."""
+    counts = Counter(word for text in texts for word in text)
+    return {word: math.log(1.0 + len(texts) / count) for word, count in counts.items()}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.casefold()))

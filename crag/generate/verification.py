@@ -1,0 +1,60 @@
+"""Whether what an answer says stands in what it cites: sentence by sentence, literally first, then by evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crag.core.protocols import RetrievalEvaluator
+from crag.core.types import Answer, Passage, SentenceCheck, Strip
+from crag.generate.citations import cited_sentences, literal
+
+__all__ = ["SUPPORTED_FROM", "CitationVerifier", "faithfulness"]
+
+SUPPORTED_FROM = 0.5
+"""The evaluator's score from which a cited text counts as supporting a sentence."""
+
+
+class CitationVerifier:
+    """Checks citations against the strips they name, never against what the answer says of itself."""
+
+    def __init__(self, evaluator: RetrievalEvaluator, supported_from: float = SUPPORTED_FROM) -> None:
+        self._evaluator = evaluator
+        self._supported_from = supported_from
+
+    def verify(self, answer: Answer, knowledge: Sequence[Strip]) -> list[SentenceCheck]:
+        """One check a sentence, in order. `supported` is None where nothing is cited or scoring failed."""
+        strips = {strip.id: strip.text for strip in knowledge}
+        cited = {
+            citation.number: strips[citation.strip_id] for citation in answer.citations if citation.strip_id in strips
+        }
+        return [self._check(sentence, numbers, cited) for sentence, numbers in cited_sentences(answer.text)]
+
+    def _check(self, sentence: str, numbers: tuple[int, ...], cited: dict[int, str]) -> SentenceCheck:
+        if not numbers:
+            return SentenceCheck(sentence=sentence, citations=(), supported=None, note="no citation")
+        invented = [number for number in numbers if number not in cited]
+        if invented:
+            marks = ", ".join(f"[{number}]" for number in invented)
+            return SentenceCheck(
+                sentence=sentence, citations=numbers, supported=False, note=f"{marks} stands for no cited text"
+            )
+        if any(literal(sentence, cited[number]) for number in numbers):
+            return SentenceCheck(sentence=sentence, citations=numbers, supported=True, score=1.0, note="quoted")
+        passage = Passage(id="cited", text="\n".join(cited[number] for number in numbers))
+        grade = next(iter(self._evaluator.grade(sentence, [passage])), None)
+        if grade is None or grade.score is None:
+            why = "no grade came back" if grade is None else grade.error
+            return SentenceCheck(sentence=sentence, citations=numbers, supported=None, note=f"not scored: {why}")
+        return SentenceCheck(
+            sentence=sentence,
+            citations=numbers,
+            supported=grade.score >= self._supported_from,
+            score=grade.score,
+            note=f"scored by {self._evaluator.id}",
+        )
+
+
+def faithfulness(checks: Sequence[SentenceCheck]) -> float | None:
+    """The supported share of the sentences that could be checked, 0..1; None where none could."""
+    checkable = [check.supported for check in checks if check.supported is not None]
+    return sum(checkable) / len(checkable) if checkable else None

@@ -1,0 +1,47 @@
+"""The sample library: a real public-domain report, a folder of pages as its web, and questions to try."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from crag.core.errors import NotFoundError
+from crag.core.types import Action
+
+__all__ = ["Sample", "SampleQuestion", "load_sample"]
+
+FOLDER = Path(__file__).resolve().parent.parent / "samples"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleQuestion:
+    """A question and the action that the default strategy takes on it with the sample library."""
+
+    question: str
+    expected: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`pdf` to be added, `web` the folder that stands in for the web, one question for each action."""
+
+    pdf: Path
+    web: Path
+    questions: tuple[SampleQuestion, ...]
+
+
+def load_sample(folder: Path = FOLDER) -> Sample:
+    """The sample in `folder`. Raises NotFoundError where it is not there or not whole."""
+    remedy = "Restore the samples folder from the repository; your own documents work without it."
+    try:
+        listed = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
+        questions = tuple(SampleQuestion(str(each["question"]), Action(each["expected"])) for each in listed["shown"])
+        pdf, web = folder / str(listed["pdf"]), folder / str(listed["web"])
+    except OSError as error:
+        raise NotFoundError(f"The sample library is not at {folder}.", remedy) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotFoundError(f"The sample library at {folder} has no usable list of questions.", remedy) from error
+    if not pdf.is_file() or not web.is_dir():
+        raise NotFoundError(f"The sample library at {folder} is not whole: its PDF or its pages are missing.", remedy)
+    return Sample(pdf=pdf, web=web, questions=questions)
