@@ -50,6 +50,14 @@ class _Reading:
     result: Future[tuple[ParsedDocument, list[Chunk]]] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """A file whose bytes came earlier in the same batch."""
+
+    name: str
+    id: str
+
+
 def index_files(
     files: Iterable[tuple[str, Callable[[], bytes]]],
     library: Library,
@@ -63,7 +71,7 @@ def index_files(
     added by then stay, and each other one is a DocumentFailed that says it was stopped.
     """
     pending = iter(files)
-    window: list[_Reading | DocumentFailed | DuplicateFound] = []
+    window: list[_Reading | _Again | DocumentFailed | DuplicateFound] = []
     begun: set[str] = set()
     with ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="crag-read") as pool:
         while True:
@@ -74,6 +82,8 @@ def index_files(
             current = window.pop(0)
             if isinstance(current, _Reading):
                 yield from _finish(current, library, embedder, cancel)
+            elif isinstance(current, _Again):
+                yield _repeated(current, library)
             else:
                 yield current
 
@@ -86,13 +96,13 @@ def _begin(
     cancel: threading.Event,
     pool: ThreadPoolExecutor,
     begun: set[str],
-) -> _Reading | DocumentFailed | DuplicateFound:
+) -> _Reading | _Again | DocumentFailed | DuplicateFound:
     """Starts reading a file, unless it is here already or can't be had at all."""
     label = safe_name(name)
     try:
         data = load()
         identity = content_id(data)
-        known = library.find(identity)
+        known = next((document for document in library.documents() if document.id == identity), None)
     except CragError as error:
         return DocumentFailed(name=label, message=error.message, remedy=error.remedy)
     except OSError as error:
@@ -103,13 +113,26 @@ def _begin(
     if known is not None:
         return DuplicateFound(name=label, document=known)
     if identity in begun:
-        return DocumentFailed(
-            name=label, message=f"{label} holds the same bytes as another file of this batch.", remedy="Nothing to do."
-        )
+        return _Again(name=label, id=identity)
     begun.add(identity)
     reading = _Reading(name=label, data=data, id=identity)
     reading.result = pool.submit(_read, reading, config, cancel)
     return reading
+
+
+def _repeated(again: _Again, library: Library) -> DuplicateFound | DocumentFailed:
+    """What became of the first file with these bytes, which is finished by now."""
+    try:
+        known = library.find(again.id)
+    except CragError as error:
+        return DocumentFailed(name=again.name, message=error.message, remedy=error.remedy)
+    if known is not None:
+        return DuplicateFound(name=again.name, document=known)
+    return DocumentFailed(
+        name=again.name,
+        message=f"{again.name} holds the same bytes as a file before it that was not added.",
+        remedy="See what is said of that file.",
+    )
 
 
 def _read(reading: _Reading, config: AppConfig, cancel: threading.Event) -> tuple[ParsedDocument, list[Chunk]]:
