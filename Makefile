@@ -69,7 +69,7 @@ $(VENV)/.python:
 define install
 	@echo "Installing $(1) (once; again when it changes) …"
 	@if command -v uv >/dev/null && uv pip install --quiet --python $(PY) -r $(1) 2>/dev/null; then :; \
-	else $(PY) -m pip install --quiet --disable-pip-version-check --no-input -r $(1); fi
+	else $(PY) -m pip install -qq --disable-pip-version-check --no-input -r $(1); fi
 	@touch $@
 endef
 

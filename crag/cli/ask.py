@@ -1,0 +1,103 @@
+"""ask: Answer a question from a library, with every step shown and every citation by file and page."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from crag.cli.options import add_library, add_settings, add_strategy, existing, interruptible, opened, settings
+from crag.cli.output import Colour, Output, plain, scrubbed
+from crag.cli.record import trace_record
+from crag.core import events as ev
+from crag.core.errors import CancelledError
+from crag.core.trace import Trace
+from crag.core.types import Action, Citation
+from crag.core.wording import outcome_sentence
+
+__all__ = ["add_arguments", "run"]
+
+QUOTE = 160
+
+_COLOURS: dict[Action, Colour] = {Action.CORRECT: "blue", Action.AMBIGUOUS: "amber", Action.INCORRECT: "red"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("question", metavar="QUESTION")
+    add_library(parser)
+    add_strategy(parser)
+    add_settings(parser)
+    parser.add_argument(
+        "--web-folder", type=Path, metavar="DIR", help="a folder of saved pages that stands in for the web"
+    )
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """The run as it happens. 0 for an answer (an honest "the documents do not say" is one), 1 for a failed run."""
+    chosen = settings(options)
+    place = existing(options)
+    web: dict[str, Any] = {"web": "folder", "web_folder": options.web_folder} if options.web_folder else {}
+    trace = Trace()
+    with interruptible() as cancel, opened(**web) as engine:
+        for event in engine.ask(options.question, options.strategy, place, settings=chosen, cancel=cancel):
+            before, trace = trace, trace.apply(event)
+            if output.json:
+                output.line(ev.event_to_json(event))
+            else:
+                _show(event, before, trace, output)
+    if output.json:
+        output.record(trace_record(trace))
+    elif trace.answer:
+        _conclude(trace, output)
+    if trace.cancelled:
+        raise CancelledError("The run was stopped.")
+    if trace.failure:
+        output.message(f"error: {trace.failure.message} {trace.failure.remedy}")
+        return 1
+    return 0
+
+
+def _show(event: ev.Event, before: Trace, trace: Trace, output: Output) -> None:
+    """Progress and warnings to standard error; the answer to standard output as it is written."""
+    match event:
+        case ev.StepStarted():
+            output.progress(f"{event.step} …")
+        case ev.StepFinished():
+            output.note(f"{event.step:<9} {event.seconds * 1000:6.0f} ms")
+        case ev.Graded(origin="internal", joint=False) if trace.round:
+            output.progress(f"evaluate: {len(trace.round.grades)} of {len(trace.round.chunks)} chunks")
+        case ev.ActionTaken():
+            output.note(event.sentence)
+        case ev.Rewritten():
+            output.note(f"query for the {event.purpose}: {event.query}")
+        case ev.Failed(fatal=False):
+            output.message(f"warning: {event.message} {event.remedy}")
+        case ev.Token():
+            output.write(scrubbed(event.text))
+        case ev.Answered():
+            output.line("" if before.text else scrubbed(event.answer.text))
+        case _:
+            pass
+
+
+def _conclude(trace: Trace, output: Output) -> None:
+    """What the answer rests on: the action and its reason, the citations, and what no citation supports."""
+    assert trace.answer is not None
+    output.line()
+    sentence = plain(outcome_sentence(trace))
+    if sentence:
+        output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
+    for citation in trace.answer.citations:
+        output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}")
+        quote = plain(citation.quote)
+        output.line(f"    “{quote[:QUOTE]}{'…' if len(quote) > QUOTE else ''}”")
+    for check in trace.checks:
+        if check.supported is False:
+            output.line(output.paint(f"Not supported by what it cites: {plain(check.sentence)}", "red"))
+
+
+def _place(citation: Citation) -> str:
+    """Where to look: file and page, or the web address."""
+    if citation.origin == "external":
+        return f"web: {plain(citation.source)} {plain(citation.url or '')}".rstrip()
+    return f"{plain(citation.source)}, page {citation.page}"

@@ -1,0 +1,74 @@
+"""The parser, the dispatch, and how every command ends: exit codes, broken pipes, interrupts, errors as sentences."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+
+import crag
+from crag.cli import ask, documents, grade, index, search
+from crag.cli.output import ClosedOutputError, Output
+from crag.core.errors import CancelledError, CragError, SettingsError
+
+__all__ = ["main"]
+
+USAGE = 2
+INTERRUPTED = 128 + signal.SIGINT
+OUTPUT_CLOSED = 141
+"""128 + SIGPIPE, what a shell reports of a program whose reader has gone."""
+
+_EPILOG = """\
+Results go to standard output, progress and messages to standard error.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+Environment: CRAG_DATA and the other CRAG_* settings of the README; NO_COLOR.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command. Returns the exit code; argparse itself exits with 2 on wrong usage."""
+    options = _parser().parse_args(arguments)
+    output = Output(json=options.json, quiet=options.quiet)
+    command: Callable[[argparse.Namespace, Output], int] = options.command
+    try:
+        code = command(options, output)
+        output.flush()
+    except ClosedOutputError:
+        # The reader has what it wanted. Python would complain once more while closing standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OUTPUT_CLOSED
+    except SettingsError as error:
+        output.message(f"error: {error}")
+        return USAGE
+    except CancelledError as error:
+        output.message(f"interrupted: {error.message}")
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        output.message("interrupted")
+        return INTERRUPTED
+    except CragError as error:
+        output.message(f"error: {error}")
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m crag",
+        description="Corrective RAG over your own PDFs: graded retrieval, an action, a cited answer.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"CRAG Explorer {crag.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for room in (index, documents, search, ask, grade):
+        name = room.__name__.rpartition(".")[2]
+        sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")[2]
+        command = commands.add_parser(name, help=sentence, description=sentence)
+        room.add_arguments(command)
+        command.add_argument("--json", action="store_true", help="one JSON object a line")
+        command.add_argument("--quiet", action="store_true", help="no progress")
+        command.set_defaults(command=room.run)
+    return parser

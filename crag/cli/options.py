@@ -1,0 +1,128 @@
+"""Options that several commands share, and the settings, library and engine made from them."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crag.core.errors import NotFoundError, SettingsError
+from crag.core.settings import AppConfig, Settings
+from crag.core.types import Aggregation
+from crag.strategies import STRATEGIES, strategy
+
+if TYPE_CHECKING:
+    from crag.engine import Engine
+
+__all__ = ["add_library", "add_settings", "add_strategy", "existing", "interruptible", "opened", "settings", "target"]
+
+DEFAULT_WORKSPACE = "default"
+
+
+def add_library(parser: argparse.ArgumentParser) -> None:
+    """`--library DIR`: which library."""
+    parser.add_argument(
+        "--library", type=Path, metavar="DIR", help="the library's folder (default: the app's own, under CRAG_DATA)"
+    )
+
+
+def add_strategy(parser: argparse.ArgumentParser) -> None:
+    """`--strategy NAME`: which bundle of settings the others change."""
+    parser.add_argument(
+        "--strategy",
+        default="balanced",
+        choices=sorted(STRATEGIES),
+        metavar="NAME",
+        help=f"one of: {', '.join(STRATEGIES)} (default: balanced)",
+    )
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Every setting of a run: the common ones by name, all of them by `--set`."""
+    parser.add_argument("--upper", metavar="SCORE", help="a score of at least this is CORRECT")
+    parser.add_argument("--lower", metavar="SCORE", help="a score below this is INCORRECT")
+    parser.add_argument("--aggregation", choices=[each.value for each in Aggregation], help="how chunks decide")
+    parser.add_argument("--k", metavar="N", help="how many chunks are retrieved")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any setting of the README's table; several actions are joined by commas",
+    )
+
+
+def settings(options: argparse.Namespace) -> Settings:
+    """The strategy's settings with the given ones changed. Raises SettingsError naming the setting."""
+    base = strategy(getattr(options, "strategy", "balanced")).settings
+    changes: dict[str, Any] = {}
+    for name in ("k", "upper", "lower", "aggregation"):
+        given = getattr(options, name, None)
+        if given is not None:
+            changes[name] = given
+    for pair in options.set:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {pair}: no value given.", "Write --set NAME=VALUE.")
+        if name not in Settings.model_fields:
+            near = get_close_matches(name, Settings.model_fields, n=1)
+            hint = f"Did you mean {near[0]}?" if near else "The README lists all settings."
+            raise SettingsError(f"--set {pair}: there is no setting {name!r}.", hint)
+        many = isinstance(Settings.model_fields[name].default, tuple)
+        changes[name] = tuple(each.strip() for each in value.split(",") if each.strip()) if many else value
+    return base.changed(**changes) if changes else base
+
+
+def target(options: argparse.Namespace) -> str | Path:
+    """Which library a command works on, as the engine takes it."""
+    library: Path | None = options.library
+    return DEFAULT_WORKSPACE if library is None else library
+
+
+def existing(options: argparse.Namespace) -> str | Path:
+    """The same for commands that only read: they must not make a library by misspelling one. Raises NotFoundError."""
+    library: Path | None = options.library
+    if library is not None and not library.is_dir():
+        raise NotFoundError(
+            f"There is no library at {library}.", f"Make one: python -m crag index FILE.pdf --library {library}"
+        )
+    return target(options)
+
+
+@contextmanager
+def opened(**given: Any) -> Iterator[Engine]:
+    """The engine for one command, closed at its end. `given` are values of AppConfig; None means not given."""
+    config = AppConfig.from_environment(**given)
+    from crag.engine import Engine  # only now: it loads the models' runtime
+
+    engine = Engine(config)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C (or SIGTERM) sets, so that work stops in good order; the second one interrupts."""
+    cancel = threading.Event()
+
+    def ask_to_stop(number: int, frame: types.FrameType | None) -> None:
+        if cancel.is_set():
+            raise KeyboardInterrupt
+        cancel.set()
+
+    before: dict[int, Callable[[int, types.FrameType | None], Any] | int | None] = {
+        number: signal.signal(number, ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield cancel
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,111 @@
+"""Where a command writes: results to standard output, progress and messages to standard error, safe for a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal
+
+__all__ = ["ClosedOutputError", "Colour", "Output", "plain", "scrubbed"]
+
+Colour = Literal["bold", "dim", "blue", "amber", "red"]
+
+_CODES: dict[Colour, str] = {"bold": "1", "dim": "2", "blue": "34", "amber": "33", "red": "31"}
+
+_CONTROL = {*range(0x20), *range(0x7F, 0xA0)} - {ord("\n")}
+_DIRECTION = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+_UNSAFE = dict.fromkeys(_CONTROL | _DIRECTION, "\N{REPLACEMENT CHARACTER}")
+"""Control and direction characters: text out of a PDF must not steer a terminal."""
+
+
+class ClosedOutputError(Exception):
+    """Whoever read standard output has gone."""
+
+
+def scrubbed(text: str) -> str:
+    """Text that a terminal shows and never obeys; line breaks stay."""
+    return text.translate(_UNSAFE)
+
+
+def plain(text: str) -> str:
+    """The same as one line, white space joined."""
+    return scrubbed(" ".join(text.split()))
+
+
+class Output:
+    """One command's standard output and standard error.
+
+    Colour only on a terminal, and not where NO_COLOR is set (no-color.org).
+    """
+
+    def __init__(self, *, json: bool, quiet: bool) -> None:
+        self.json = json
+        self.quiet = quiet
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+        self.colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._pending = False
+
+    def paint(self, text: str, colour: Colour) -> str:
+        """The text in a colour, or as it is where colours are off."""
+        return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if self.colours else text
+
+    def write(self, text: str) -> None:
+        """A piece of a result, as it is, at once. Raises ClosedOutputError."""
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise ClosedOutputError from error
+
+    def line(self, text: str = "") -> None:
+        """A line of a result. Raises ClosedOutputError."""
+        self._end_progress()
+        self.write(text + "\n")
+
+    def record(self, values: Mapping[str, Any]) -> None:
+        """One JSON object on a line. Raises ClosedOutputError."""
+        text = json.dumps(values, ensure_ascii=False, allow_nan=False)
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # half a surrogate pair: only its escape can be written
+            text = json.dumps(values, allow_nan=False)
+        self.line(text)
+
+    def flush(self) -> None:
+        """Raises ClosedOutputError."""
+        self._end_progress()
+        self.write("")
+
+    def message(self, text: str) -> None:
+        """A line on standard error, whatever --quiet says."""
+        self._end_progress()
+        self._error(plain(text) + "\n")
+
+    def note(self, text: str) -> None:
+        """A line of progress that stays."""
+        if not self.quiet:
+            self.message(text)
+
+    def progress(self, text: str) -> None:
+        """Progress that the next one replaces; shown on terminals only."""
+        if self._live and not self.quiet:
+            self._error(f"\r\x1b[K{plain(text)[:100]}")
+            self._pending = True
+
+    def _end_progress(self) -> None:
+        if self._pending:
+            self._error("\r\x1b[K")
+            self._pending = False
+
+    def _error(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except BrokenPipeError:
+            self.quiet = True  # nobody reads progress any more; results still go out

@@ -1,0 +1,127 @@
+"""Chunks and whole runs as flat JSON records: what a script reads without knowing the engine's types."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from crag.core.trace import Trace
+from crag.core.types import Citation, Decision, Grade, RetrievedChunk, Strip, WebPage
+from crag.core.wording import outcome_sentence
+
+__all__ = ["hit_record", "trace_record"]
+
+Record = dict[str, Any]
+
+
+def hit_record(hit: RetrievedChunk) -> Record:
+    """One retrieved chunk: file name, page from 1, the retriever's own similarity (for ranking, not a relevance)."""
+    chunk = hit.chunk
+    return {
+        "rank": hit.rank,
+        "source": chunk.source,
+        "page": chunk.page,
+        "similarity": hit.similarity,
+        "text": chunk.text,
+        "id": chunk.id,
+        "title": chunk.title,
+        "document_id": chunk.document_id,
+        "start": chunk.start,
+        "end": chunk.end,
+    }
+
+
+def trace_record(trace: Trace) -> Record:
+    """The whole run in one object.
+
+    `chunks`, `action` and `decision` are those of the retrieval that was acted on, the last of `rounds`. Scores are
+    relevance, 0..1; a grade that failed has `error` and no score. Times are seconds.
+    """
+    last, answer, failure = trace.round, trace.answer, trace.failure
+    return {
+        "kind": "trace",
+        "run_id": trace.run_id,
+        "question": trace.question,
+        "strategy": trace.strategy,
+        "settings": trace.settings,
+        "started_at": trace.started_at,
+        "action": str(trace.action) if trace.action else None,
+        "sentence": outcome_sentence(trace),
+        "decision": _decision(trace.decision),
+        "chunks": [{**hit_record(hit), **_grade(last.grades.get(hit.chunk.id))} for hit in last.chunks] if last else [],
+        "joint": _grade(last.joint) if last and last.joint else None,
+        "rounds": [
+            {
+                "query": each.query,
+                "chunks": [
+                    {"id": hit.chunk.id, "similarity": hit.similarity, **_grade(each.grades.get(hit.chunk.id))}
+                    for hit in each.chunks
+                ],
+                "joint": _grade(each.joint) if each.joint else None,
+                "decision": _decision(each.decision),
+                "sentence": each.sentence,
+            }
+            for each in trace.rounds
+        ],
+        "rewrites": [asdict(rewrite) for rewrite in trace.rewrites],
+        "searches": [
+            {"query": each.query, "provider": each.provider, "results": len(each.pages)} for each in trace.searches
+        ],
+        "strips": [_strip(strip, trace) for strips in trace.strips.values() for strip in strips],
+        "web_sources": [{**_page(page), **_grade(trace.web_grades.get(page.id))} for page in trace.pages],
+        "answer": answer.text if answer else None,
+        "answered_by": answer.by if answer else None,
+        "abstained": answer.abstained if answer else None,
+        "low_confidence": answer.low_confidence if answer else None,
+        "citations": [_citation(citation) for citation in answer.citations] if answer else [],
+        "checks": [asdict(check) for check in trace.checks],
+        "faithfulness": trace.faithfulness,
+        "failures": [asdict(each) for each in trace.failures],
+        "error": f"{failure.message} {failure.remedy}" if failure else None,
+        "cancelled": trace.cancelled,
+        "timings": {
+            "seconds": trace.seconds,
+            "steps": [asdict(step) for step in trace.steps],
+        },
+    }
+
+
+def _grade(grade: Grade | None) -> Record:
+    """What a chunk's grade adds to its record; nothing where it was never graded."""
+    if grade is None:
+        return {"score": None}
+    if grade.score is None:
+        return {"score": None, "error": grade.error, "evaluator": grade.evaluator}
+    return {"score": grade.score, "reason": grade.reason, "evaluator": grade.evaluator, "cached": grade.cached}
+
+
+def _decision(decision: Decision | None) -> Record | None:
+    return asdict(decision) if decision else None
+
+
+def _strip(strip: Strip, trace: Trace) -> Record:
+    found = trace.sources.get(strip.source_id)
+    record = asdict(strip)
+    if isinstance(found, WebPage):
+        record |= {"source": found.title or found.url, "page": None, "url": found.url}
+    elif found is not None:
+        record |= {"source": found.source, "page": found.page}
+    return record
+
+
+def _page(page: WebPage) -> Record:
+    return {
+        "id": page.id,
+        "rank": page.rank,
+        "url": page.url,
+        "title": page.title,
+        "published": page.published,
+        "provider": page.provider,
+        "query": page.query,
+        "fetched": page.fetched,
+        "text": page.text,
+    }
+
+
+def _citation(citation: Citation) -> Record:
+    return asdict(citation)

@@ -1,0 +1,52 @@
+"""search: Find the chunks nearest to a question; nothing is graded."""
+
+from __future__ import annotations
+
+import argparse
+
+from crag.cli.options import add_library, add_settings, add_strategy, existing, opened, settings
+from crag.cli.output import Output, plain
+from crag.cli.record import hit_record
+from crag.core.errors import EmptyLibraryError, QuestionError
+
+__all__ = ["add_arguments", "run"]
+
+MAX_CHARACTERS = 2000
+EXCERPT = 240
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("question", metavar="QUESTION")
+    add_library(parser)
+    add_strategy(parser)
+    add_settings(parser)
+    parser.add_argument("--mode", choices=["hybrid", "dense", "bm25"], default="hybrid", help="default: hybrid")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """One line a chunk, best first."""
+    chosen = settings(options)
+    question = options.question.strip()
+    if not 1 <= len(question) <= MAX_CHARACTERS:
+        raise QuestionError("The question is empty." if not question else "The question is too long.")
+    place = existing(options)
+    with opened() as engine:
+        library = engine.library(place)
+        if library.size[0] == 0:
+            raise EmptyLibraryError("There is no document to search.", "Add one: python -m crag index FILE.pdf")
+        found = library.search(
+            question,
+            chosen.k,
+            mode=options.mode,
+            min_confidence=chosen.min_confidence,
+            half_life_days=chosen.half_life_days,
+        )
+    for hit in found:
+        if output.json:
+            output.record(hit_record(hit))
+            continue
+        place_line = f"{plain(hit.chunk.source)}, page {hit.chunk.page}"
+        output.line(f"{hit.rank:>2}  {output.paint(place_line, 'bold')}  similarity {hit.similarity:.3f}")
+        text = plain(hit.chunk.text)
+        output.line(f"    {text[:EXCERPT]}{'…' if len(text) > EXCERPT else ''}")
+    return 0
