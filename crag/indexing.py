@@ -102,7 +102,7 @@ def _begin(
     try:
         data = load()
         identity = content_id(data)
-        known = next((document for document in library.documents() if document.id == identity), None)
+        known = _known(library, identity)
     except CragError as error:
         return DocumentFailed(name=label, message=error.message, remedy=error.remedy)
     except OSError as error:
@@ -120,10 +120,15 @@ def _begin(
     return reading
 
 
+def _known(library: Library, identity: str) -> Document | None:
+    """The stored document with these bytes, if there is one."""
+    return next((document for document in library.documents() if document.id == identity), None)
+
+
 def _repeated(again: _Again, library: Library) -> DuplicateFound | DocumentFailed:
     """What became of the first file with these bytes, which is finished by now."""
     try:
-        known = library.find(again.id)
+        known = _known(library, again.id)
     except CragError as error:
         return DocumentFailed(name=again.name, message=error.message, remedy=error.remedy)
     if known is not None:
