@@ -149,10 +149,12 @@ class Engine:
     ) -> Iterator[ev.Event]:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
-        `settings` replace the strategy's own; `config` chooses other providers for this run. The whole run is stored in the workspace's library. Raises
-        SettingsError, before any event, for a strategy that does not exist.
+        `settings` replace the strategy's own; `config` chooses other providers for this run. The
+        whole run is stored in the workspace's library. Raises SettingsError, before any event, for a strategy
+        that does not exist.
         """
         settings = settings or strategy_named(strategy).settings
+        question = question.encode("utf-8", "replace").decode()  # a lone surrogate has no place in JSON
         run = ev.RunStarted(
             run_id=secrets.token_urlsafe(16),
             question=question[:QUESTION_CHARS],

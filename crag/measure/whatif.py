@@ -58,9 +58,11 @@ def redecide(trace: Trace, settings: Settings) -> WhatIf:
     if decision is not None or not graded:
         action = decision.action if decision else None
         if uses_documents(action, settings):
-            strips.update(_document_strips(trace, number, action, settings))
-            documents = "known" if strips or not trace.rounds or not trace.rounds[number].chunks else "unknown"
-            if documents == "unknown":
+            own = _document_strips(trace, number, action, settings)
+            documents = "unknown" if own is None else "known"
+            if own is not None:
+                strips.update(own)
+            else:
                 unknown.append("Which strips of your documents would be kept: they were never scored in this run.")
         if searches_web(action, settings):
             web = "known" if trace.searches else "unknown"
@@ -128,8 +130,8 @@ def _grades(trace: Trace, stored: Round, settings: Settings, unknown: list[str])
 
 def _document_strips(
     trace: Trace, number: int, action: Action | None, settings: Settings
-) -> dict[str, tuple[Strip, ...]]:
-    """The strips of the round's chunks that would be used; empty where they were never cut and scored."""
+) -> dict[str, tuple[Strip, ...]] | None:
+    """The strips of the round's chunks that would be used; None where they were never cut and scored."""
     stored = trace.rounds[number] if trace.rounds else Round(query="")
     chunks = [
         found.chunk for found in stored.chunks[: settings.k] if keeps_chunk(stored.grades.get(found.chunk.id), settings)
@@ -138,7 +140,7 @@ def _document_strips(
         was = Settings.checked(trace.settings)
         same_cut = (was.strips, was.strip_sentences) == (settings.strips, settings.strip_sentences)
         cut = all(chunk.id in trace.strips for chunk in chunks) and refines(trace.action, was)
-        return _filtered(trace, {chunk.id for chunk in chunks}, settings, True) if same_cut and cut else {}
+        return _filtered(trace, {chunk.id for chunk in chunks}, settings, True) if same_cut and cut else None
     return {
         chunk.id: (
             Strip(

@@ -1,0 +1,123 @@
+"""The trace is a fold: same events, same trace; and it survives JSON unchanged."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from crag.core import events as ev
+from crag.core.fakes import chunk_of
+from crag.core.trace import Trace
+from crag.core.types import (
+    Action,
+    Aggregation,
+    Answer,
+    Citation,
+    Decision,
+    Grade,
+    Rect,
+    RetrievedChunk,
+    SentenceCheck,
+    Strip,
+    WebPage,
+)
+
+CHUNK = chunk_of("Paris is the capital of France. It lies on the Seine.")
+STRIP = Strip(
+    id="s", source_id=CHUNK.id, origin="internal", start=0, end=31, text=CHUNK.text[:31], score=0.9, kept=True
+)
+DECISION = Decision(
+    action=Action.AMBIGUOUS,
+    deciding_id=CHUNK.id,
+    score=0.5,
+    upper=0.7,
+    lower=0.3,
+    aggregation=Aggregation.ANY,
+    graded=1,
+)
+PAGE = WebPage(id="w", url="https://example.org", title="T", text="Paris.", provider="p", query="q", rank=1)
+CITATION = Citation(
+    number=1,
+    strip_id="s",
+    source_id=CHUNK.id,
+    origin="internal",
+    source="paper.pdf",
+    quote="Paris",
+    page=1,
+    rects=(Rect(page=1, left=1, top=2, right=3, bottom=4),),
+)
+RUN: list[ev.Event] = [
+    ev.RunStarted(run_id="r", question="q?", strategy="balanced", settings={"k": 3}, workspace="w", started_at="now"),
+    ev.StepStarted(step="retrieve", at=0.1),
+    ev.Retrieved(query="q?", chunks=(RetrievedChunk(chunk=CHUNK, rank=1, similarity=0.4, dense=0.4),), at=0.2),
+    ev.StepFinished(step="retrieve", seconds=0.1, at=0.2),
+    ev.Graded(grade=Grade(passage_id=CHUNK.id, score=0.5, reason="some"), at=0.3),
+    ev.Graded(grade=Grade(passage_id="joint", score=None, error="down"), joint=True, at=0.3),
+    ev.ActionTaken(decision=DECISION, sentence="AMBIGUOUS", at=0.4),
+    ev.Refined(source_id=CHUNK.id, origin="internal", strips=(STRIP,), at=0.5),
+    ev.Rewritten(question="q?", query="capital France", purpose="web", by="keywords", at=0.6),
+    ev.Searched(query="capital France", provider="p", pages=(PAGE,), at=0.7),
+    ev.Graded(grade=Grade(passage_id="w", score=0.8), origin="external", at=0.8),
+    ev.Token(text="Paris ", at=0.9),
+    ev.Token(text="[1].", at=0.9),
+    ev.Answered(answer=Answer(text="Paris [1].", by="extractive", citations=(CITATION,)), at=1.0),
+    ev.Verified(
+        checks=(SentenceCheck(sentence="Paris", citations=(1,), supported=True, score=1.0),), faithfulness=1.0, at=1.1
+    ),
+    ev.Failed(step="verify", message="m", remedy="r", at=1.1),
+    ev.Cancelled(at=1.2),
+    ev.RunFinished(at=1.3),
+]
+
+
+def test_every_event_class_is_in_the_sample_run() -> None:
+    assert {type(event).__name__ for event in RUN} == {name for name in ev.__all__ if name[0].isupper()} - {"Event"}
+
+
+def test_events_and_trace_are_equal_after_a_round_trip() -> None:
+    again = ev.events_from_jsonl(ev.events_to_jsonl(RUN))
+    assert again == RUN
+    trace = Trace.from_events(RUN)
+    assert Trace.from_json(trace.to_json()) == trace == Trace.from_events(again)
+
+
+@given(st.text())
+def test_any_text_in_an_event_survives_a_round_trip_as_one_line(text: str) -> None:
+    event = ev.Token(text=text, at=0.0)
+    line = ev.event_to_json(event)
+    assert "\n" not in line
+    assert ev.event_from_json(line) == event
+
+
+def test_applying_changes_nothing_that_was_there_before() -> None:
+    earlier = Trace()
+    states = [earlier]
+    for event in RUN:
+        states.append(states[-1].apply(event))
+    assert earlier == Trace()
+    for count, state in enumerate(states):
+        assert state == Trace.from_events(RUN[:count])
+
+
+def test_what_a_reader_of_the_trace_sees() -> None:
+    trace = Trace.from_events(RUN)
+    assert trace.action is Action.AMBIGUOUS
+    assert trace.text == "Paris [1]."
+    assert trace.kept("internal") == (STRIP,)
+    assert trace.kept("external") == ()
+    assert set(trace.sources) == {CHUNK.id, "w"}
+    assert trace.web_grades["w"].score == 0.8
+    assert trace.rounds[0].joint is not None and trace.rounds[0].joint.failed
+    assert [(record.step, record.seconds) for record in trace.steps] == [("retrieve", 0.1)]
+    assert (trace.seconds, trace.finished, trace.cancelled, trace.failure) == (1.3, True, True, None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "[]", '{"kind":"token"}', '{"kind":"nothing","at":1}', '{"kind":"token","text":1,"at":"x"}'],
+)
+def test_what_is_no_event_is_refused(line: str) -> None:
+    with pytest.raises(ValidationError):
+        ev.event_from_json(line)

@@ -1,0 +1,292 @@
+"""Every strategy takes the steps that its source describes, for every outcome of its evaluator."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from crag.core import events as ev
+from crag.core.errors import CancelledError
+from crag.core.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.core.types import Action
+from crag.correct.rewriting import KeywordRewriter
+from crag.correct.strips import StripRefiner
+from crag.generate.extractive import ExtractiveGenerator
+from crag.generate.verification import CitationVerifier
+from crag.graph import run_graph
+from crag.measure.whatif import redecide
+from crag.steps import Parts
+from crag.strategies import STRATEGIES
+
+QUESTION = "What is the capital of France?"
+GOOD = "Paris is the capital of France. It has been the capital for a very long time indeed."
+SOSO = "France has many large cities. Some of them were capitals of a province in earlier times."
+BAD = "The recipe calls for three eggs and a cup of flour. Beat the eggs before adding the flour."
+SCORES = {"Paris": 0.95, "capital": 0.9, "France": 0.5, "capitals": 0.5, "province": 0.5}
+WEB = ["Paris is the capital of France, says the page. The page also speaks of other things at length."]
+
+
+def score(text: str) -> float | None:
+    if "broken" in text:
+        return None
+    return max((value for word, value in SCORES.items() if word in text.split()), default=0.05)
+
+
+class Case:
+    """One run over fixed parts, kept with what its parts were asked."""
+
+    def __init__(
+        self,
+        strategy: str,
+        texts: Sequence[str],
+        *,
+        joint: float | None = 0.5,
+        web: FixedWeb | None = None,
+        again: Sequence[str] | None = None,
+        changes: dict[str, object] | None = None,
+        score: Callable[[str], float | None] = score,
+    ) -> None:
+        chunks = [chunk_of(text, ordinal=place) for place, text in enumerate(texts)]
+        later = [chunk_of(text, ordinal=100 + place) for place, text in enumerate(again or texts)]
+        self.settings: Settings = STRATEGIES[strategy].settings.changed(**(changes or {}))
+        self.retriever = FixedRetriever(chunks=later, by_query={QUESTION: chunks})
+        self.evaluator = ScriptedEvaluator(score=score, joint=joint)
+        self.web = web
+        self.parts = Parts(
+            settings=self.settings,
+            retriever=self.retriever,
+            evaluator=self.evaluator,
+            refiner=StripRefiner(),
+            rewriter=KeywordRewriter(),
+            web=web,
+            generator=ExtractiveGenerator(self.evaluator),
+            verifier=CitationVerifier(self.evaluator),
+            cancel=threading.Event(),
+            began=time.perf_counter(),
+        )
+        start = ev.RunStarted(
+            run_id="r",
+            question=QUESTION,
+            strategy=strategy,
+            settings=self.settings.model_dump(mode="json"),
+            workspace="w",
+            started_at="",
+        )
+        self.events = [start, *run_graph(QUESTION, self.parts)]
+        self.trace = Trace.from_events(self.events)
+
+    @property
+    def path(self) -> list[str]:
+        return [record.step for record in self.trace.steps]
+
+    @property
+    def kept_sources(self) -> set[str]:
+        return {strip.origin for strip in self.trace.kept()}
+
+
+BEFORE = ["retrieve", "evaluate", "act"]
+ONLINE = ["rewrite", "search"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "texts", "joint", "action", "path", "kept"),
+    [
+        ("balanced", [GOOD, BAD], None, "CORRECT", [*BEFORE, "refine", "answer", "verify"], {"internal"}),
+        (
+            "balanced",
+            [SOSO, BAD],
+            None,
+            "AMBIGUOUS",
+            [*BEFORE, "refine", *ONLINE, "refine", "answer", "verify"],
+            {"internal", "external"},
+        ),
+        (
+            "balanced",
+            [BAD, BAD],
+            None,
+            "INCORRECT",
+            [*BEFORE, "rewrite", *BEFORE, *ONLINE, "refine", "answer", "verify"],
+            {"external"},
+        ),
+        ("paper", [GOOD, BAD], None, "CORRECT", [*BEFORE, "refine", "answer"], {"internal"}),
+        (
+            "paper",
+            [SOSO, BAD],
+            None,
+            "AMBIGUOUS",
+            [*BEFORE, "refine", *ONLINE, "refine", "answer"],
+            {"internal", "external"},
+        ),
+        ("paper", [BAD], None, "INCORRECT", [*BEFORE, *ONLINE, "refine", "answer"], {"external"}),
+        ("three-way", [GOOD, GOOD], None, "CORRECT", [*BEFORE, "answer"], {"internal"}),
+        (
+            "three-way",
+            [GOOD, SOSO],
+            None,
+            "AMBIGUOUS",
+            [*BEFORE, "refine", *ONLINE, "answer"],
+            {"internal", "external"},
+        ),
+        ("three-way", [GOOD, BAD], None, "INCORRECT", [*BEFORE, *ONLINE, "answer"], {"external"}),
+        ("joint", [GOOD], 0.95, "CORRECT", [*BEFORE, "refine", "answer"], {"internal"}),
+        ("joint", [GOOD], 0.6, "AMBIGUOUS", [*BEFORE, "refine", *ONLINE, "answer"], {"internal", "external"}),
+        ("joint", [GOOD], 0.2, "INCORRECT", [*BEFORE, *ONLINE, "answer"], {"external"}),
+        ("binary-any", [GOOD, BAD], None, "CORRECT", [*BEFORE, "answer"], {"internal"}),
+        ("binary-any", [BAD, BAD], None, "INCORRECT", [*BEFORE, *ONLINE, "answer"], {"external"}),
+        ("binary-strict", [GOOD, GOOD], None, "CORRECT", [*BEFORE, "answer"], {"internal"}),
+        ("binary-strict", [GOOD, BAD], None, "INCORRECT", [*BEFORE, *ONLINE, "answer"], {"internal", "external"}),
+        ("loop", [GOOD], 0.9, "CORRECT", [*BEFORE, "answer", "verify"], {"internal"}),
+        (
+            "loop",
+            [GOOD],
+            0.1,
+            "INCORRECT",
+            [*BEFORE, "rewrite", *BEFORE, "rewrite", *BEFORE, "answer", "verify"],
+            {"internal"},
+        ),
+        ("plain-rag", [GOOD, BAD], None, None, ["retrieve", "answer"], {"internal"}),
+    ],
+)
+def test_order_of_steps(
+    strategy: str, texts: list[str], joint: float | None, action: str | None, path: list[str], kept: set[str]
+) -> None:
+    case = Case(strategy, texts, joint=joint, web=FixedWeb(texts=WEB))
+    assert case.trace.action == action
+    assert case.path == path
+    assert case.kept_sources == kept
+    assert case.trace.answer is not None
+    assert all(record.seconds is not None for record in case.trace.steps)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_ends_with_an_answer_whatever_it_finds(name: str) -> None:
+    for texts in ([GOOD, GOOD], [SOSO, BAD], [BAD, BAD], ["broken", BAD], []):
+        for web in (None, FixedWeb(texts=WEB), FixedWeb(fails=True)):
+            case = Case(name, texts, joint=0.5 if texts != [BAD, BAD] else 0.1, web=web)
+            assert case.trace.answer is not None, (texts, web)
+            if not case.trace.kept():
+                assert case.trace.answer.abstained
+
+
+def test_the_question_is_graded_and_answered_not_the_rewritten_query() -> None:
+    case = Case("balanced", [BAD], web=FixedWeb(texts=WEB))
+    assert {question for question, _ in case.evaluator.graded} == {QUESTION}
+    assert case.web is not None
+    assert case.web.queries == [case.trace.searches[0].query] != [QUESTION]
+    assert case.retriever.asked[0] == QUESTION
+    assert case.retriever.asked[1] == case.trace.rewrites[0].query
+
+
+def test_a_grade_belongs_to_its_chunk() -> None:
+    case = Case("balanced", [BAD, SOSO, GOOD], web=FixedWeb(texts=WEB))
+    round = case.trace.rounds[0]
+    assert [round.grades[found.chunk.id].score for found in round.chunks] == [0.05, 0.5, 0.95]
+    assert round.decision is not None and round.decision.deciding_id == round.chunks[2].chunk.id
+
+
+def test_the_loop_stops_as_soon_as_the_second_retrieval_is_good() -> None:
+    case = Case("balanced", [BAD], again=[GOOD], web=FixedWeb(texts=WEB))
+    assert case.path == [*BEFORE, "rewrite", *BEFORE, "refine", "answer", "verify"]
+    assert [each.decision.action for each in case.trace.rounds if each.decision] == ["INCORRECT", "CORRECT"]
+
+
+def test_without_a_web_nothing_leaves_and_the_answer_abstains() -> None:
+    case = Case("balanced", [BAD])
+    assert "search" not in case.path
+    assert case.trace.answer is not None and case.trace.answer.abstained
+    assert case.trace.answer.citations == ()
+
+
+def test_a_failing_web_is_said_and_the_run_goes_on() -> None:
+    case = Case("balanced", [SOSO], web=FixedWeb(fails=True))
+    (failure,) = case.trace.failures
+    assert (failure.step, failure.fatal) == ("search", False)
+    assert "did not answer" in failure.message and failure.remedy
+    assert case.trace.answer is not None
+    assert case.kept_sources == {"internal"}
+
+
+def test_a_failed_grade_stays_a_failed_grade() -> None:
+    case = Case("balanced", ["broken text of a chunk", BAD], web=FixedWeb(texts=WEB))
+    decision = case.trace.decision
+    assert decision is not None and (decision.action, decision.unknown) == (Action.AMBIGUOUS, 1)
+    assert case.trace.rounds[0].grades["paper.pdf-1-0"].failed
+
+
+def test_only_relevant_chunks_are_kept_where_the_strategy_says_so() -> None:
+    case = Case("binary-strict", [GOOD, BAD], web=FixedWeb(texts=WEB))
+    assert {strip.text for strip in case.trace.kept("internal")} == {GOOD}
+
+
+def test_three_way_cuts_the_graded_text() -> None:
+    case = Case("three-way", ["x" * 5000], web=FixedWeb(texts=WEB))
+    assert len(case.evaluator.graded[0][1]) == 2000
+
+
+def test_low_confidence_is_said_after_a_loop_that_found_nothing() -> None:
+    case = Case("loop", [GOOD], joint=0.1)
+    assert case.trace.answer is not None
+    assert case.trace.answer.low_confidence and not case.trace.answer.abstained
+
+
+def test_stop_ends_the_run_at_the_next_grade() -> None:
+    stop = threading.Event()
+
+    def stopping(text: str) -> float:
+        stop.set()
+        return 0.5
+
+    case = Case("plain-rag", [GOOD])
+    parts = Parts(
+        **{
+            name: getattr(case.parts, name)
+            for name in ("retriever", "refiner", "rewriter", "web", "generator", "verifier", "began")
+        },
+        settings=Settings(),
+        evaluator=ScriptedEvaluator(score=stopping),
+        cancel=stop,
+    )
+    seen: list[ev.Event] = []
+    with pytest.raises(CancelledError):
+        seen.extend(run_graph(QUESTION, parts))
+
+
+def test_events_arrive_while_the_run_is_under_way() -> None:
+    """The first grade is out before the second chunk is graded."""
+    order: list[str] = []
+
+    def slow(text: str) -> float:
+        order.append("graded")
+        return 0.9
+
+    case = Case("plain-rag", [GOOD, GOOD])
+    parts = Parts(
+        **{
+            name: getattr(case.parts, name)
+            for name in ("retriever", "refiner", "rewriter", "web", "generator", "verifier", "began", "cancel")
+        },
+        settings=Settings(),
+        evaluator=ScriptedEvaluator(score=slow),
+    )
+    for event in run_graph(QUESTION, parts):
+        if isinstance(event, ev.Retrieved):
+            assert order == []
+            break
+    else:
+        pytest.fail("nothing was retrieved")
+
+
+def test_what_if_with_the_same_settings_is_what_was() -> None:
+    for name in STRATEGIES:
+        for texts in ([GOOD, GOOD], [GOOD, SOSO], [SOSO, BAD], [BAD, BAD]):
+            case = Case(name, texts, joint=0.6, web=FixedWeb(texts=WEB))
+            again = redecide(case.trace, case.settings)
+            assert again.decision == case.trace.decision, (name, texts)
+            assert again.unknown == ()
+            kept = {strip.id for group in again.strips.values() for strip in group if strip.kept}
+            assert kept == {strip.id for strip in case.trace.kept()}, (name, texts)
