@@ -74,18 +74,22 @@ def index_files(
     window: list[_Reading | _Again | DocumentFailed | DuplicateFound] = []
     begun: set[str] = set()
     with ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="crag-read") as pool:
-        while True:
-            while len(window) < AHEAD and (given := next(pending, None)) is not None:
-                window.append(_begin(*given, library, config, cancel, pool, begun))
-            if not window:
-                return
-            current = window.pop(0)
-            if isinstance(current, _Reading):
-                yield from _finish(current, library, embedder, cancel)
-            elif isinstance(current, _Again):
-                yield _repeated(current, library)
-            else:
-                yield current
+        try:
+            while True:
+                while len(window) < AHEAD and (given := next(pending, None)) is not None:
+                    window.append(_begin(*given, library, config, cancel, pool, begun))
+                if not window:
+                    return
+                current = window.pop(0)
+                if isinstance(current, _Reading):
+                    yield from _finish(current, library, embedder, cancel)
+                elif isinstance(current, _Again):
+                    yield _repeated(current, library)
+                else:
+                    yield current
+        except BaseException:
+            cancel.set()  # nobody follows any more (Ctrl-C, or the generator was closed): the readers end at once
+            raise
 
 
 def _begin(
