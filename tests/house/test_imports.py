@@ -1,0 +1,188 @@
+"""The house: which room may import which, what no engine module imports, and requirements that match the imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# room -> the other rooms of crag that it may import. Steps never import one another.
+CRAG = {
+    "core": set(),
+    "models": {"core"},
+    "ingest": {"core"},
+    "library": {"core"},
+    "evaluator": {"core", "models"},
+    "correct": {"core"},
+    "generate": {"core"},
+    "measure": {"core", "evaluator", "correct"},
+    "strategies": {"core"},
+    "sample": {"core"},
+    "knowledge": {"core", "correct"},
+    "steps": {"core", "knowledge", "evaluator", "generate"},
+    "graph": {"core", "steps"},
+    "indexing": {"core", "ingest", "library"},
+    "engine": {
+        *("core", "models", "ingest", "library", "evaluator", "correct", "generate"),
+        *("strategies", "sample", "steps", "graph", "indexing"),
+    },
+    "cli": {"core", "strategies", "evaluator", "engine"},
+    "__main__": {"cli"},
+}
+
+# Outside crag only the pure parts of a step may be used beside the engine.
+PURE = {
+    "crag.evaluator.trigger",
+    "crag.generate.verification",
+    "crag.correct.strips",
+}
+
+OUTER = {"crag": set(), "ui": {"crag"}, "pages": {"crag", "ui"}, "app.py": {"crag", "ui", "pages"}}
+
+FORBIDDEN = {"streamlit", "torch", "pickle", "cPickle", "dill", "shelve", "marshal", "langchain_community"}
+
+
+@cache
+def modules() -> tuple[Path, ...]:
+    """Every Python file of the product."""
+    found = [path for folder in ("crag", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
+    return (*found, *([ROOT / "app.py"] if (ROOT / "app.py").is_file() else []))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Full names of all modules that a file imports, at its top or anywhere inside."""
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join((*package[: len(package) - node.level + 1], *filter(None, [node.module])))
+            origin = base if node.level else node.module or ""
+            yield origin
+            # `from crag import steps` imports a module too
+            yield from (f"{origin}.{alias.name}" for alias in node.names if is_module(f"{origin}.{alias.name}"))
+
+
+def is_module(name: str) -> bool:
+    place = ROOT.joinpath(*name.split("."))
+    return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def room_of(name: str) -> str | None:
+    """The room of a module of crag; None for crag itself and for anything else."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == "crag" and len(parts) > 1 and is_module(".".join(parts[:2])) else None
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def test_every_room_of_the_engine_is_in_the_table() -> None:
+    rooms = {room_of(name_of(path)) for path in modules()} - {None, "__init__"}
+    assert rooms == set(CRAG)
+
+
+@pytest.mark.parametrize("room", sorted(CRAG))
+def test_a_room_imports_only_what_it_may(room: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules()
+        if room_of(name_of(path)) == room
+        for name in imported(path)
+        if (other := room_of(name)) and other != room and other not in CRAG[room]
+    ]
+    assert not wrong
+
+
+def test_orchestration_uses_only_the_pure_parts_of_the_steps() -> None:
+    """Steps that do work arrive as protocols; a decision, a filter and a count are functions anybody may call."""
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules()
+        if room_of(name_of(path)) in {"steps", "knowledge", "measure", "cli"}
+        for name in imported(path)
+        if room_of(name) in {"evaluator", "correct", "generate", "ingest", "library", "models"} and name not in PURE
+    ]
+    assert not wrong
+
+
+def test_pages_build_on_ui_and_ui_on_the_engine() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules()
+        for layer in [path.relative_to(ROOT).parts[0]]
+        for name in imported(path)
+        if (other := name.split(".")[0]) in OUTER and other != layer and other not in OUTER[layer]
+    ]
+    assert not wrong
+
+
+def test_the_engine_knows_no_user_interface_no_torch_and_no_pickle() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules()
+        if path.relative_to(ROOT).parts[0] == "crag"
+        for name in imported(path)
+        if name.split(".")[0] in FORBIDDEN
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("file", ["ui", "pages", "app.py"])
+def test_the_app_needs_no_torch_and_no_pickle_either(file: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules()
+        if path.relative_to(ROOT).parts[0] == file
+        for name in imported(path)
+        if name.split(".")[0] in FORBIDDEN - {"streamlit"}
+    ]
+    assert not wrong
+
+
+# ---- requirements --------------------------------------------------------------------------------------------------
+
+DISTRIBUTIONS = {"faiss": "faiss-cpu", "yaml": "pyyaml", "PIL": "pillow", "bs4": "beautifulsoup4"}
+
+FIXED = {"langchain", "langchain-openai", "tavily-python", "pytest"}
+"""Part of every install, though not yet imported by the product: the next releases build on them."""
+
+
+def required(name: str) -> dict[str, str]:
+    """Package -> range, of a requirements file."""
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    pairs = [re.fullmatch(r"([A-Za-z0-9_.-]+)\s*([<>=!~].*)", line) for line in lines]
+    return {pair[1].lower().replace("_", "-"): pair[2] for pair in pairs if pair}
+
+
+def test_the_requirements_are_what_the_product_imports() -> None:
+    own = {"crag", "ui", "pages"}
+    tops = {name.split(".")[0] for path in modules() for name in imported(path)} - own - sys.stdlib_module_names
+    packages = {DISTRIBUTIONS.get(top, top).replace("_", "-").lower() for top in tops}
+    listed = set(required("requirements.txt"))
+    assert packages - listed == set(), "imported but not required"
+    assert listed - packages - FIXED == set(), "required but not imported"
+
+
+def test_the_locks_hold_one_tested_version_of_each_requirement() -> None:
+    from packaging.requirements import Requirement
+
+    for lock, files in {
+        "requirements.lock": ["requirements.txt"],
+        "requirements-dev.lock": ["requirements.txt", "requirements-dev.txt"],
+    }.items():
+        pins = [line for line in (ROOT / lock).read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+        locked = {pin.name: pin.specifier for pin in map(Requirement, pins)}
+        assert len(locked) == len(pins)
+        for file in files:
+            for name, range_ in required(file).items():
+                version = str(next(iter(locked[name]))).removeprefix("==")
+                assert Requirement(f"{name}{range_}").specifier.contains(version), f"{lock}: {name} {version}"

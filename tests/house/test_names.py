@@ -1,0 +1,82 @@
+"""The house: the public names, pinned, and what importing costs."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+PUBLIC = {
+    "crag": ["__version__"],
+    "crag.core.errors": [
+        *("CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError", "EmptyLibraryError"),
+        *("EncryptedError", "InputError", "LibraryError", "LimitError", "ModelError", "ModelMismatchError"),
+        *("NotAPdfError", "NotFoundError", "ProviderError", "QuestionError", "SettingsError", "StorageError"),
+        "WebSearchError",
+    ],
+    "crag.core.events": [
+        *("ActionTaken", "Answered", "Cancelled", "Event", "Failed", "Graded", "Refined", "Retrieved", "Rewritten"),
+        *("RunFinished", "RunStarted", "Searched", "StepFinished", "StepStarted", "Token", "Verified"),
+        *("event_from_json", "event_to_json", "events_from_jsonl", "events_to_jsonl"),
+    ],
+    "crag.core.fakes": ["FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"],
+    "crag.core.ingesting": [
+        *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
+        *("ReadingPage", "TableSpan"),
+    ],
+    "crag.core.policy": ["keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
+    "crag.core.protocols": [
+        *("Embedder", "Generator", "GradeCache", "Refiner", "RetrievalEvaluator", "Retriever", "Rewriter"),
+        *("Verifier", "WebSearch"),
+    ],
+    "crag.core.sentences": ["sentences"],
+    "crag.core.settings": ["AppConfig", "Settings", "meta"],
+    "crag.core.trace": ["Failure", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
+    "crag.core.types": [
+        *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "LineBox"),
+        *("Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "WebPage"),
+    ],
+    "crag.core.wording": ["decision_sentence", "outcome_sentence"],
+    "crag.engine": ["Engine", "ProviderStatus"],
+    "crag.evaluator.trigger": ["decide", "verdict"],
+    "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
+}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_the_public_names_are_these(name: str) -> None:
+    module = importlib.import_module(name)
+    assert sorted(module.__all__) == sorted(PUBLIC[name])
+    assert all(hasattr(module, each) for each in module.__all__)
+
+
+def test_every_module_of_core_is_pinned() -> None:
+    import pkgutil
+
+    import crag.core
+
+    assert {f"crag.core.{each.name}" for each in pkgutil.iter_modules(crag.core.__path__)} <= set(PUBLIC)
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level packages in memory after a statement, in a fresh interpreter."""
+    program = f"{statement}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(found.stdout.split())
+
+
+HEAVY = {"faiss", "onnxruntime", "tokenizers", "langgraph", "langchain_core", "pdfplumber", "streamlit", "pandas"}
+
+
+def test_importing_the_package_loads_nothing() -> None:
+    assert loaded_by("import crag") & {*HEAVY, "numpy", "pydantic"} == set()
+
+
+def test_the_command_line_s_help_loads_nothing_heavy() -> None:
+    assert loaded_by("import crag.cli.main") & {*HEAVY, "numpy"} == set()
+
+
+def test_the_engine_runs_without_a_user_interface_or_torch() -> None:
+    assert loaded_by("import crag.engine") & {"streamlit", "torch", "matplotlib"} == set()
