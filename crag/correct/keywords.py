@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 __all__ = ["STOP_WORDS", "Keyword", "keywords", "variants"]
 
-MAX_PHRASE_WORDS = 3
+MAX_PHRASE_WORDS = 4
 """Longer runs of plain words are cut; names and quoted phrases may be longer."""
 MAX_NAME_WORDS = 7
 MAX_KEYWORD_CHARS = 80
@@ -118,8 +118,12 @@ def _names_and_words(text: str) -> list[Keyword]:
             taken = [word for word, _ in tokens[place:name_end]]
             found.append(Keyword(_clean(" ".join(taken)), 4.0 + 0.1 * len(taken), at, fixed=True))
         elif any(character.isdigit() for character in token):
-            name_end = place + 1
-            found.append(Keyword(_clean(token), 3.0, at, fixed=True))
+            # A year stands alone; another number says something only with what it counts: "60 days".
+            year = re.fullmatch(r"(?:19|20)\d\d", token) is not None
+            counts = not year and place + 1 < len(tokens) and _plain(tokens[place + 1][0])
+            name_end = place + 2 if counts else place + 1
+            taken = [word for word, _ in tokens[place:name_end]]
+            found.append(Keyword(_clean(" ".join(taken)), 3.5 if year else 3.0, at, fixed=True))
         elif _plain(token):
             name_end = _run_end(tokens, place)
             taken = [word for word, _ in tokens[place:name_end]]
