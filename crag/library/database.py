@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crag.core.errors import StorageError
 from crag.library.faults import translated
-from crag.library.schema import prepare
+from crag.library.schema import inspect, prepare
 
 __all__ = ["Database"]
 
@@ -97,9 +97,9 @@ class Database:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         try:
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-            # Reading first: a file that is no database must fail before anything could be written to it.
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has an effect on a file still empty only
+            # Before anything that writes: a file that is not ours must stay as it is.
+            if inspect(connection, self.path):
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crag.core.errors import StorageError
 
-__all__ = ["VERSION", "prepare"]
+__all__ = ["VERSION", "inspect", "prepare"]
 
 VERSION = 1
 
@@ -95,29 +95,34 @@ _MIGRATIONS: Sequence[Callable[[sqlite3.Connection], None]] = ()
 """`_MIGRATIONS[n]` turns version n + 1 into n + 2, inside the transaction that `prepare` opens."""
 
 
-def prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Create or migrate the schema in one transaction; a current library is only read.
+def inspect(connection: sqlite3.Connection, path: Path) -> bool:
+    """Look before anything is written: True for a file still empty, False for a library.
 
     Raises StorageError for a newer library, and for an SQLite file that is something else.
     """
-    if _version(connection) == VERSION:
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > VERSION:
+        raise StorageError(
+            f"The library {path} was written by a newer version of this program "
+            f"(schema {version}; this one knows {VERSION}).",
+            "Update the program, or choose another folder. Nothing was changed.",
+        )
+    if version == 0 and tables:
+        raise StorageError(
+            f"The file {path} is a database of another program.", "Choose another folder. Nothing was changed."
+        )
+    return version == 0
+
+
+def prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Create or migrate the schema in one transaction; a current library is only read. Raises as `inspect` does."""
+    if not inspect(connection, path) and _version(connection) == VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Read again under the lock: another process may have done the work in between.
-        version = _version(connection)
-        if version > VERSION:
-            raise StorageError(
-                f"The library {path} was written by a newer version of this program "
-                f"(schema {version}; this one knows {VERSION}).",
-                "Update the program, or choose another folder. Nothing was changed.",
-            )
-        if version == 0:
-            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise StorageError(
-                    f"The file {path} is a database of another program.",
-                    "Choose another folder. Nothing was changed.",
-                )
+        # Looked at again under the lock: another process may have done the work in between.
+        if inspect(connection, path):
             for statement in _statements(_CREATE):
                 connection.execute(statement)
             if sqlite3.sqlite_version_info >= (3, 42):  # else deleted terms linger until the index merges itself
@@ -127,7 +132,7 @@ def prepare(connection: sqlite3.Connection, path: Path) -> None:
                 [("library", uuid.uuid4().hex), ("generation", "0"), ("model", ""), ("dimension", "0")],
             )
         else:
-            for migrate in _MIGRATIONS[version - 1 :]:
+            for migrate in _MIGRATIONS[_version(connection) - 1 :]:
                 migrate(connection)
         connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")

@@ -1,0 +1,67 @@
+"""kill -9 at 30 random moments while documents are added: what was confirmed is there, and search works."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from library_makers import HashEmbedder
+
+from crag.library.library import Library
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = 30
+SEED = 20240115
+
+
+def add_until_killed(folder: Path, prefix: str, seconds: float) -> list[str]:
+    """Start the adding process, kill it `seconds` after its first confirmation; the confirmed documents' ids."""
+    here = Path(__file__).parent
+    child = subprocess.Popen(
+        [sys.executable, str(here / "adding_child.py"), str(folder), prefix],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(ROOT)])},
+    )
+    assert child.stdout is not None
+    first = child.stdout.readline()
+    time.sleep(seconds)
+    child.send_signal(signal.SIGKILL)
+    rest = child.stdout.read()
+    child.wait()
+    child.stdout.close()
+    assert child.returncode == -signal.SIGKILL, "the adding process must die by the kill, not of itself"
+    # A line cut short by the kill was confirmed to nobody.
+    return [line.decode() for line in (first + rest).split(b"\n")[:-1]]
+
+
+def test_thirty_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
+    moments = random.Random(SEED)
+    folder = tmp_path / "library"
+    embedder = HashEmbedder()
+    confirmed: list[str] = []
+    for kill in range(KILLS):
+        new = add_until_killed(folder, f"k{kill}", moments.uniform(0, 0.12))
+        confirmed += new
+        with Library.open(folder, embedder) as library:
+            library.verify()
+            stored = {document.id: document for document in library.documents()}
+            assert set(new) <= stored.keys()
+            assert set(confirmed) <= stored.keys()
+            # At most the one document whose confirmation the kill cut off is there unannounced.
+            assert len(stored) - len(confirmed) in (0, 1)
+            confirmed = list(stored)
+            found = library.search(f"k{kill}n0 harbour", 5)
+            assert len(found) == 5
+            for document in list(stored.values())[-2:]:
+                assert len(library.chunks(document.id)) == document.chunks == 40
+                assert len(library.file(document.id)) > 200_000
+            if len(stored) > 60:  # keeps the test quick, and lets deletes and kills meet on one file
+                for document in list(stored.values())[:50]:
+                    library.delete(document.id)
+                confirmed = confirmed[50:]
+    assert confirmed
