@@ -152,7 +152,7 @@ def test_the_app_needs_no_torch_and_no_pickle_either(file: str) -> None:
 
 DISTRIBUTIONS = {"faiss": "faiss-cpu", "yaml": "pyyaml", "PIL": "pillow", "bs4": "beautifulsoup4"}
 
-FIXED = {"langchain", "langchain-openai", "tavily-python", "pytest"}
+FIXED = {"langchain", "langchain-openai", "pdfplumber", "plotly", "pytest", "tavily-python"}
 """Part of every install, though not yet imported by the product: the next releases build on them."""
 
 

@@ -1,0 +1,82 @@
+"""The real command line as a process, and a PDF small enough to read here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left: exit code and both outputs."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Standard output as one JSON object a line; anything else in it is an error."""
+        records = [json.loads(line) for line in self.out.splitlines()]
+        assert all(isinstance(record, dict) for record in records)
+        return records
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's, without its settings of ours, and with `more`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CRAG_", "NO_COLOR"))}
+    return {**kept, "PYTHONPATH": str(ROOT), **more}
+
+
+def crag(*arguments: object, given: str | bytes = b"", cwd: Path | None = None, **more: str) -> Ran:
+    """`python -m crag` with these arguments and this standard input."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "crag", *map(str, arguments)],
+        input=given.encode() if isinstance(given, str) else given,
+        capture_output=True,
+        cwd=cwd or ROOT,
+        env=environment(**more),
+        timeout=120,
+        check=False,
+    )
+    return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+
+def small_pdf(pages: Sequence[Sequence[str]]) -> bytes:
+    """A PDF of one font, each page its lines of text."""
+    objects: list[bytes] = [b"", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    kids = []
+    for lines in pages:
+        shown = "\n".join(f"({line}) Tj T*" for line in lines).encode()
+        stream = b"BT /F1 12 Tf 14 TL 72 720 Td\n" + shown + b"\nET"
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "
+            b"/Contents %d 0 R >>" % len(objects)
+        )
+        kids.append(b"%d 0 R" % len(objects))
+    objects[0] = b"<< /Type /Catalog /Pages 2 0 R >>"
+    objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b" ".join(kids), len(kids))
+    out = b"%PDF-1.4\n"
+    places = []
+    for number, body in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
+    return out + b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
+
+
+LIGHTHOUSE = [
+    ["The lighthouse of Veldt Point was built in 1871 from grey granite.", "Its keeper was Anna Marrow."],
+    ["The lamp burns rapeseed oil and is visible for nineteen nautical miles.", "It was electrified in 1932."],
+]

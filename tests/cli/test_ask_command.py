@@ -1,0 +1,209 @@
+"""`search` and `ask`: chunks and runs on the sample, as people and as scripts read them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag.core.events import Event, RunFinished, RunStarted, event_from_json
+from crag.core.trace import Trace
+from crag.core.types import Action
+from crag.sample import Sample
+from tests.cli.shell import ROOT, Ran, crag, environment
+
+
+@pytest.fixture(scope="module")
+def runs(library: Path, sample: Sample) -> dict[Action, Ran]:
+    """The sample's three questions, asked with its folder as the web."""
+    return {
+        each.expected: crag(
+            "ask", each.question, "--library", library, "--web-folder", sample.web, "--strategy", "balanced", "--json"
+        )
+        for each in sample.questions
+    }
+
+
+def parts(ran: Ran) -> tuple[list[Event], dict[str, Any]]:
+    """The events and the record of the run."""
+    *lines, last = ran.out.splitlines()
+    return [event_from_json(line) for line in lines], json.loads(last)
+
+
+def test_the_samples_questions_end_in_their_three_actions(runs: dict[Action, Ran]) -> None:
+    assert set(runs) == set(Action)
+    for expected, ran in runs.items():
+        assert ran.code == 0, ran.err
+        assert parts(ran)[1]["action"] == expected
+
+
+def test_events_come_first_and_the_record_of_the_whole_run_last(runs: dict[Action, Ran]) -> None:
+    for ran in runs.values():
+        events, record = parts(ran)
+        assert isinstance(events[0], RunStarted)
+        assert isinstance(events[-1], RunFinished)
+        trace = Trace.from_events(events)
+        assert record["kind"] == "trace"
+        assert record["question"] == trace.question
+        assert trace.round is not None
+        assert [chunk["id"] for chunk in record["chunks"]] == [hit.chunk.id for hit in trace.round.chunks]
+        assert [chunk["score"] for chunk in record["chunks"]] == [
+            trace.round.grades[hit.chunk.id].score for hit in trace.round.chunks
+        ]
+        assert trace.answer is not None
+        assert record["answer"] == trace.answer.text
+        assert len(record["strips"]) == sum(map(len, trace.strips.values()))
+        assert [page["url"] for page in record["web_sources"]] == [page.url for page in trace.pages]
+        assert [step["step"] for step in record["timings"]["steps"]] == [step.step for step in trace.steps]
+
+
+def test_every_citation_points_to_the_words_it_quotes(runs: dict[Action, Ran], sample: Sample) -> None:
+    cited = 0
+    for ran in runs.values():
+        record = parts(ran)[1]
+        texts = {chunk["id"]: chunk for chunk in record["chunks"]}
+        texts |= {page["id"]: page for page in record["web_sources"]}
+        for citation in record["citations"]:
+            cited += 1
+            assert f"[{citation['number']}]" in record["answer"]
+            assert citation["quote"] in texts[citation["source_id"]]["text"]
+            if citation["origin"] == "internal":
+                assert citation["source"] == sample.pdf.name
+                assert citation["page"] == texts[citation["source_id"]]["page"] >= 1
+    assert cited
+
+
+def test_an_answer_for_people_says_action_file_and_page(library: Path, sample: Sample) -> None:
+    question = next(each.question for each in sample.questions if each.expected is Action.CORRECT)
+    ran = crag("ask", question, "--library", library)
+    assert ran.code == 0
+    assert "CORRECT: the best chunk scored" in ran.out
+    assert f"[1] {sample.pdf.name}, page " in ran.out
+    assert "retrieve" in ran.err
+    assert "\x1b" not in ran.out + ran.err
+
+
+def test_plain_rag_takes_no_action(library: Path, sample: Sample) -> None:
+    ran = crag("ask", sample.questions[0].question, "--library", library, "--strategy", "plain-rag", "--json")
+    record = parts(ran)[1]
+    assert (ran.code, record["action"]) == (0, None)
+    assert all(chunk["score"] is None for chunk in record["chunks"])
+
+
+def test_settings_given_by_name_and_by_set_are_the_ones_used(library: Path, sample: Sample) -> None:
+    ran = crag(
+        *("ask", sample.questions[0].question, "--library", library, "--json", "--k", 3, "--upper", 1, "--lower", 0),
+        *("--aggregation", "mean", "--set", "max_rewrites=0", "--set", "web_on=INCORRECT,CORRECT"),
+    )
+    record = parts(ran)[1]
+    assert ran.code == 0
+    assert record["action"] == "AMBIGUOUS"
+    assert len(record["chunks"]) == 3
+    assert record["settings"]["web_on"] == ["INCORRECT", "CORRECT"]
+    assert (record["settings"]["aggregation"], record["settings"]["max_rewrites"]) == ("mean", 0)
+
+
+def test_search_gives_the_nearest_chunks_with_file_and_page(library: Path, sample: Sample) -> None:
+    ran = crag("search", sample.questions[0].question, "--library", library, "--k", 4, "--json")
+    found = ran.records
+    assert [each["rank"] for each in found] == [1, 2, 3, 4]
+    assert all(each["source"] == sample.pdf.name and each["page"] >= 1 and each["text"] for each in found)
+    assert found == sorted(found, key=lambda each: -each["similarity"])
+    assert {"id", "title", "similarity"} <= set(found[0])
+    shown = crag("search", sample.questions[0].question, "--library", library, "--k", 1)
+    assert f"{sample.pdf.name}, page {found[0]['page']}" in shown.out
+
+
+@pytest.mark.parametrize("question", ["", "   ", "why " * 2500], ids=["empty", "blank", "10,000 characters"])
+def test_a_question_that_can_not_be_asked_is_an_error_with_a_remedy(library: Path, question: str) -> None:
+    for command in ("search", "ask"):
+        ran = crag(command, question, "--library", library)
+        assert ran.code == 1
+        assert ran.out == ""
+        assert "1 to 2,000 characters" in ran.err
+        assert "Traceback" not in ran.err
+
+
+def test_a_failed_run_still_ends_in_its_record(library: Path) -> None:
+    ran = crag("ask", "", "--library", library, "--json")
+    record = parts(ran)[1]
+    assert ran.code == 1
+    assert record["answer"] is None
+    assert "empty" in record["error"]
+
+
+def test_a_question_before_any_document_says_what_to_do(tmp_path: Path) -> None:
+    ran = crag("ask", "Who kept the light?", "--json", CRAG_DATA=str(tmp_path / "data"))
+    record = parts(ran)[1]
+    assert ran.code == 1
+    assert "Add a PDF" in record["error"]
+    assert crag("search", "Who kept the light?", CRAG_DATA=str(tmp_path / "data")).code == 1
+    shown = crag("documents", CRAG_DATA=str(tmp_path / "data"))
+    assert (shown.code, shown.out) == (0, "")
+    assert "No documents yet" in shown.err
+
+
+def test_an_unreadable_web_folder_is_told_and_the_run_goes_on(library: Path, sample: Sample, tmp_path: Path) -> None:
+    question = next(each.question for each in sample.questions if each.expected is Action.INCORRECT)
+    ran = crag("ask", question, "--library", library, "--web-folder", tmp_path / "nowhere", "--json")
+    record = parts(ran)[1]
+    assert ran.code == 0
+    assert [failure["step"] for failure in record["failures"]] == ["search"]
+    assert record["answer"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["--strategy", "clever"], "clever"),
+        (["--set", "upper"], "upper"),
+        (["--set", "uper=0.5"], "upper"),
+        (["--set", "k=many"], "k"),
+        (["--upper", "2"], "upper"),
+        (["--upper", "0.2", "--lower", "0.4"], "lower threshold"),
+        (["--set", "web_on=MAYBE"], "web_on"),
+    ],
+)
+def test_wrong_options_exit_with_2_and_name_what_is_wrong(arguments: list[str], names: str, tmp_path: Path) -> None:
+    ran = crag("ask", "Why?", "--library", tmp_path, *arguments)
+    assert ran.code == 2
+    assert names in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_no_command_and_an_unknown_one_are_wrong_usage() -> None:
+    for arguments in ([], ["dance"], ["index"], ["ask"]):
+        assert crag(*arguments).code == 2
+
+
+def test_help_names_every_command_and_strategy() -> None:
+    from crag.strategies import STRATEGIES
+
+    shown = crag("--help")
+    assert shown.code == 0
+    assert all(command in shown.out for command in ("index", "documents", "search", "ask", "grade"))
+    explained = crag("ask", "--help")
+    assert explained.code == 0
+    assert all(name in "".join(explained.out.split()) for name in STRATEGIES)
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly(library: Path, sample: Sample) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        ran = subprocess.run(
+            [sys.executable, "-m", "crag", "search", sample.questions[0].question, "--library", str(library)],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            env=environment(),
+            timeout=60,
+            check=False,
+        )
+    assert ran.returncode == 141
+    assert ran.stderr == b""

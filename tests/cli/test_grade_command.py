@@ -1,0 +1,133 @@
+"""`grade`: lines in, the same lines scored out, in order, whatever stands in between."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+
+from tests.cli.shell import ROOT, crag, environment
+
+QUESTION = "Who kept the lighthouse of Veldt Point?"
+GOOD = "The keeper of the lighthouse of Veldt Point was Anna Marrow, who lit its lamp from 1871 on."
+BAD = "Sourdough bread needs flour, water, salt and a day of patience."
+
+
+def lines(*values: object) -> str:
+    return "".join(json.dumps(value) + "\n" for value in values)
+
+
+def test_each_line_comes_back_scored_in_order_with_what_else_it_held() -> None:
+    given = lines(
+        {"question": QUESTION, "text": BAD, "id": 1},
+        {"question": "What does bread need?", "text": BAD, "id": 2},
+        {"question": QUESTION, "text": GOOD, "id": 3},
+    )
+    ran = crag("grade", "--json", given=given)
+    assert ran.code == 0, ran.err
+    found = ran.records
+    assert [(each["id"], each["question"], each["text"]) for each in found] == [
+        (1, QUESTION, BAD),
+        (2, "What does bread need?", BAD),
+        (3, QUESTION, GOOD),
+    ]
+    assert all(0 <= each["score"] <= 1 and isinstance(each["reason"], str) for each in found)
+    assert found[2]["score"] > found[0]["score"]
+    assert found[1]["score"] > found[0]["score"]
+
+
+def test_thresholds_decide_the_action_and_nothing_else() -> None:
+    given = lines({"question": QUESTION, "text": GOOD})
+    (loose,) = crag("grade", "--json", "--upper", 0, "--lower", 0, given=given).records
+    (between,) = crag("grade", "--json", "--upper", 1, "--lower", 0, given=given).records
+    assert (loose["action"], between["action"]) == ("CORRECT", "AMBIGUOUS")
+    assert loose["score"] == between["score"]
+
+
+def test_a_bad_line_gives_an_error_in_its_place_and_stops_nothing() -> None:
+    good = json.dumps({"question": QUESTION, "text": GOOD}).encode()
+    given = b"\n".join(
+        [
+            good,
+            b"not json",
+            b"",
+            b"[1, 2]",
+            b'{"question": "only"}',
+            b'{"question": 7, "text": "x"}',
+            b'{"question": "q", "text": "\xff"}',
+            b'{"question": "q", "text": "half \\ud800 a pair"}',
+            b'{"question": "q", "text": "x", "n": NaN}',
+            b"[" * 100_000,
+            b'{"question": "q", "text": "' + b"x" * 1_200_000 + b'"}',
+            good,
+        ]
+    )
+    ran = crag("grade", "--json", given=given)
+    assert ran.code == 0, ran.err
+    found = ran.records
+    assert len(found) == 12
+    assert [place for place, each in enumerate(found) if "score" in each] == [0, 11]
+    assert [each["line"] for each in found[1:11]] == list(range(2, 12))
+    assert found[0]["score"] == found[11]["score"]
+    assert "Traceback" not in ran.err
+
+
+def test_no_input_is_no_output() -> None:
+    ran = crag("grade", "--json")
+    assert (ran.code, ran.out) == (0, "")
+
+
+def test_a_slow_writer_gets_each_answer_at_once() -> None:
+    """A program that writes one line and waits for its answer must not wait for a batch to fill."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "crag", "grade", "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=environment(),
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for text in (GOOD, BAD):
+            process.stdin.write(lines({"question": QUESTION, "text": text}))
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["text"] == text
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+
+
+def test_thousands_of_lines_keep_their_order_in_bounded_memory() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    given = lines(*({"question": f"What is {n % 7}?", "text": f"{n}", "n": n} for n in range(2000)))
+    ran = crag("grade", "--json", given=given)
+    assert [each["n"] for each in ran.records] == list(range(2000))
+    assert all("score" in each for each in ran.records)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < max(before, 1_500_000)  # KB
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
+    command = f"{sys.executable} -m crag grade --json | head -n 1; exit ${{PIPESTATUS[0]}}"
+    given = lines(*({"question": QUESTION, "text": f"{GOOD} {n}"} for n in range(300)))
+    ran = subprocess.run(
+        ["bash", "-c", command],
+        input=given.encode(),
+        capture_output=True,
+        cwd=ROOT,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 141
+    assert json.loads(ran.stdout)["score"] is not None
+    assert ran.stderr == b""
+
+
+def test_for_people_a_line_says_score_action_and_text() -> None:
+    ran = crag("grade", given=lines({"question": QUESTION, "text": GOOD}) + "nonsense\n")
+    first, second = ran.out.splitlines()
+    assert first.split()[1] in {"CORRECT", "AMBIGUOUS", "INCORRECT"}
+    assert GOOD in first
+    assert "ERROR" in second

@@ -1,0 +1,112 @@
+"""`index` and `documents`: files and folders in, a result line each, exit codes that a script can trust."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crag.sample import Sample
+from tests.cli.shell import ROOT, crag, environment, small_pdf
+
+
+@pytest.fixture(scope="module")
+def indexed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, object]]]:
+    """A library made from the folder, and what was said of each file."""
+    library = tmp_path_factory.mktemp("indexed")
+    ran = crag("index", folder, "--library", library, "--json")
+    assert ran.code == 1  # one file is no PDF
+    assert "Traceback" not in ran.err
+    return library, ran.records
+
+
+def test_a_folder_gives_one_result_for_each_pdf_under_it_in_order(
+    folder: Path, indexed: tuple[Path, list[dict[str, object]]]
+) -> None:
+    found = [(Path(str(record["file"])).name, record["status"]) for record in indexed[1]]
+    assert found == [("lighthouse.pdf", "added"), ("not a pdf.pdf", "failed"), ("copy of it.PDF", "duplicate")]
+    added, failed, duplicate = indexed[1]
+    assert (added["pages"], duplicate["duplicate_of"]) == (2, "lighthouse.pdf")
+    assert added["chunks"]
+    assert failed["error"]
+    assert failed["remedy"]
+
+
+def test_adding_again_is_a_duplicate_and_no_failure(
+    folder: Path, indexed: tuple[Path, list[dict[str, object]]]
+) -> None:
+    ran = crag("index", folder / "lighthouse.pdf", "--library", indexed[0])
+    assert (ran.code, ran.out.split()[0]) == (0, "duplicate")
+    assert len(crag("documents", "--library", indexed[0], "--json").records) == 1
+
+
+def test_every_file_gets_its_result_though_others_fail(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "empty.pdf").touch()
+    (tmp_path / "void").mkdir()
+    ran = crag(
+        *("index", tmp_path / "missing.pdf", tmp_path / "empty.pdf", tmp_path / "void", "/dev/zero"),
+        *(folder / "lighthouse.pdf", "--library", tmp_path / "library"),
+    )
+    assert ran.code == 1
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["failed", "failed", "failed", "failed", "added"]
+    assert "Traceback" not in ran.err
+
+
+def test_a_name_that_would_steer_the_terminal_is_shown_harmless(tmp_path: Path) -> None:
+    evil = tmp_path / "a\x1b[31m\u202eb.pdf"
+    evil.write_bytes(b"%PDF-1.4 nothing")
+    ran = crag("index", evil, "--library", tmp_path / "library")
+    assert ran.code == 1
+    assert not {"\x1b", "\u202e"} & set(ran.out + ran.err)
+
+
+def test_a_library_that_can_not_be_written_is_a_clear_error(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "occupied").write_text("a file where the folder should be")
+    ran = crag("index", folder / "lighthouse.pdf", "--library", tmp_path / "occupied" / "library")
+    assert ran.code == 1
+    assert ran.err.startswith("error: ")
+    assert "Traceback" not in ran.err
+
+
+def test_documents_lists_what_is_there(library: Path, sample: Sample) -> None:
+    (document,) = crag("documents", "--library", library, "--json").records
+    assert document["name"] == sample.pdf.name
+    assert document["pages"] >= 20
+    assert document["size"] == sample.pdf.stat().st_size
+    shown = crag("documents", "--library", library)
+    assert sample.pdf.name in shown.out
+    assert f"{document['chunks']} chunks" in shown.out
+
+
+def test_reading_a_library_that_is_not_there_makes_none(tmp_path: Path) -> None:
+    for command in (["documents"], ["search", "a question"], ["ask", "a question"]):
+        ran = crag(*command, "--library", tmp_path / "misspelt")
+        assert ran.code == 1
+        assert "index" in ran.err  # the remedy
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_interrupting_ends_with_130_and_leaves_a_library_that_opens(tmp_path: Path) -> None:
+    import signal
+
+    for number in range(40):
+        (tmp_path / f"{number}.pdf").write_bytes(small_pdf([[f"Page {page} of file {number}."] for page in range(20)]))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "crag", "index", str(tmp_path), "--library", str(tmp_path / "library")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=environment(),
+        text=True,
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    added = [line for line in [first, *out.splitlines()] if line.startswith("added")]
+    assert 1 <= len(added) < 40
+    assert len(crag("documents", "--library", tmp_path / "library", "--json").records) == len(added)
