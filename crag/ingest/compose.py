@@ -1,0 +1,248 @@
+"""One page's words to its text: paragraphs, headings, tables, with a box for every line. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from crag.ingest.layout import Frame, Row, frames, read_order
+from crag.ingest.tables import Table, find_tables
+from crag.ingest.words import PageWords
+
+__all__ = ["ComposedPage", "LaidPage", "as_message", "compose", "edge_keys", "lay_out"]
+
+_SCANNED_SHARE, _SCANNED_CHARS = 0.4, 40
+_EDGE_ROWS = 3
+_DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
+_BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?:\s|$)")
+_NUMBERED = re.compile(r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d+(?:\.\d+)*\.?)\s", re.I)
+_KEEP_HYPHEN = re.compile(r"(?:^|\W)(?:non|self|long|short|well|co|pre|post|mid|high|low|multi|cross|third|full|half)$")
+_MOST_HEADING = 120
+
+
+@dataclass(slots=True)
+class LaidPage:
+    """A page as blocks of rows and tables, before repeated edges are known."""
+
+    number: int
+    page: PageWords
+    parts: list[tuple[Frame, list[list[Row]]]]
+
+
+@dataclass(slots=True)
+class ComposedPage:
+    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom)."""
+
+    number: int
+    width: float
+    height: float
+    text: str = ""
+    lines: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
+    tables: list[tuple[int, int, str]] = field(default_factory=list)
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    scanned: bool = False
+    largest: list[tuple[str, float]] = field(default_factory=list)
+    failed: bool = False
+    cut: bool = False
+
+
+def lay_out(number: int, page: PageWords) -> LaidPage:
+    """The page's words in reading order, one part for each direction of text."""
+    return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)])
+
+
+def edge_keys(laid: LaidPage) -> set[tuple[str, int]]:
+    """What stands at the top and bottom of a page, numbers levelled: equal on pages that share headers or footers."""
+    if not laid.parts:
+        return set()
+    rows = [row for block in laid.parts[0][1] for row in block]
+    rows.sort(key=lambda row: row.top)
+    return {_edge_key(row) for row in [*rows[:_EDGE_ROWS], *rows[-_EDGE_ROWS:]]}
+
+
+def _edge_key(row: Row) -> tuple[str, int]:
+    return _DIGITS.sub("#", row.text.lower())[:120], round(row.top / 6)
+
+
+def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) -> ComposedPage:
+    """The page's text. Rows whose edge key is in `repeated` are left out; `body` is the usual line height."""
+    page = laid.page
+    out = ComposedPage(laid.number, round(page.width, 2), round(page.height, 2), failed=page.failed, cut=page.cut)
+    writer = _Writer(out)
+    for frame, blocks in laid.parts:
+        rows = [row for block in blocks for row in block]
+        rows.sort(key=lambda row: row.top)
+        edges = {id(row) for row in [*rows[:_EDGE_ROWS], *rows[-_EDGE_ROWS:]] if _edge_key(row) in repeated}
+        for block in blocks:
+            kept = [row for row in block if id(row) not in edges]
+            writer.block(frame, find_tables(kept), body)
+        if laid.number == 1 and frame is laid.parts[0][0]:
+            out.largest = [(row.text[:200], round(row.height, 1)) for row in rows if id(row) not in edges][:60]
+    out.text = writer.text().rstrip()
+    letters = sum(not character.isspace() for character in out.text)
+    out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
+    return out
+
+
+class _Writer:
+    """Appends rows and tables to a page's text and notes where each piece stands."""
+
+    def __init__(self, page: ComposedPage) -> None:
+        self.page = page
+        self.parts: list[str] = []
+        self.length = 0
+        self.vocabulary = Counter[str]()
+
+    def text(self) -> str:
+        return "".join(self.parts)
+
+    def block(self, frame: Frame, items: list[Row | Table], body: float) -> None:
+        """One block: paragraphs are parted by a line break, lines within one by a space."""
+        self._break()
+        rows = [item for item in items if isinstance(item, Row)]
+        left = min((row.left for row in rows), default=0.0)
+        right = max((row.right for row in rows), default=0.0)
+        previous: Row | None = None
+        for item in items:
+            if isinstance(item, Table):
+                self._table(frame, item)
+                previous = None
+                continue
+            heading = _heading(item, body, right - left)
+            if previous is not None and (
+                _new_paragraph(previous, item, left, right) or heading != _heading(previous, body, right - left)
+            ):
+                self._break()
+            if heading:
+                self._note_heading(item.text)
+            self._row(frame, item)
+            previous = item
+        self._break()
+
+    def _table(self, frame: Frame, table: Table) -> None:
+        self._break()
+        start = self.length
+        for line in table.lines:
+            for piece in line:
+                if piece.segment is None:
+                    self._put(piece.text)
+                else:
+                    s = piece.segment
+                    self._put(piece.text, frame.back(s.left, s.top, s.right, s.bottom))
+            self._break()
+        if self.length - 1 > start:
+            self.page.tables.append((start, self.length - 1, table.header))
+
+    def _row(self, frame: Frame, row: Row) -> None:
+        for segment in row.segments:
+            if not self._join_hyphen(segment.text):
+                self._space()
+            self._put(segment.text, frame.back(segment.left, segment.top, segment.right, segment.bottom))
+
+    def _join_hyphen(self, following: str) -> bool:
+        """Undo a word's division at the line's end. A compound's own hyphen stays where that is likely."""
+        last = self.parts[-1] if self.parts else ""
+        if not last.endswith(("\u00ad", "-")) or len(last) < 3 or not last[-2].isalpha():
+            return False
+        marked = last.endswith("\u00ad")
+        if not following[:1].islower() and not marked:
+            return False
+        stem = last[:-1].rsplit(None, 1)[-1]
+        compound = not following[:1].islower() or _KEEP_HYPHEN.search(stem.lower()) or "-" in stem
+        self.parts[-1] = last[:-1] + ("-" if compound else "")
+        self.length += len(self.parts[-1]) - len(last)
+        if self.page.lines and self.page.lines[-1][1] > self.length:
+            line = self.page.lines[-1]
+            self.page.lines[-1] = (line[0], self.length, *line[2:])
+        return True
+
+    def _put(self, text: str, box: tuple[float, float, float, float] | None = None) -> None:
+        if "\u00ad" in text[:-1] or (box is None and "\u00ad" in text):
+            text = text[:-1].replace("\u00ad", "") + text[-1:]
+        if not text:
+            return
+        self.parts.append(text)
+        if box is not None:
+            left, top, right, bottom = (round(value, 2) for value in box)
+            self.page.lines.append((self.length, self.length + len(text), left, top, right, bottom))
+        self.length += len(text)
+
+    def _space(self) -> None:
+        if self.parts and not self.parts[-1].endswith((" ", "\n")):
+            self._soften()
+            self._put(" ")
+
+    def _break(self) -> None:
+        if self.parts and self.parts[-1] != "\n":
+            self._soften()
+            self._put("\n")
+
+    def _soften(self) -> None:
+        """A soft hyphen that no line goes on is a hyphen."""
+        if self.parts[-1].endswith("\u00ad"):
+            self.parts[-1] = self.parts[-1][:-1] + "-"
+
+    def _note_heading(self, text: str) -> None:
+        headings = self.page.headings
+        at = self.length + (1 if self.parts and self.parts[-1] not in ("\n", "") else 0)
+        if headings and self.parts and self.parts[-1] != "\n" and headings[-1][0] >= self.length - 200:
+            # A heading over two lines is one heading.
+            start, first = headings[-1]
+            headings[-1] = (start, f"{first} {text}"[:_MOST_HEADING])
+            return
+        headings.append((at, text[:_MOST_HEADING]))
+
+
+def _heading(row: Row, body: float, width: float) -> bool:
+    """Whether a line stands out as a heading: larger, or bold, capital or numbered, and short."""
+    text = row.text
+    letters = sum(character.isalpha() for character in text)
+    if letters < 3 or len(text) > _MOST_HEADING or text[:1].islower() or len(row.segments) > 2:
+        return False
+    if text.endswith((",", ";")) or (text.endswith(".") and len(text) > 60):
+        return False
+    if row.height > 1.18 * body:
+        return True
+    short = len(text) < 90 and (row.right - row.left) < 0.9 * max(width, 1.0)
+    if row.bold and len(text) < 100:
+        return True
+    capital = letters >= 4 and text.upper() == text and letters > 0.6 * len(text.replace(" ", ""))
+    return short and (
+        capital or (bool(_NUMBERED.match(text)) and not text.endswith(".") and letters > 5 and len(text) < 70)
+    )
+
+
+def _new_paragraph(previous: Row, row: Row, left: float, right: float) -> bool:
+    """Whether a line begins a paragraph: space above, a bullet, another size, or a short line before."""
+    height = max(previous.height, 1.0)
+    gap = row.top - previous.bottom
+    if gap > 0.6 * height or gap < -1.5 * height:
+        return True
+    if abs(row.height - previous.height) > 0.25 * height or _BULLET.match(row.text):
+        return True
+    if len(row.segments) > 1 or len(previous.segments) > 1:
+        return True
+    if row.left > left + 8 and previous.left < left + 4 and previous.text.endswith((".", ":", "?", "!")):
+        return True
+    ends_short = previous.right < left + 0.75 * (right - left)
+    return ends_short and (previous.text.endswith((".", ":", ";", "?", "!")) or row.text[:1].isupper())
+
+
+def as_message(page: ComposedPage) -> dict[str, Any]:
+    """The page as plain values for the pipe."""
+    return {
+        "number": page.number,
+        "width": page.width,
+        "height": page.height,
+        "text": page.text,
+        "lines": page.lines,
+        "tables": page.tables,
+        "headings": page.headings,
+        "scanned": page.scanned,
+        "largest": page.largest,
+        "failed": page.failed,
+        "cut": page.cut,
+    }

@@ -1,0 +1,36 @@
+"""What a file is (its bytes) and what it is called (a label that is safe to show and store)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+__all__ = ["content_id", "safe_name"]
+
+_MOST = 120
+_UNPRINTED = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
+_RESERVED = re.compile(r'[<>:"|?*]')
+
+
+def content_id(data: bytes) -> str:
+    """The SHA-256 of the bytes in hex: a document's identity, whatever its name."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def safe_name(name: str) -> str:
+    """`name` without path parts, control or direction characters or markup brackets, at most 120 characters.
+
+    Never empty and never only dots. The extension survives shortening.
+    """
+    flat = _UNPRINTED.sub("", unicodedata.normalize("NFC", name.encode("utf-8", "ignore").decode()))
+    # A slash inside markup ("</b>") is a path separator like any other: what follows the last one is the name.
+    last = re.split(r"[\\/]", flat.rstrip("\\/ "))[-1]
+    label = " ".join(_RESERVED.sub("_", last).split()).strip(". ") if last.strip(". ") else ""
+    if not label:
+        return "document"
+    if len(label) > _MOST:
+        stem, dot, extension = label.rpartition(".")
+        keep = dot + extension if dot and len(extension) <= 8 else ""
+        label = (stem if keep else label)[: _MOST - len(keep)] + keep
+    return label

@@ -1,0 +1,165 @@
+"""PDF bytes to a ParsedDocument, read in a child process and checked page by page on arrival."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from crag.core.errors import DamagedError, EmptyError, LimitError, NotAPdfError
+from crag.core.ingesting import Page, ParsedDocument, TableSpan
+from crag.core.settings import AppConfig
+from crag.core.types import LineBox, Rect
+from crag.ingest.identity import safe_name
+from crag.ingest.sandbox import run_child
+from crag.ingest.titles import document_title
+
+__all__ = ["check_pdf", "read_pdf"]
+
+_HEADER_WITHIN = 1024
+
+
+def check_pdf(data: bytes, name: str, config: AppConfig) -> None:
+    """Refuse what needs no parsing to refuse. Raises EmptyError, LimitError, NotAPdfError."""
+    if not data:
+        raise EmptyError(f"{name} is empty.", "Export or download the document again and add that file.")
+    if len(data) > config.max_file_mb * 1024 * 1024:
+        raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
+    if b"%PDF-" not in data[:_HEADER_WITHIN]:
+        raise NotAPdfError(f"{name} is no PDF, whatever its name says.")
+
+
+def read_pdf(
+    data: bytes,
+    name: str,
+    config: AppConfig,
+    *,
+    on_page: Callable[[int, int], None] | None = None,
+    cancel: threading.Event | None = None,
+) -> ParsedDocument:
+    """The document's pages. `on_page(page, pages)` is called as each is read; `cancel` kills the reader at once.
+
+    Raises NotAPdfError, EncryptedError, DamagedError, EmptyError, LimitError, CancelledError.
+    """
+    label = safe_name(name)
+    check_pdf(data, label, config)
+    pages: list[Page] = []
+    total, metadata = 0, ""
+    largest: list[tuple[str, float]] = []
+    failed: list[int] = []
+    cut: list[int] = []
+    try:
+        for message, _ in run_child({"task": "read"}, data, label, config, cancel):
+            if "pages" in message:
+                total, metadata = _count(message["pages"]), str(message["title"])
+            elif "page" in message:
+                raw = message["page"]
+                page = _page(raw, len(pages) + 1)
+                pages.append(page)
+                if raw["failed"]:
+                    failed.append(page.number)
+                if raw["cut"]:
+                    cut.append(page.number)
+                if page.number == 1:
+                    largest = [(str(text)[:200], float(height)) for text, height in raw["largest"][:100]]
+                if on_page is not None:
+                    on_page(page.number, total)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error
+    if len(pages) != total:
+        raise DamagedError(f"{label} can't be read: only {len(pages)} of {total} pages came.")
+    return ParsedDocument(
+        title=document_title(_clean(metadata), largest, label),
+        pages=tuple(pages),
+        warnings=_warnings(label, pages, failed, cut),
+    )
+
+
+def _warnings(label: str, pages: Sequence[Page], failed: Sequence[int], cut: Sequence[int]) -> tuple[str, ...]:
+    """What a person should know of the pages. Raises EmptyError or DamagedError when none has text."""
+    scanned = [page.number for page in pages if page.scanned]
+    if not any(page.text.strip() for page in pages) or len(scanned) == len(pages):
+        if scanned:
+            raise EmptyError(f"{label} is a scan: {_named(scanned)} {_images(scanned)} without text.")
+        if failed:
+            raise DamagedError(f"{label} is damaged: {_named(failed)} can't be read.")
+        raise EmptyError(f"{label} has no text on any page.")
+    found = []
+    if scanned:
+        found.append(f"{_named(scanned)} {_images(scanned)} without text.")
+    if failed:
+        found.append(f"{_named(failed)} can't be read: the file is damaged there.")
+    if cut:
+        found.append(f"{_named(cut)} too long: only the first part is read.")
+    return tuple(found)
+
+
+def _images(numbers: Sequence[int]) -> str:
+    return "is an image" if len(numbers) == 1 else "are images"
+
+
+def _named(numbers: Sequence[int]) -> str:
+    """Page numbers as people write them: "pages 3, 7-9"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    text = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    return f"{'page' if len(numbers) == 1 else 'pages'} {text}"
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or value < 1:
+        raise ValueError("a page count that is none")
+    return value
+
+
+def _clean(text: str) -> str:
+    return "".join(character for character in text if character.isprintable())
+
+
+def _number(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number) or abs(number) > 1e6:
+        raise ValueError("a coordinate off any page")
+    return number
+
+
+def _page(raw: Mapping[str, Any], expected: int) -> Page:
+    """A page from the child's plain values. Raises KeyError, TypeError, ValueError for what is none."""
+    if raw["number"] != expected:
+        raise ValueError("pages out of order")
+    text = str(raw["text"])
+    text.encode("utf-8")  # a lone surrogate would fail later, in the database
+    size = len(text)
+    lines = []
+    for start, end, left, top, right, bottom in raw["lines"]:
+        _span(start, end, size)
+        rect = Rect(page=expected, left=_number(left), top=_number(top), right=_number(right), bottom=_number(bottom))
+        lines.append(LineBox(start=start, end=end, rect=rect))
+    tables = []
+    for start, end, header in raw["tables"]:
+        _span(start, end, size)
+        tables.append(TableSpan(start=start, end=end, header=str(header)))
+    headings = []
+    for start, heading in raw["headings"]:
+        _span(start, size, size)
+        headings.append((start, str(heading)))
+    return Page(
+        number=expected,
+        text=text,
+        width=_number(raw["width"]),
+        height=_number(raw["height"]),
+        lines=tuple(lines),
+        tables=tuple(tables),
+        headings=tuple(headings),
+        scanned=bool(raw["scanned"]),
+    )
+
+
+def _span(start: Any, end: Any, size: int) -> None:
+    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= size):
+        raise ValueError("a span outside its page")

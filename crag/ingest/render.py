@@ -1,0 +1,38 @@
+"""A page as a PNG with highlighted rectangles, drawn in the reader's child process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crag.core.errors import DamagedError, SettingsError
+from crag.core.settings import AppConfig
+from crag.core.types import Rect
+from crag.ingest.reader import check_pdf
+from crag.ingest.sandbox import run_child
+
+__all__ = ["render_page"]
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_WIDEST = 4000
+
+
+def render_page(
+    data: bytes, page: int, *, highlights: Sequence[Rect] = (), width: int = 900, config: AppConfig | None = None
+) -> bytes:
+    """A PNG `width` pixels wide (fewer for a very tall page) of page `page`, counted from 1.
+
+    Highlights of other pages are left out. Raises the errors of `read_pdf`, DocumentError for a page that is not.
+    """
+    if not 16 <= width <= _WIDEST:
+        raise SettingsError(f"An image is 16 to {_WIDEST} pixels wide, not {width}.")
+    limits = config or AppConfig()
+    check_pdf(data, "The document", limits)
+    boxes = [[r.left, r.top, r.right, r.bottom] for r in highlights if r.page == page]
+    job = {"task": "render", "page": page, "width": width, "highlights": boxes}
+    image = b""
+    for message, body in run_child(job, data, "The document", limits):
+        if message.get("image") == "png":
+            image = body
+    if not image.startswith(_SIGNATURE):
+        raise DamagedError(f"Page {page} can't be drawn: the reader's answer made no sense.")
+    return image
