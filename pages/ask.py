@@ -1,0 +1,27 @@
+"""Ask a question and watch its run: the conversation on the left, the evidence on the right."""
+
+import streamlit as st
+
+from ui import conversation, picker, problems, runview, welcome
+from ui.session import Session
+
+session = Session()
+with problems.told(stop=True):
+    empty = session.library.size[0] == 0
+
+picked = picker.clicked()
+with problems.told():
+    conversation.follow(session, picked)
+
+asked = st.chat_input("Ask a question about your documents", key="question")
+if asked:
+    with problems.told():
+        session.ask(asked)
+
+conversation.sidebar(session)
+run = session.selected
+if run is None:
+    welcome.show(session, empty=empty)
+else:
+    with problems.told():
+        runview.show(session, run)

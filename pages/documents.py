@@ -1,0 +1,24 @@
+"""Documents: add PDFs, see what is in the library and how it was cut, delete, re-index."""
+
+import streamlit as st
+
+from ui import problems, shelf, uploads
+from ui.session import Session
+
+session = Session()
+st.title("Documents", anchor=False)
+shelf.drop_zone()
+
+job = uploads.current()
+if job is not None:
+    uploads.follow(job)
+
+with problems.told(stop=True):
+    documents = session.library.documents()
+
+shelf.warn_of_model(session)
+if documents:
+    shelf.table(session, documents)
+    shelf.open_one(session, documents)
+elif job is None:
+    shelf.empty(session)

@@ -1,0 +1,112 @@
+"""The Settings page's parts: forms made from the declarations of settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from crag.core.settings import AppConfig, Settings
+from crag.strategies import STRATEGIES
+from ui import forms, problems, words
+from ui.house import house, overridden
+from ui.look import draw
+from ui.safe import markdown, text
+from ui.session import Session
+
+__all__ = ["program", "status", "strategy"]
+
+
+def status() -> None:
+    """Each provider: on or off, and why. Raises CragError."""
+    rows = "".join(
+        f'<tr><td><span class="status"><span class="{"on" if each.on else "off"}">'
+        f"{'on' if each.on else 'off'}</span></span></td>"
+        f"<td><b>{text(each.name)}</b></td><td>{text(each.detail)}</td></tr>"
+        for each in house().engine.status()
+    )
+    draw(f'<div class="cx"><table class="grid"><tbody>{rows}</tbody></table></div>')
+
+
+def strategy(session: Session) -> None:
+    """What a strategy's questions are asked with, in this session."""
+    st.caption("These shape the next questions of this browser session. Other sessions and past runs are untouched.")
+    names = list(STRATEGIES)
+    chosen = st.selectbox(
+        "Strategy",
+        names,
+        index=names.index(session.strategy),
+        format_func=lambda name: STRATEGIES[name].title,
+        key="settings-strategy",
+    )
+    session.use(chosen)
+    st.caption(markdown(STRATEGIES[chosen].help))
+    turn = st.session_state.setdefault(f"form-turn-{chosen}", 0)
+    now, own = session.settings(chosen), STRATEGIES[chosen].settings
+    values: dict[str, Any] = {}
+    for group, fields in forms.groups(Settings).items():
+        st.subheader(group.capitalize(), anchor=False)
+        columns = st.columns(3, gap="large")
+        for place, name in enumerate(fields):
+            with columns[place % 3]:
+                values[name] = forms.field(
+                    Settings,
+                    name,
+                    getattr(now, name),
+                    key=f"set-{chosen}-{turn}-{name}",
+                    note=f"The strategy's own: {_shown(getattr(own, name))}.",
+                )
+    try:
+        session.change(chosen, now.changed(**values))
+    except CragError as error:
+        problems.show(error)
+        st.caption("The next question is asked with the last settings that fit together.")
+    changed = session.changes(chosen)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Reset to the strategy's own", key="reset", disabled=not changed):
+            session.reset(chosen)
+            st.session_state[f"form-turn-{chosen}"] = turn + 1
+            st.rerun()
+        st.caption(f"{words.count(len(changed), 'setting')} changed." if changed else "Nothing is changed.")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def program() -> None:
+    """What the process is given: stored with the libraries, unless the environment says otherwise. Raises CragError."""
+    config = house().config
+    if house().notice:
+        st.warning(markdown(house().notice))
+    st.caption("These are kept in the data folder and apply to everyone who uses this program.")
+    with st.form("program", border=False):
+        values: dict[str, Any] = {}
+        for group, fields in forms.groups(AppConfig).items():
+            st.subheader(group.capitalize(), anchor=False)
+            columns = st.columns(2, gap="large")
+            for place, name in enumerate(fields):
+                with columns[place % 2]:
+                    fixed = name == "data" or overridden(name)
+                    values[name] = forms.field(
+                        AppConfig, name, getattr(config, name), key=f"program-{name}", disabled=fixed
+                    )
+                    if fixed:
+                        st.caption(_why_fixed(name))
+        saved = st.form_submit_button("Save", type="primary")
+    if saved:
+        house().configure(**{name: value or None if name == "web_folder" else value for name, value in values.items()})
+        st.session_state.saved = True
+        st.rerun()
+    if st.session_state.pop("saved", False):
+        st.success("Saved and in use.")
+
+
+def _why_fixed(name: str) -> str:
+    variable = f"CRAG_{name.upper()}"
+    if overridden(name):
+        return f"Set by the environment variable {variable}; change it there."
+    return f"Set it with the environment variable {variable}: the settings themselves are kept there."

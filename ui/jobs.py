@@ -1,0 +1,142 @@
+"""Work that outlives the script: a job runs in its own thread, pages attach to it and follow its events."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from crag.core.errors import CragError
+
+__all__ = ["Job", "Jobs", "Work"]
+
+E = TypeVar("E")
+Work = Callable[[threading.Event, Callable[[E], None]], None]
+"""What a job does: it is given the event that asks it to stop, and a function that takes its events."""
+
+_log = logging.getLogger(__name__)
+
+
+class Job(Generic[E]):
+    """One run or one upload under way: its events so far, whether it is over, and how to stop it.
+
+    `id` can't be guessed: whoever holds it may attach. `label` is what a person calls the work.
+    """
+
+    def __init__(self, kind: str, label: str, work: Work[E]) -> None:
+        self.id = secrets.token_urlsafe(12)
+        self.kind, self.label = kind, label
+        self.problem: CragError | None = None
+        self.over_at: float | None = None
+        self._work_of = work
+        self._events: list[E] = []
+        self._changed = threading.Condition()
+        self._cancel = threading.Event()
+
+    @property
+    def running(self) -> bool:
+        return self.over_at is None
+
+    @property
+    def stopping(self) -> bool:
+        """Stop was asked for; the work ends at its next safe point."""
+        return self._cancel.is_set()
+
+    def stop(self) -> None:
+        self._cancel.set()
+
+    def start(self) -> None:
+        threading.Thread(target=self._work, name=f"{self.kind}-job", daemon=True).start()
+
+    def events(self) -> list[E]:
+        """What has happened so far."""
+        with self._changed:
+            return list(self._events)
+
+    def follow(self, beat: float = 0.25) -> Iterator[list[E]]:
+        """The new events, at once as they come and at least every `beat` seconds (then maybe none), until it is over.
+
+        The last item is yielded after the job ended, so whoever draws every item has drawn the end.
+        """
+        seen = 0
+        while True:
+            with self._changed:
+                if self.running and len(self._events) == seen:
+                    self._changed.wait(beat)
+                fresh, over = self._events[seen:], not self.running
+            seen += len(fresh)
+            yield fresh
+            if over:
+                return
+
+    def first(self, seconds: float) -> E | None:
+        """The first event, as soon as there is one; None if the job ends without any, or within so many seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._events) or not self.running, seconds)
+            return self._events[0] if self._events else None
+
+    def _record(self, event: E) -> None:
+        with self._changed:
+            self._events.append(event)
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        try:
+            self._work_of(self._cancel, self._record)
+        except CragError as error:
+            self.problem = error
+        except Exception as error:  # noqa: BLE001
+            # The thread's last line of defence: a defect must reach the person in words, and the log in full.
+            _log.exception("The %s job stopped on a defect", self.kind)
+            self.problem = CragError(
+                f"The work stopped on a defect of this program ({type(error).__name__}).",
+                "Try again; the log of the server holds the details for a report.",
+            )
+        finally:
+            with self._changed:
+                self.over_at = time.monotonic()
+                self._changed.notify_all()
+
+
+class Jobs:
+    """All jobs of the process, whoever started them. Over ones are kept for reloads, then evicted."""
+
+    def __init__(self, keep: int = 32, keep_seconds: float = 3600) -> None:
+        self._keep, self._keep_seconds = keep, keep_seconds
+        self._jobs: dict[str, Job[object]] = {}
+        self._lock = threading.Lock()
+
+    def start(self, kind: str, label: str, work: Work[E]) -> Job[E]:
+        """A new job, already running."""
+        job = Job(kind, label, work)
+        with self._lock:
+            self._evict()
+            self._jobs[job.id] = job  # type: ignore[assignment]
+        job.start()
+        return job
+
+    def get(self, id: str) -> Job[object] | None:
+        with self._lock:
+            return self._jobs.get(id)
+
+    def rename(self, job: Job[E], id: str) -> None:
+        """Let the job be found under the id of the run it turned out to make."""
+        with self._lock:
+            self._jobs[id] = self._jobs.pop(job.id)
+            job.id = id
+
+    def running(self, kind: str | None = None) -> list[Job[object]]:
+        """Those under way, oldest first."""
+        with self._lock:
+            return [job for job in self._jobs.values() if job.running and kind in (None, job.kind)]
+
+    def _evict(self) -> None:
+        now = time.monotonic()
+        over = [(job.over_at, id) for id, job in self._jobs.items() if job.over_at is not None]
+        old = [id for at, id in over if now - at > self._keep_seconds]
+        surplus = [id for _, id in sorted(over)][: max(0, len(over) - self._keep)]
+        for id in {*old, *surplus}:
+            del self._jobs[id]

@@ -1,0 +1,115 @@
+"""The source of a citation or chunk: its page as an image with the words marked, or the web passage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from crag.core.errors import NotFoundError
+from crag.core.trace import Trace
+from crag.core.types import Chunk, Citation, Rect, WebPage
+from crag.ingest.render import render_page
+from crag.library.library import Library
+from ui.evidence import View, passage
+from ui.look import draw
+from ui.problems import told
+from ui.safe import link, text
+from ui.session import Session
+
+__all__ = ["image", "opened"]
+
+_WIDTH = 1100
+
+
+def opened(session: Session, trace: Trace) -> None:
+    """What is opened beside the answer, with a way back."""
+    what = session.opened
+    if what is None:
+        return
+    with st.container(border=True, key="page-view"):
+        draw('<div class="cx" data-reveal="1"></div>')
+        with told():
+            kind, _, name = what.partition(":")
+            if kind == "cite":
+                _citation(session, trace, _cited(trace, name))
+            elif kind == "chunk":
+                _chunk(session, _found(trace, name), None)
+        st.button("Close", key="page-close", on_click=session.open, args=(None,))
+
+
+def _cited(trace: Trace, number: str) -> Citation:
+    for citation in trace.answer.citations if trace.answer else ():
+        if str(citation.number) == number:
+            return citation
+    raise NotFoundError("This answer has no such source.", "Choose one of the numbers in the answer.")
+
+
+def _found(trace: Trace, id: str) -> Chunk:
+    source = trace.sources.get(id)
+    if not isinstance(source, Chunk):
+        raise NotFoundError("This run has no such chunk.", "Choose one of the chunks listed.")
+    return source
+
+
+def _citation(session: Session, trace: Trace, citation: Citation) -> None:
+    source = trace.sources.get(citation.source_id)
+    if isinstance(source, WebPage):
+        _web(trace, citation, source)
+    elif isinstance(source, Chunk):
+        _chunk(session, source, citation)
+    else:
+        raise NotFoundError("The source of this citation is not part of the run.")
+
+
+def _chunk(session: Session, chunk: Chunk, citation: Citation | None) -> None:
+    rects = citation.rects if citation and citation.rects else chunk.rects()
+    home = min((rect.page for rect in rects), default=chunk.page)
+    pages = session.library.document(chunk.document_id).pages
+    number = f"Source {citation.number}: " if citation else ""
+    head, back, on = st.columns([6, 1, 1], vertical_alignment="center")
+    leaf = st.session_state.get("leaf", home)
+    back.button("‹", key="page-back", help="Previous page", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
+    on.button("›", key="page-on", help="Next page", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
+    with head:
+        draw(
+            f'<div class="cx"><b>{number}{text(chunk.source)}</b>'
+            f'<span class="quiet">, page {leaf} of {pages}</span></div>'
+        )
+    st.image(image(session.library, chunk.document_id, leaf, [r for r in rects if r.page == leaf]), width="stretch")
+    if citation:
+        draw(f'<div class="cx small">Cited: “{text(citation.quote)}”</div>')
+
+
+def _turn(leaf: int) -> None:
+    st.session_state.leaf = leaf
+
+
+def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
+    address = link(page.url)
+    where = (
+        f'<a href="{address}" target="_blank" rel="noopener noreferrer">Open the page in a new tab</a>'
+        if address
+        else text(page.url)
+    )
+    strips = trace.strips.get(page.id, ())
+    own = [strip for strip in strips if strip.id == citation.strip_id] or list(strips)
+    start = max(0, min((strip.start for strip in own), default=0) - 500)
+    end = max((strip.end for strip in own), default=1500) + 500
+    inside = [strip for strip in strips if strip.start >= start and strip.end <= end]
+    body = passage(page.text[:end], inside, View.of(trace))
+    draw(
+        f'<div class="cx"><b>Source {citation.number}: <span class="tag web">WEB</span> {text(page.title)}</b>'
+        f'<p class="small">{where}. Found by {text(page.provider)} for '
+        f'<span class="query">{text(page.query)}</span></p>{body}</div>'
+    )
+
+
+def image(library: Library, document: str, page: int, rects: Sequence[Rect]) -> bytes:
+    """A page as PNG with the rectangles marked; remembered. Raises NotFoundError, DocumentError."""
+    return _image(str(library.folder), document, page, tuple(rects), _library=library)
+
+
+@st.cache_data(show_spinner=False, max_entries=96, ttl=3600)
+def _image(folder: str, document: str, page: int, rects: tuple[Rect, ...], *, _library: Library) -> bytes:
+    return render_page(_library.file(document), page, highlights=rects, width=_WIDTH)

@@ -1,0 +1,138 @@
+"""A run's path, its action and its meter, drawn from a trace."""
+
+from __future__ import annotations
+
+from crag.core.trace import StepRecord, Trace
+from crag.core.types import Action, Step
+from crag.core.wording import decision_sentence, outcome_sentence
+from ui import words
+from ui.safe import text
+
+__all__ = ["action", "chip", "meter", "path"]
+
+_ORDER: list[Step] = list(words.STEPS)
+
+
+def path(trace: Trace) -> str:
+    """The eight steps: done ones with their time, the active one lit, skipped ones dimmed."""
+    items = []
+    for step in _ORDER:
+        state = _state(trace, step)
+        visits = [record for record in trace.steps if record.step == step]
+        took = sum(record.seconds or 0.0 for record in visits)
+        if state == "done":
+            note = words.duration(took) + (f" ×{len(visits)}" if len(visits) > 1 else "")
+        else:
+            note = {"active": "now", "skipped": "skipped", "failed": "failed", "waiting": "", "stopped": "stopped"}[
+                state
+            ]
+        current = ' aria-current="step"' if state == "active" else ""
+        items.append(f'<li class="{state}"{current}>{words.STEPS[step]}<span class="t">{note or "&nbsp;"}</span></li>')
+    return f'<div class="cx"><ol class="path" aria-label="Path of the run">{"".join(items)}</ol></div>'
+
+
+def _state(trace: Trace, step: Step) -> str:
+    visits = [record for record in trace.steps if record.step == step]
+    if trace.failure and trace.failure.step == step:
+        return "failed"
+    if any(record.seconds is None for record in visits):
+        return "stopped" if trace.finished else "active"
+    if any(failure.step == step for failure in trace.failures):
+        return "failed"
+    if visits:
+        return "done"
+    return "skipped" if trace.finished or _passed(trace.steps, step) else "waiting"
+
+
+def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
+    """Whether the run, since its last retrieval, went beyond the place of `step`."""
+    last = max((place for place, record in enumerate(steps) if record.step == "retrieve"), default=0)
+    return any(_ORDER.index(record.step) > _ORDER.index(step) for record in steps[last:])
+
+
+def action(trace: Trace) -> str:
+    """The action as a large plain sentence, or what is happening until there is one."""
+    if trace.failure:
+        return _card("", "!", _failure(trace))
+    if trace.action is None:
+        return _card("", "…" if not trace.finished else "–", f'<span class="says">{text(_meanwhile(trace))}</span>')
+    word = trace.action
+    sentence = outcome_sentence(trace).removeprefix(f"{word}:").strip()
+    says = f'<span class="says"><span class="word">{word}</span>: {text(sentence)}</span>'
+    notes = "".join(f'<p class="earlier">{text(line)}</p>' for line in _notes(trace))
+    return _card(word.lower(), words.ICONS[word], f"<div>{says}{notes}</div>")
+
+
+def _card(kind: str, icon: str, inner: str) -> str:
+    return (
+        f'<div class="cx"><div class="action {kind}" role="status"><span class="icon" aria-hidden="true">{icon}</span>'
+        f"{inner}</div></div>"
+    )
+
+
+def _failure(trace: Trace) -> str:
+    failure = trace.failure
+    assert failure is not None
+    said = f'<span class="says"><b>{text(failure.message)}</b></span>'
+    return f'<div>{said}<p class="earlier">{text(failure.remedy)}</p></div>'
+
+
+def _meanwhile(trace: Trace) -> str:
+    if trace.cancelled:
+        return "Stopped before an action was taken."
+    here = trace.round
+    if here is None:
+        return "Searching your documents…" if not trace.finished else "Nothing was retrieved."
+    if trace.settings.get("evaluator") == "none":
+        return outcome_sentence(trace) or "Plain RAG: no chunk is graded, all are used."
+    if trace.finished:
+        return "The run ended before an action was taken."
+    return f"Grading: {len(here.grades)} of {words.count(len(here.chunks), 'chunk')} so far…"
+
+
+def _notes(trace: Trace) -> list[str]:
+    """What happened on the way: earlier rounds, failures worked around, a stop."""
+    lines = []
+    for number, round in enumerate(trace.rounds[:-1]):
+        if round.decision:
+            retry = trace.rounds[number + 1].query
+            lines.append(f"First try: {decision_sentence(round.decision)} Searched again for “{retry}”.")
+    lines += [f"{failure.message} {failure.remedy}" for failure in trace.failures if not failure.fatal]
+    if trace.cancelled:
+        lines.append("Stopped by you.")
+    return lines
+
+
+def meter(trace: Trace) -> str:
+    """Where the time went, and what the run cost: model calls and web searches."""
+    spent: dict[Step, float] = {}
+    for record in trace.steps:
+        spent[record.step] = spent.get(record.step, 0.0) + (record.seconds or 0.0)
+    whole = sum(spent.values()) or 1.0
+    bars = "".join(
+        f'<i style="flex:{max(seconds / whole, 0.004):.4f}" title="{words.STEPS[step]}: {words.duration(seconds)}"></i>'
+        for step, seconds in spent.items()
+    )
+    grades = [grade for round in trace.rounds for grade in round.grades.values()]
+    cached = sum(1 for grade in grades if grade.cached)
+    calls = sum(record.calls for record in trace.steps)
+    figures = [
+        (words.duration(trace.seconds), "in all"),
+        (str(calls), "model call" if calls == 1 else "model calls"),
+        (str(len(trace.searches)), "web search" if len(trace.searches) == 1 else "web searches"),
+        (str(len(grades)), "grade" + ("" if len(grades) == 1 else "s") + (f", {cached} remembered" if cached else "")),
+    ]
+    longest = sorted(spent.items(), key=lambda item: -item[1])[:3]
+    shares = ", ".join(f"{words.STEPS[step].lower()} {words.duration(seconds)}" for step, seconds in longest)
+    shown = "".join(f"<span><b>{figure}</b> {label}</span>" for figure, label in figures)
+    return (
+        f'<div class="cx"><div class="meter" aria-hidden="true">{bars}</div>'
+        f'<div class="figures">{shown}<span>most of it: {shares or "–"}</span></div></div>'
+    )
+
+
+def chip(action: Action | None) -> str:
+    """An action in a line of text: icon, word and colour."""
+    if action is None:
+        return '<span class="verdict none">no action</span>'
+    return f'<span class="verdict {action.lower()}">{words.ICONS[action]} {action}</span>'

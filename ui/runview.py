@@ -1,0 +1,162 @@
+"""One run on the page: conversation on the left, evidence on the right, followed live or shown from the record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from crag.core.errors import CragError, NotFoundError
+from crag.core.events import Event, events_to_jsonl
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from ui import answer, evidence, export, pageview, path, problems, tuning
+from ui.jobs import Job
+from ui.look import draw
+from ui.safe import excerpt, markdown, text
+from ui.session import Session
+
+__all__ = ["show"]
+
+
+class _Slots:
+    """Fixed places on the page, each rewritten whole: what a trace looks like under a view."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.answer: Any = None
+        self.sources: Any = None
+        self.path: Any = None
+        self.action: Any = None
+        self.chunks: Any = None
+        self.web: Any = None
+        self.meter: Any = None
+
+    def write(self, trace: Trace, view: evidence.View) -> None:
+        opened = self._session.opened or ""
+        number = int(opened[5:]) if opened.startswith("cite:") and opened[5:].isdigit() else None
+        draw(answer.answer(trace), self.answer)
+        draw(answer.sources(trace, number), self.sources)
+        draw(path.path(trace), self.path)
+        draw(path.action(trace), self.action)
+        draw(evidence.chunks(trace, view), self.chunks)
+        draw(evidence.web(trace, view), self.web)
+        draw(path.meter(trace) if trace.finished else "", self.meter)
+
+
+def show(session: Session, run: str) -> None:
+    """The conversation with `run` selected. Raises CragError where the run is not to be had."""
+    try:
+        trace = session.trace(run)
+    except NotFoundError as error:
+        session.forget(run)
+        raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
+    job = session.job(run)
+    slots = _Slots(session)
+    with st.container(key="ask-columns"):
+        left, right = st.columns([5, 7], gap="large")
+    with left, st.container(key="answer-side"):
+        tools = _left(session, run, trace, slots)
+    with right:
+        settings, change = _right(session, run, trace, slots)
+    if job is not None and job.running:
+        trace = _follow(job, slots)
+        st.rerun()
+    view, what = tuning.view(trace, settings)
+    slots.write(trace, view)
+    if what is not None:
+        with change:
+            tuning.change(session, trace, settings, what)
+    with tools:
+        _tools(session, run, trace)
+
+
+def _left(session: Session, run: str, trace: Trace, slots: _Slots) -> Any:
+    """The conversation; returns the place for what can be done with the finished run."""
+    tools: Any = None
+    for turn in session.turns:
+        if turn != run:
+            _earlier(session, turn)
+            continue
+        draw(answer.question(trace))
+        slots.answer = st.empty()
+        stop = st.empty()
+        job = session.job(run)
+        if job is not None and job.running:
+            stop.button("Stop", key=f"stop-{run}", on_click=job.stop, help="Ends this run; what was found stays.")
+        slots.sources = st.empty()
+        tools = st.container()
+    return tools
+
+
+def _earlier(session: Session, run: str) -> None:
+    """A question of this conversation that is not selected: one line that opens it."""
+    try:
+        trace = session.trace(run)
+    except CragError:
+        session.forget(run)
+        return
+    said = trace.answer.text if trace.answer else ("working…" if not trace.finished else "no answer")
+    draw(
+        f'<div class="cx"><button class="turn" data-pick="run:{text(run)}"><span class="where">{text(trace.question)}'
+        f'</span><span class="peek">{path.chip(trace.action)} {text(excerpt(said, 140))}</span></button></div>'
+    )
+
+
+def _right(session: Session, run: str, trace: Trace, slots: _Slots) -> tuple[Settings, Any]:
+    """The run; returns what the sliders say, and the place for what that would change."""
+    slots.path = st.empty()
+    slots.action = st.empty()
+    settings = tuning.sliders(run, Settings.checked(trace.settings))
+    change = st.container()
+    pageview.opened(session, trace)
+    slots.chunks = st.empty()
+    slots.web = st.empty()
+    slots.meter = st.empty()
+    return settings, change
+
+
+def _follow(job: Job[Event], slots: _Slots) -> Trace:
+    """Draw every beat until the job is over. Any touch of a widget interrupts here and harms nothing."""
+    trace = Trace()
+    for fresh in job.follow():
+        for event in fresh:
+            trace = trace.apply(event)
+        slots.write(trace, evidence.View.of(trace))
+    if job.problem:
+        problems.show(job.problem)
+    return trace
+
+
+def _tools(session: Session, run: str, trace: Trace) -> None:
+    """Files of this run, and asking it anew."""
+    with st.container(horizontal=True):
+        if trace.failure or trace.cancelled:
+            _again(session, trace)
+        with st.popover("Export"):
+            st.download_button(
+                "One HTML page",
+                lambda: export.page(trace),
+                file_name=export.file_name(trace, "html"),
+                mime="text/html",
+                on_click="ignore",
+                key="export-html",
+                help=markdown("Opens anywhere, without this program."),
+            )
+            st.download_button(
+                "Events, one JSON object a line",
+                lambda: events_to_jsonl(session.events(run)),
+                file_name=export.file_name(trace, "jsonl"),
+                mime="application/x-ndjson",
+                on_click="ignore",
+                key="export-json",
+            )
+
+
+def _again(session: Session, trace: Trace) -> None:
+    with st.popover("Edit and ask again"):
+        asked = st.text_area("Question", value=session.typed(trace.question), key="edit-question")
+        if st.button("Ask", key="edit-ask", type="primary"):
+            with problems.told():
+                session.ask(asked)
+                st.rerun()

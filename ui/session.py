@@ -1,0 +1,154 @@
+"""What one browser tab remembers: its runs, the selected one, what is opened beside it, and changed settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from crag.core.errors import CragError, NotFoundError
+from crag.core.events import Event
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.library.library import Library
+from crag.strategies import STRATEGIES
+from ui.house import house
+from ui.jobs import Job
+
+__all__ = ["Session"]
+
+WORKSPACE = "default"
+_REMEMBERED = 24
+
+
+class Session:
+    """A view of st.session_state with names; make one at the top of each page."""
+
+    def __init__(self) -> None:
+        state = st.session_state
+        state.setdefault("turns", [])
+        state.setdefault("traces", {})
+        state.setdefault("changes", {})
+        state.setdefault("strategy", "balanced")
+        state.setdefault("opened", None)
+        state.setdefault("selected", None)
+
+    @property
+    def library(self) -> Library:
+        return house().engine.library(WORKSPACE)
+
+    # Runs
+
+    @property
+    def turns(self) -> list[str]:
+        """The runs of this conversation, oldest first."""
+        found: list[str] = st.session_state.turns
+        return found
+
+    @property
+    def selected(self) -> str | None:
+        """The run that the evidence belongs to. A reload brings it back through the address."""
+        wanted: str | None = st.query_params.get("run") or st.session_state.selected
+        if wanted and wanted not in self.turns:
+            self.turns.append(wanted)
+        return wanted
+
+    def select(self, run: str | None) -> None:
+        st.session_state.selected, st.session_state.opened = run, None
+        if run is None:
+            st.query_params.pop("run", None)
+        else:
+            if run not in self.turns:
+                self.turns.append(run)
+            st.query_params["run"] = run
+
+    def forget(self, run: str) -> None:
+        """Take a run out of the conversation; what is stored stays."""
+        st.session_state.turns = [turn for turn in self.turns if turn != run]
+        st.session_state.traces.pop(run, None)
+        if st.query_params.get("run") == run or st.session_state.selected == run:
+            self.select(None)
+
+    def ask(self, question: str) -> None:
+        """Start a run with the settings of this session and select it. Raises CragError if it can't even start."""
+        st.session_state.typed = question
+        engine, strategy = house().engine, self.strategy
+        settings = self.settings(strategy)
+
+        def work(cancel: Any, emit: Any) -> None:
+            for event in engine.ask(question, strategy, WORKSPACE, settings=settings, cancel=cancel):
+                emit(event)
+
+        job: Job[Event] = house().jobs.start("run", question, work)
+        first = job.first(30)
+        if first is None or first.kind != "run_started":
+            raise job.problem or CragError("The run did not start in time.")
+        house().jobs.rename(job, first.run_id)
+        self.select(first.run_id)
+
+    def typed(self, question: str) -> str:
+        """The whole of what was typed where a run holds only its beginning, because it was too long."""
+        typed: str = st.session_state.get("typed", "")
+        return typed if typed.startswith(question) else question
+
+    def job(self, run: str) -> Job[Event] | None:
+        """The job that is making or has just made this run, if this process still knows it."""
+        found = house().jobs.get(run)
+        return found if found is not None and found.kind == "run" else None  # type: ignore[return-value]
+
+    def events(self, run: str) -> list[Event]:
+        """All events of a run so far. Raises NotFoundError."""
+        job = self.job(run)
+        return job.events() if job else self.library.run_events(run)
+
+    def trace(self, run: str) -> Trace:
+        """The record of a run, finished or not. Raises NotFoundError."""
+        remembered: dict[str, Trace] = st.session_state.traces
+        if run in remembered:
+            return remembered[run]
+        trace = Trace.from_events(self.events(run))
+        if not trace.run_id:
+            raise NotFoundError("There is no such run.")
+        if trace.finished:
+            remembered[run] = trace
+            for old in list(remembered)[:-_REMEMBERED]:
+                del remembered[old]
+        return trace
+
+    # What is opened beside the answer: "cite:2", "chunk:…" or None
+
+    @property
+    def opened(self) -> str | None:
+        found: str | None = st.session_state.opened
+        return found
+
+    def open(self, what: str | None) -> None:
+        st.session_state.opened = what
+        st.session_state.pop("leaf", None)
+
+    # Settings of this session
+
+    @property
+    def strategy(self) -> str:
+        name: str = st.session_state.strategy
+        return name if name in STRATEGIES else "balanced"
+
+    def use(self, strategy: str) -> None:
+        st.session_state.strategy = strategy
+
+    def changes(self, strategy: str) -> dict[str, Any]:
+        found: dict[str, Any] = st.session_state.changes.get(strategy, {})
+        return dict(found)
+
+    def settings(self, strategy: str) -> Settings:
+        """The strategy's settings with this session's changes."""
+        return STRATEGIES[strategy].settings.changed(**self.changes(strategy))
+
+    def change(self, strategy: str, settings: Settings) -> None:
+        """From now on ask with these; only what differs from the strategy is remembered."""
+        own = STRATEGIES[strategy].settings.model_dump()
+        differs = {name: value for name, value in settings.model_dump().items() if value != own[name]}
+        st.session_state.changes = {**st.session_state.changes, strategy: differs}
+
+    def reset(self, strategy: str) -> None:
+        st.session_state.changes = {name: kept for name, kept in st.session_state.changes.items() if name != strategy}

@@ -1,0 +1,157 @@
+"""The library as a person handles it: dropping files, the table, a document opened on its pages, delete, re-index."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from crag.core.errors import CragError, ModelMismatchError
+from crag.core.ingesting import Embedding
+from crag.core.types import Chunk, Document
+from ui import pageview, problems, uploads, words
+from ui.house import house
+from ui.look import draw
+from ui.safe import excerpt, markdown, text
+from ui.session import WORKSPACE, Session
+
+__all__ = ["drop_zone", "empty", "open_one", "table", "warn_of_model"]
+
+
+def drop_zone() -> None:
+    """Where files are dropped; a drop starts adding at once."""
+    turn = st.session_state.setdefault("drop-turn", 0)
+    with problems.told():
+        limit = house().config.max_file_mb
+        dropped = st.file_uploader(
+            f"Add PDFs, up to {limit} MB each",
+            type=["pdf"],
+            accept_multiple_files=True,
+            max_upload_size=limit,
+            key=f"drop-{turn}",
+        )
+        if dropped:
+            files: list[tuple[str, Callable[[], bytes]]] = [(file.name, file.getvalue) for file in dropped]
+            uploads.start(files, words.count(len(files), "file"))
+            st.session_state["drop-turn"] = turn + 1
+            st.rerun()
+
+
+def empty(session: Session) -> None:
+    draw('<div class="cx hero"><p>The library is empty. Drop PDFs above, or begin with the sample.</p></div>')
+    if st.button("Load the sample library", key="sample", type="primary"):
+        with problems.told():
+            uploads.load_sample(session)
+            st.rerun()
+
+
+def warn_of_model(session: Session) -> None:
+    """Where the vectors were made by another embedding model: say so, and offer to make them anew."""
+    try:
+        session.library.check_model()
+    except ModelMismatchError as error:
+        problems.show(error)
+        st.button("Re-index the whole library", key="reindex-all", type="primary", on_click=_reindex)
+    except CragError as error:
+        problems.show(error)
+
+
+def _reindex() -> None:
+    engine = house().engine
+
+    def work(cancel: threading.Event, emit: Callable[[Embedding], None]) -> None:
+        engine.library(WORKSPACE).reindex(
+            on_progress=lambda done, total: emit(Embedding(name="The library", done=done, total=total)), cancel=cancel
+        )
+
+    st.session_state.upload = house().jobs.start("upload", "re-indexing the library", work).id
+
+
+def table(session: Session, documents: Sequence[Document]) -> None:
+    rows = [
+        {
+            "Document": document.name,
+            "Title": document.title,
+            "Size": words.size(document.size),
+            "Pages": document.pages,
+            "Chunks": document.chunks,
+            "Added": words.ago(document.added_at),
+            "Model": document.model,
+            "Notes": " ".join(document.warnings),
+        }
+        for document in documents
+    ]
+    st.subheader(words.count(len(documents), "document"), anchor=False)
+    chosen = st.dataframe(
+        rows,
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key="documents",
+        alt="The documents of the library",
+    )
+    picked = chosen.selection.rows if chosen else []
+    if picked and picked[0] < len(documents):
+        st.session_state.document = documents[picked[0]].id
+    with st.container(horizontal=True):
+        st.button("Re-index all", key="reindex", on_click=_reindex, help="Makes every vector anew. Questions go on.")
+
+
+def open_one(session: Session, documents: Sequence[Document]) -> None:
+    """One document: its chunks on its pages."""
+    ids = [document.id for document in documents]
+    by_id = dict(zip(ids, documents, strict=True))
+    wanted = st.session_state.get("document")
+    st.divider()
+    chosen = st.selectbox(
+        "Open a document",
+        ids,
+        index=ids.index(wanted) if wanted in ids else 0,
+        format_func=lambda id: by_id[id].name,
+        key=f"open-{wanted if wanted in ids else ''}",
+    )
+    document = by_id[chosen]
+    with problems.told():
+        chunks = session.library.chunks(document.id)
+        _pages(session, document, chunks)
+    _delete(session, document)
+
+
+def _pages(session: Session, document: Document, chunks: Sequence[Chunk]) -> None:
+    picker, facts = st.columns([1, 2], gap="large", vertical_alignment="bottom")
+    with picker:
+        page = int(
+            st.number_input("Page", min_value=1, max_value=max(1, document.pages), value=1, key=f"page-{document.id}")
+        )
+    here = [chunk for chunk in chunks if chunk.page == page]
+    with facts:
+        draw(
+            f'<div class="cx quiet">{text(document.title)}. {words.count(len(here), "chunk")} on page {page} of '
+            f"{document.pages}.</div>"
+        )
+    left, right = st.columns([1, 1], gap="large")
+    with left, problems.told():
+        rects = [rect for chunk in here for rect in chunk.rects() if rect.page == page]
+        st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
+    with right:
+        cards = "".join(
+            f'<details data-keep="{text(chunk.id)}"><summary><span class="rank num">{chunk.ordinal + 1}</span>'
+            f'<span class="where">{text(chunk.context.splitlines()[-1] if chunk.context else chunk.kind)}'
+            f'<span class="peek">{text(excerpt(chunk.text, 140))}</span></span><span></span>'
+            f'<span class="small">{words.count(len(chunk.text), "character")}</span></summary>'
+            f'<div class="body"><div class="text">{text(chunk.text)}</div></div></details>'
+            for chunk in here
+        )
+        empty = "<p>No text was found on this page.</p>"
+        draw(f'<div class="cx">{f"<div class=cards>{cards}</div>" if cards else empty}</div>')
+
+
+def _delete(session: Session, document: Document) -> None:
+    with st.popover("Delete this document"):
+        st.markdown(f"Delete **{markdown(document.name)}** with its {words.count(document.chunks, 'chunk')}?")
+        if st.button("Delete", key=f"delete-{document.id}", type="primary"):
+            with problems.told():
+                session.library.delete(document.id)
+                st.session_state.pop("document", None)
+                st.rerun()

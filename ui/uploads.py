@@ -1,0 +1,129 @@
+"""Adding documents: jobs that read and index files, their progress by file and page, and a line for each result."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+import streamlit as st
+
+from crag.core.ingesting import (
+    DocumentAdded,
+    DocumentFailed,
+    DuplicateFound,
+    Embedding,
+    IngestEvent,
+    ReadingPage,
+)
+from ui import problems, words
+from ui.house import house, overridden
+from ui.jobs import Job
+from ui.look import draw
+from ui.safe import text
+from ui.session import WORKSPACE, Session
+
+__all__ = ["current", "follow", "load_sample", "results", "start"]
+
+Result = DocumentAdded | DuplicateFound | DocumentFailed
+
+
+def start(files: Sequence[tuple[str, Callable[[], bytes]]], label: str) -> None:
+    """Begin adding files, one after another. Raises CragError."""
+    engine = house().engine
+
+    def work(cancel: threading.Event, emit: Callable[[IngestEvent], None]) -> None:
+        for event in engine.add_files(files, WORKSPACE, cancel=cancel):
+            emit(event)
+
+    job: Job[IngestEvent] = house().jobs.start("upload", label, work)
+    st.session_state.upload = job.id
+
+
+def load_sample(session: Session) -> None:
+    """Begin adding the sample's report, and let its pages stand in for the web unless another web is set."""
+    sample = house().engine.sample()
+    config = house().config
+    if config.web == "off" and not (overridden("web") or overridden("web_folder")):
+        house().configure(web="folder", web_folder=sample.web)
+    start([(sample.pdf.name, sample.pdf.read_bytes)], "the sample library")
+
+
+def current() -> Job[IngestEvent] | None:
+    """The upload of this session, or one that goes on since before a reload."""
+    id = st.session_state.get("upload")
+    found = house().jobs.get(id) if id else None
+    if found is None:
+        found = next(iter(house().jobs.running("upload")), None)
+    return found  # type: ignore[return-value]
+
+
+def follow(job: Job[IngestEvent]) -> None:
+    """Draw progress until the job is over."""
+    st.button(
+        "Stop" if not job.stopping else "Stopping…",
+        key=f"stop-{job.id}",
+        on_click=job.stop,
+        disabled=job.stopping,
+        help="Files that are already added stay.",
+    )
+    bar, done = st.empty(), st.empty()
+    latest: ReadingPage | Embedding | None = None
+    finished: list[Result] = []
+    for fresh in job.follow():
+        for event in fresh:
+            if isinstance(event, ReadingPage | Embedding):
+                latest = event
+            else:
+                finished.append(event)
+                latest = None
+        draw(_progress(latest, job.label), bar)
+        draw(results(finished), done)
+    if job.problem:
+        problems.show(job.problem)
+
+
+def _progress(event: ReadingPage | Embedding | None, label: str) -> str:
+    if event is None:
+        name, said, share = label, "starting", 0.0
+    elif isinstance(event, ReadingPage):
+        name, said = event.name, f"reading page {event.page} of {event.pages}"
+        share = 0.5 * event.page / max(1, event.pages)
+    else:
+        name, said = event.name, f"indexing chunk {event.done:,} of {event.total:,}"
+        share = 0.5 + 0.5 * event.done / max(1, event.total)
+    return (
+        f'<div class="cx" role="status"><b>{text(name)}</b> <span class="quiet num">{text(said)}</span>'
+        f'<div class="progress"><i style="width:{share:.0%}"></i></div></div>'
+    )
+
+
+def results(finished: Sequence[Result]) -> str:
+    """One line for each file: what came of it, and what a person should know."""
+    return f'<div class="cx">{"".join(_result(event) for event in finished)}</div>' if finished else ""
+
+
+def _result(event: Result) -> str:
+    match event:
+        case DocumentAdded():
+            found = event.document
+            facts = (
+                f"{words.count(found.pages, 'page')}, {words.count(found.chunks, 'chunk')}, "
+                f"{words.duration(found.seconds)}"
+            )
+            notes = "".join(f'<br><span class="quiet">{text(warning)}</span>' for warning in found.warnings)
+            return _line("✓", event.name, f"Added: {facts}", notes)
+        case DuplicateFound():
+            same = "under this name" if event.document.name == event.name else f"as {event.document.name}"
+            return _line("=", event.name, f"Already in the library, {same}; nothing was added", "")
+        case DocumentFailed():
+            return _line("!", event.name, event.message, f'<br><span class="quiet">{text(event.remedy)}</span>')
+        case _:
+            assert_never(event)
+
+
+def _line(icon: str, name: str, said: str, notes: str) -> str:
+    return (
+        f'<div class="result"><span class="icon" aria-hidden="true">{icon}</span><span><b>{text(name)}</b><br>'
+        f"{text(said)}{notes}</span></div>"
+    )

@@ -1,0 +1,77 @@
+"""The first minute: what this is, what is on, and one click to see it work."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from crag.core.types import Action
+from ui import problems, uploads, words
+from ui.house import house
+from ui.look import draw
+from ui.path import chip
+from ui.safe import markdown, text
+from ui.session import Session
+
+__all__ = ["show", "status"]
+
+
+def status() -> str:
+    """What is on in this process, in one line."""
+    parts = "".join(
+        f'<span class="{"on" if each.on else "off"}">{text(each.name)}: {text(each.detail)}</span>'
+        for each in house().engine.status()
+    )
+    return f'<div class="cx"><div class="status">{parts}</div></div>'
+
+
+def show(session: Session, *, empty: bool) -> None:
+    """The page before any question."""
+    correct, ambiguous, incorrect = (chip(action) for action in Action)
+    draw(
+        '<div class="cx hero"><h1>Ask your PDFs, and see why</h1>'
+        "<p>Every passage found for a question is graded, and the grades decide what happens next: answer from your "
+        f"documents ({correct}), bring in the web as well ({ambiguous}), or turn to the web alone ({incorrect}). "
+        "Watch each step; click a number in the answer to see the page it comes from.</p></div>"
+    )
+    with problems.told():
+        draw(status())
+    job = uploads.current()
+    if job is not None and job.running:
+        uploads.follow(job)
+        st.rerun()
+    if empty:
+        _offer(session)
+    else:
+        _questions(session)
+
+
+def _offer(session: Session) -> None:
+    st.subheader("No documents yet")
+    with st.container(horizontal=True):
+        if st.button("Load the sample library", key="sample", type="primary"):
+            with problems.told():
+                uploads.load_sample(session)
+                st.rerun()
+        if st.button("Add your own PDFs", key="to-documents"):
+            st.switch_page("pages/documents.py")
+    st.caption("The sample is a real public report and a small folder of real pages that stands in for the web.")
+
+
+def _questions(session: Session) -> None:
+    documents, chunks = session.library.size
+    st.caption(f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library.")
+    try:
+        sample = house().engine.sample()
+        loaded = any(document.name == sample.pdf.name for document in session.library.documents())
+    except CragError:
+        return
+    if not loaded:
+        return
+    st.subheader("Three questions for the sample")
+    for number, each in enumerate(sample.questions):
+        label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
+        if st.button(label, key=f"try-{number}", help=f"Ends {each.expected} with the default strategy."):
+            with problems.told():
+                session.ask(each.question)
+                st.rerun()
