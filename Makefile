@@ -19,9 +19,14 @@ help: ## show this list
 	@echo
 	@echo "  PORT=8501  ADDRESS=127.0.0.1 (0.0.0.0 serves your network)  PYTHON=python3  TESTS=tests  OPTIONS='-k ask'"
 
+# A browser opens by itself only where there is a screen.
+SCREEN   := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
+HEADLESS ?= $(if $(CI)$(if $(SCREEN),,none),true,false)
+
 run: $(VENV)/.run ## set up once, then serve the app on http://localhost:$(PORT)
 	@echo "CRAG Explorer: http://localhost:$(PORT)  (Ctrl-C stops it)"
-	@exec $(PY) -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) --server.showEmailPrompt false
+	@exec $(PY) -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) \
+	    --server.headless $(HEADLESS) --server.showEmailPrompt false
 
 setup: $(VENV)/.dev ## set up everything that tests and checks need
 

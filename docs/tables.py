@@ -1,0 +1,98 @@
+"""Writes the README's tables of strategies, settings and environment from the code that declares them.
+
+python docs/tables.py            rewrites README.md
+python docs/tables.py --check    exits with 1 where README.md differs
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from pydantic import BaseModel  # noqa: E402
+
+from crag.core.settings import AppConfig, Settings, meta  # noqa: E402
+from crag.strategies import STRATEGIES  # noqa: E402
+
+README = ROOT / "README.md"
+
+
+def main(arguments: Sequence[str]) -> int:
+    before = README.read_text(encoding="utf-8")
+    after = with_tables(before)
+    if "--check" in arguments:
+        return int(before != after)
+    README.write_text(after, encoding="utf-8")
+    return 0
+
+
+def with_tables(text: str) -> str:
+    """The text with every marked block made anew. Raises ValueError where a mark is missing."""
+    for name, rows in {"strategies": strategies(), "settings": settings(), "environment": environment()}.items():
+        opening, closing = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        start, end = text.index(opening) + len(opening), text.index(closing)
+        text = text[:start] + "\n".join(rows) + "\n" + text[end:]
+    return text
+
+
+def strategies() -> Iterable[str]:
+    yield "| strategy | what is graded | upper / lower | decided by | refined on | web on | design of |"
+    yield "|---|---|---|---|---|---|---|"
+    for each in STRATEGIES.values():
+        s = each.settings
+        graded = {"none": "–", "chunk": "each chunk", "joint": "all in one"}[s.evaluator]
+        if s.evaluator == "none":
+            rest = ["–", "–", "–", "–"]
+        else:
+            by = f"{s.aggregation}" + (", yes or no" if s.binary else "")
+            rest = [f"{s.upper:g} / {s.lower:g}", by, actions(s.refine_on), actions(s.web_on)]
+        yield f"| `{each.name}` | {graded} | {' | '.join(rest)} | {each.source} |"
+
+
+def actions(chosen: Iterable[str]) -> str:
+    return ", ".join(each.capitalize() for each in map(str, chosen)) or "never"
+
+
+def settings() -> Iterable[str]:
+    yield "| name | default | range | what it does |"
+    yield "|---|---|---|---|"
+    for name in Settings.model_fields:
+        found = meta(Settings, name)
+        yield f"| `{name}` | {shown(found['default'])} | {range_of(Settings, name, found)} | {found['help']} |"
+
+
+def environment() -> Iterable[str]:
+    yield "| variable | default | range | what it does |"
+    yield "|---|---|---|---|"
+    for name in AppConfig.model_fields:
+        found = meta(AppConfig, name)
+        default = "–" if found["default"] is None else shown(found["default"])
+        yield f"| `CRAG_{name.upper()}` | {default} | {range_of(AppConfig, name, found)} | {found['help']} |"
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "`" + ",".join(map(str, value)) + "`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def range_of(model: type[BaseModel], name: str, found: dict[str, Any]) -> str:
+    """Limits and unit, or the values there are."""
+    if found["minimum"] is not None:
+        return f"{found['minimum']:,} to {found['maximum']:,}" + (f" {found['unit']}" if found["unit"] else "")
+    schema = model.model_json_schema()
+    field = schema["properties"][name]
+    for place in (field, field.get("items", {}), *field.get("allOf", []), *field.get("anyOf", [])):
+        place = schema["$defs"][place["$ref"].rpartition("/")[2]] if "$ref" in place else place
+        if "enum" in place:
+            return ", ".join(f"`{each}`" for each in place["enum"])
+    return "`true`, `false`" if field.get("type") == "boolean" else "a folder"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
