@@ -23,12 +23,12 @@ from crag.core.protocols import Embedder
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Document, Grade, RetrievedChunk
 from crag.library import runs, store
-from crag.library.cards import card
+from crag.library.cards import first_page
 from crag.library.database import Database
 from crag.library.faults import damaged
 from crag.library.runs import Label, RunSummary
 from crag.library.search import Mode, rank
-from crag.library.vectors import VectorCache
+from crag.library.snapshot import Snapshots
 
 __all__ = ["Library"]
 
@@ -46,7 +46,7 @@ class Library:
         self.folder = folder
         self._embedder = embedder
         self._database = Database(folder / "library.db")
-        self._vectors = VectorCache(folder / "library.vectors")
+        self._snapshots = Snapshots(folder / "library.vectors")
 
     @classmethod
     def open(cls, folder: Path, embedder: Embedder) -> Library:
@@ -81,7 +81,7 @@ class Library:
                 store.set_meta(connection, "dimension", str(self._embedder.dimension))
             else:
                 self._check(store.meta(connection, "model"))
-            numbers = store.put_document(connection, document, data, chunks, card(document, chunks))
+            numbers = store.put_document(connection, document, data, chunks, first_page(chunks))
             store.put_vectors(connection, numbers, vectors)
             store.bump(connection)
 
@@ -157,7 +157,7 @@ class Library:
             self._check(store.meta(connection, "model"))
             return rank(
                 connection,
-                self._vectors.get(connection),
+                self._snapshots.get(connection),
                 query,
                 vector,
                 k,

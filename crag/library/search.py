@@ -1,8 +1,7 @@
-"""Ranking chunks for a question: cosine, BM25, and their combination."""
+"""Ranking chunks for a question. Why these parts and these weights: docs/decisions/retrieval.md."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from datetime import UTC, datetime
 from typing import Literal
@@ -12,27 +11,28 @@ from numpy.typing import NDArray
 
 from crag.core.types import RetrievedChunk
 from crag.library import store
+from crag.library.snapshot import Snapshot
+from crag.library.terms import match_expression
 from crag.library.vectors import Vectors
 
-__all__ = ["Mode", "match_expression", "rank"]
+__all__ = ["Mode", "rank"]
 
 Mode = Literal["hybrid", "dense", "bm25"]
+Scores = NDArray[np.float32]
 
-_BM25_WEIGHT = 0.1
-_CANDIDATES = 400
-_MOST_TERMS = 64
-_WORD = re.compile(r"[^\W_]+")
-
-
-def match_expression(query: str) -> str:
-    """Any text as a full-text query that is always valid: its words, quoted, joined by OR. Empty if it has none."""
-    words = dict.fromkeys(_WORD.findall(query.lower()))
-    return " OR ".join(f'"{word}"' for word in list(words)[:_MOST_TERMS])
+BM25_WEIGHT = 0.1
+"""What the best BM25 match adds to its cosine; the others add in proportion."""
+CARD_WEIGHT = 0.06
+"""What one nat of rarity in the words that name a document adds to the cosines of its chunks."""
+PAGE_DISCOUNT = 0.1
+"""What a chunk gives away to other pages for every better chunk of its own page."""
+_BM25_CANDIDATES = 400
+_DISCOUNTED = 400
 
 
 def rank(
     connection: sqlite3.Connection,
-    vectors: Vectors,
+    snapshot: Snapshot,
     query: str,
     query_vector: NDArray[np.float32],
     k: int,
@@ -41,17 +41,20 @@ def rank(
     min_confidence: float,
     half_life_days: float,
 ) -> list[RetrievedChunk]:
-    """At most `k` chunks, best first."""
+    """At most `k` chunks, best first; `similarity` never rises from one to the next."""
+    vectors = snapshot.vectors
     dense = vectors.similarities(query_vector)
-    bm25 = _bm25(connection, vectors, query) if mode != "dense" else np.full(len(dense), np.nan, dtype=np.float32)
+    bm25 = np.zeros_like(dense) if mode == "dense" else _bm25(connection, vectors, query)
     if mode == "dense":
-        score = dense.copy()
+        score = dense
     elif mode == "bm25":
-        score = np.where(np.isnan(bm25), -np.inf, bm25)
+        score = np.where(bm25 > 0, bm25, -np.inf)
     else:
-        best = np.nanmax(bm25) if not np.isnan(bm25).all() else 1.0
-        score = dense + _BM25_WEIGHT * np.nan_to_num(bm25 / best)
+        named = snapshot.cards.scores(query)[np.searchsorted(snapshot.cards.numbers, vectors.documents)]
+        score = dense + BM25_WEIGHT * bm25 / max(float(bm25.max()), 1e-9) + CARD_WEIGHT * named
     score = _weighted(connection, vectors, score, min_confidence, half_life_days)
+    if mode == "hybrid":
+        score = _discounted(vectors, score)
     order = np.argsort(-score, kind="stable")[:k]
     order = order[np.isfinite(score[order])]
     chunks = store.chunks_numbered(connection, vectors.numbers[order])
@@ -61,46 +64,55 @@ def rank(
             rank=place,
             similarity=float(score[row]),
             dense=float(dense[row]),
-            bm25=None if np.isnan(bm25[row]) else float(bm25[row]),
+            bm25=float(bm25[row]) or None,
         )
         for place, row in enumerate(order, start=1)
     ]
 
 
-def _bm25(connection: sqlite3.Connection, vectors: Vectors, query: str) -> NDArray[np.float32]:
-    """BM25 of the best candidates, higher is better; NaN where a chunk is none of them."""
-    found = np.full(len(vectors.numbers), np.nan, dtype=np.float32)
-    expression = match_expression(query)
-    if expression:
+def _bm25(connection: sqlite3.Connection, vectors: Vectors, query: str) -> Scores:
+    """BM25 of the best candidates, higher is better; 0 where a chunk is none of them."""
+    found = np.zeros(len(vectors.numbers), dtype=np.float32)
+    if expression := match_expression(query):
         rows = connection.execute(
             "SELECT rowid, -rank FROM chunk_search WHERE chunk_search MATCH ? ORDER BY rank LIMIT ?",
-            (expression, _CANDIDATES),
+            (expression, _BM25_CANDIDATES),
         ).fetchall()
-        for number, score in rows:
-            found[np.searchsorted(vectors.numbers, number)] = score
+        numbers = np.array([row[0] for row in rows], dtype=np.int64)
+        found[np.searchsorted(vectors.numbers, numbers)] = [row[1] for row in rows]
+    return found
+
+
+def _discounted(vectors: Vectors, score: Scores) -> Scores:
+    """The best chunks' scores, each less the discount for every better chunk of its page; the rest at minus infinity.
+
+    Five chunks of one page tell less than five pages do.
+    """
+    best = np.argsort(-score, kind="stable")[:_DISCOUNTED]
+    seen: dict[tuple[int, int], int] = {}
+    found = np.full_like(score, -np.inf)
+    for row in best:
+        page = (int(vectors.documents[row]), int(vectors.pages[row]))
+        found[row] = score[row] - PAGE_DISCOUNT * seen.get(page, 0)
+        seen[page] = seen.get(page, 0) + 1
     return found
 
 
 def _weighted(
-    connection: sqlite3.Connection,
-    vectors: Vectors,
-    score: NDArray[np.float32],
-    min_confidence: float,
-    half_life_days: float,
-) -> NDArray[np.float32]:
+    connection: sqlite3.Connection, vectors: Vectors, score: Scores, min_confidence: float, half_life_days: float
+) -> Scores:
     """The scores with time decay applied and documents of too little confidence at minus infinity."""
     if min_confidence <= 0 and half_life_days <= 0:
         return score
     rows = connection.execute("SELECT number, confidence, added_at FROM documents ORDER BY number").fetchall()
-    numbers = np.array([row[0] for row in rows], dtype=np.int64)
-    where = np.searchsorted(numbers, vectors.documents)
+    where = np.searchsorted(np.array([row[0] for row in rows], dtype=np.int64), vectors.documents)
     if half_life_days > 0:
         now = datetime.now(UTC)
         decay = np.array([0.5 ** (_age_days(row[2], now) / half_life_days) for row in rows], dtype=np.float32)
-        # Decay moves towards "least similar", whatever the sign: a negative score must not rise by shrinking.
+        # A negative score must not rise by shrinking.
         score = np.where(score > 0, score * decay[where], score)
     passes = np.array([row[1] >= min_confidence for row in rows])[where]
-    return np.where(passes, score, -np.inf) if passes.any() else score
+    return np.where(passes, score, -np.inf).astype(np.float32) if passes.any() else score
 
 
 def _age_days(added_at: str, now: datetime) -> float:

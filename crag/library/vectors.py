@@ -1,4 +1,4 @@
-"""The FAISS index: a cache of the vectors in SQLite, in memory and as a file, believed only while its stamp fits."""
+"""The FAISS index: a cache of the vectors in SQLite, kept as a file that is believed only while its stamp fits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import logging
 import os
 import sqlite3
 import tempfile
-import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from crag.core.errors import StorageError
 from crag.library import store
 
-__all__ = ["VectorCache", "Vectors"]
+__all__ = ["VectorFile", "Vectors"]
 
 _log = logging.getLogger(__name__)
 _MAGIC = b"crag-vectors 1 "
@@ -28,13 +27,12 @@ _MAGIC = b"crag-vectors 1 "
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """One generation of all vectors.
+    """All vectors at one moment.
 
     `numbers` (n,) int64 are the chunks' numbers, ascending; row i of `index` is the vector of `numbers[i]`, and
     `documents[i]`, `pages[i]` say where that chunk stands.
     """
 
-    generation: int
     index: Any
     numbers: NDArray[np.int64]
     documents: NDArray[np.int64]
@@ -60,36 +58,19 @@ class _Stamp:
     count: int
 
 
-class VectorCache:
-    """Hands out the vectors of the generation that a read transaction sees. Thread-safe."""
+class VectorFile:
+    """The cache file of one library."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
-        self._current: Vectors | None = None
 
-    def get(self, connection: sqlite3.Connection) -> Vectors:
-        """The vectors as `connection`'s transaction sees them: from memory, else from the file, else rebuilt."""
-        generation = int(store.meta(connection, "generation"))
-        current = self._current
-        if current is not None and current.generation == generation:
-            return current
-        with self._lock:
-            current = self._current
-            if current is not None and current.generation == generation:
-                return current
-            loaded = self._load(connection, generation)
-            # A reader that began before the last change must not turn the clock back for the others.
-            if current is None or current.generation < generation:
-                self._current = loaded
-            return loaded
-
-    def _load(self, connection: sqlite3.Connection, generation: int) -> Vectors:
+    def load(self, connection: sqlite3.Connection) -> Vectors:
+        """The vectors as `connection`'s transaction sees them: from the file if it fits, else rebuilt and written."""
         rows = connection.execute("SELECT number, document, page FROM chunks ORDER BY number").fetchall()
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         stamp = _Stamp(
             library=store.meta(connection, "library"),
-            generation=generation,
+            generation=int(store.meta(connection, "generation")),
             model=store.meta(connection, "model"),
             dimension=int(store.meta(connection, "dimension")),
             count=len(rows),
@@ -98,7 +79,7 @@ class VectorCache:
         if index is None:
             index = _build(connection, stamp)
             _write(self.path, stamp, index)
-        return Vectors(generation, index, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
+        return Vectors(index, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
 
 
 def _build(connection: sqlite3.Connection, stamp: _Stamp) -> Any:

@@ -1,0 +1,49 @@
+"""What search holds in memory of a library, always as fresh as the transaction that asks."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from crag.library import store
+from crag.library.cards import Cards
+from crag.library.vectors import VectorFile, Vectors
+
+__all__ = ["Snapshot", "Snapshots"]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One generation of a library: all vectors, and what the documents say of themselves."""
+
+    generation: int
+    vectors: Vectors
+    cards: Cards
+
+
+class Snapshots:
+    """Hands out the snapshot of the generation that a read transaction sees. Thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is the vector cache file."""
+        self._file = VectorFile(path)
+        self._lock = threading.Lock()
+        self._current: Snapshot | None = None
+
+    def get(self, connection: sqlite3.Connection) -> Snapshot:
+        """From memory if nothing changed, in this process or another, since it was made; else made anew."""
+        generation = int(store.meta(connection, "generation"))
+        current = self._current
+        if current is not None and current.generation == generation:
+            return current
+        with self._lock:
+            current = self._current
+            if current is not None and current.generation == generation:
+                return current
+            made = Snapshot(generation, self._file.load(connection), Cards.read(connection))
+            # A reader that began before the last change must not turn the clock back for the others.
+            if current is None or current.generation < generation:
+                self._current = made
+            return made

@@ -1,0 +1,77 @@
+"""The words that search goes by: of a question, and of what a document says of itself. Pure."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+__all__ = ["asked_terms", "card_terms", "match_expression", "question_terms", "years"]
+
+_MOST_TERMS = 64
+"""Words of one question that are looked up; what a person asks has fewer, a pasted page has many more."""
+
+_WORD = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+# FY2019, CY19, Q22023, 2023Q2, FY23Q1: the usual short forms of a business year and quarter.
+_FISCAL = re.compile(r"[fc]y(\d\d|\d{4})(?:q([1-4]))?")
+_QUARTER = re.compile(r"(?:(\d{4})q([1-4])|q([1-4])(\d{4}))")
+
+# Words that a question needs and no document can be told by.
+_STOP = frozenset(
+    "a about above after again all also am an and any are as at be because been before being below between both but "
+    "by can could did do does doing down during each few for from further had has have having he her here hers him "
+    "his how i if in into is it its itself just me more most my no nor not now of off on once only or other our ours "
+    "out over own same she should so some such than that the their theirs them then there these they this those "
+    "through to too under until up us very was we were what when where which while who whom whose why will with "
+    "would you your yours".split()
+)
+
+
+def question_terms(text: str) -> list[str]:
+    """The question's words that can tell texts apart, in order, each once; short forms of years also written out."""
+    words = _POSSESSIVE.sub("", text).lower()
+    return [term for term in dict.fromkeys(_written_out(words)) if term not in _STOP and len(term) > 1][:_MOST_TERMS]
+
+
+def card_terms(text: str) -> set[str]:
+    """The words of a name, title or first page, and neighbouring words run together: file names leave spaces out."""
+    return set(_with_pairs(_written_out(_CAMEL.sub(" ", text).lower())))
+
+
+def asked_terms(text: str) -> list[str]:
+    """What a question may name a document by: its terms, and neighbouring words run together."""
+    words = _POSSESSIVE.sub("", text).lower()
+    found = dict.fromkeys(_with_pairs(_written_out(words)))
+    return [term for term in found if term not in _STOP and len(term) > 1][: 2 * _MOST_TERMS]
+
+
+def years(terms: list[str]) -> list[str]:
+    """Those of the terms that are years."""
+    return [term for term in terms if _YEAR.fullmatch(term)]
+
+
+def match_expression(query: str) -> str:
+    """Any text as a full-text query that is always valid: its terms, quoted, joined by OR. Empty if it has none.
+
+    A question of stop words alone is searched by them.
+    """
+    terms = question_terms(query) or list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_TERMS]
+    return " OR ".join(f'"{term}"' for term in terms)
+
+
+def _written_out(text: str) -> list[str]:
+    found = []
+    for word in _WORD.findall(text):
+        found.append(word)
+        if match := _FISCAL.fullmatch(word):
+            found.append(match[1] if len(match[1]) == 4 else f"20{match[1]}")
+            found += [f"q{match[2]}"] if match[2] else []
+        elif match := _QUARTER.fullmatch(word):
+            found += [match[1] or match[4], f"q{match[2] or match[3]}"]
+    return found
+
+
+def _with_pairs(words: list[str]) -> list[str]:
+    return words + [first + second for first, second in pairwise(words) if first.isalpha() and second.isalpha()]
