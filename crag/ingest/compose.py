@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.tables import Table, find_tables
 from crag.ingest.words import PageWords
@@ -18,9 +19,10 @@ _SCANNED_SHARE, _SCANNED_CHARS = 0.4, 40
 _EDGE_ROWS = 3
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?:\s|$)")
-_NUMBERED = re.compile(r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d+(?:\.\d+)*\.?)\s", re.I)
+_NUMBERED = re.compile(r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d+\.(?:\d+\.?)*)\s", re.I)
 _KEEP_HYPHEN = re.compile(r"(?:^|\W)(?:non|self|long|short|well|co|pre|post|mid|high|low|multi|cross|third|full|half)$")
 _MOST_HEADING = 120
+_HEADING_LINES = 4
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ class LaidPage:
     number: int
     page: PageWords
     parts: list[tuple[Frame, list[list[Row]]]]
+    grids: list[PlacedTable]
 
 
 @dataclass(slots=True)
@@ -51,7 +54,8 @@ class ComposedPage:
 
 def lay_out(number: int, page: PageWords) -> LaidPage:
     """The page's words in reading order, one part for each direction of text."""
-    return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)])
+    grids = ruled_tables(page)
+    return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids)
 
 
 def edge_keys(laid: LaidPage) -> set[tuple[str, int]]:
@@ -72,19 +76,36 @@ def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) 
     page = laid.page
     out = ComposedPage(laid.number, round(page.width, 2), round(page.height, 2), failed=page.failed, cut=page.cut)
     writer = _Writer(out)
+    pending = list(laid.grids)
     for frame, blocks in laid.parts:
         rows = [row for block in blocks for row in block]
         rows.sort(key=lambda row: row.top)
         edges = {id(row) for row in [*rows[:_EDGE_ROWS], *rows[-_EDGE_ROWS:]] if _edge_key(row) in repeated}
         for block in blocks:
             kept = [row for row in block if id(row) not in edges]
-            writer.block(frame, find_tables(kept), body)
+            items: list[Row | Table] = []
+            for placed in _before(pending, kept) if frame.turn == 0 else []:
+                above = [row for row in kept if row.top < placed.top]
+                items += [*find_tables(above), placed.table]
+                kept = kept[len(above) :]
+                pending.remove(placed)
+            writer.block(frame, [*items, *find_tables(kept)], body)
         if laid.number == 1 and frame is laid.parts[0][0]:
             out.largest = [(row.text[:200], round(row.height, 1)) for row in rows if id(row) not in edges][:60]
+    upright = Frame(0, page.width, page.height, [])
+    writer.block(upright, [placed.table for placed in pending], body)
     out.text = writer.text().rstrip()
     letters = sum(not character.isspace() for character in out.text)
     out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
     return out
+
+
+def _before(grids: list[PlacedTable], rows: list[Row]) -> list[PlacedTable]:
+    """The ruled tables that stand above some row of a block, in its width."""
+    if not rows:
+        return []
+    left, right, last = min(row.left for row in rows), max(row.right for row in rows), max(row.top for row in rows)
+    return [g for g in grids if g.top < last and min(right, g.right) > max(left, g.left)]
 
 
 class _Writer:
@@ -105,15 +126,16 @@ class _Writer:
         rows = [item for item in items if isinstance(item, Row)]
         left = min((row.left for row in rows), default=0.0)
         right = max((row.right for row in rows), default=0.0)
+        heads = _headings(items, body, right - left)
         previous: Row | None = None
         for item in items:
             if isinstance(item, Table):
                 self._table(frame, item)
                 previous = None
                 continue
-            heading = _heading(item, body, right - left)
+            heading = id(item) in heads
             if previous is not None and (
-                _new_paragraph(previous, item, left, right) or heading != _heading(previous, body, right - left)
+                _new_paragraph(previous, item, left, right) or heading != (id(previous) in heads)
             ):
                 self._break()
             if heading:
@@ -194,6 +216,20 @@ class _Writer:
             headings[-1] = (start, f"{first} {text}"[:_MOST_HEADING])
             return
         headings.append((at, text[:_MOST_HEADING]))
+
+
+def _headings(items: Sequence[Row | Table], body: float, width: float) -> set[int]:
+    """The ids of the rows that are headings: more than three lines on end are emphasised text, no heading."""
+    found: set[int] = set()
+    run: list[int] = []
+    for item in [*items, None]:
+        if isinstance(item, Row) and _heading(item, body, width):
+            run.append(id(item))
+            continue
+        if len(run) <= _HEADING_LINES:
+            found.update(run)
+        run = []
+    return found
 
 
 def _heading(row: Row, body: float, width: float) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -12,6 +13,7 @@ __all__ = ["Frame", "Row", "Segment", "frames", "read_order"]
 
 _CELL_GAP = 0.95  # of a line's height: wider white space parts cells
 _SAME_LINE = 0.55  # of a line's height: middles closer than this share a line
+_MARK = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)])$")
 _MANY = 400  # more segments than this are no columns of prose: the quadratic search is skipped
 
 
@@ -62,7 +64,8 @@ class Row:
 
     @property
     def height(self) -> float:
-        return max(segment.height for segment in self.segments)
+        """That of the longest segment: a bullet's font says nothing."""
+        return max(self.segments, key=lambda segment: segment.right - segment.left).height
 
     @property
     def text(self) -> str:
@@ -264,10 +267,18 @@ def _touching(row: list[Segment]) -> list[Segment]:
     found = [row[0]]
     for segment in row[1:]:
         last = found[-1]
-        if segment.left - last.right < _CELL_GAP * max(last.height, segment.height, 1.0):
+        gap = segment.left - last.right
+        height = max(last.height, segment.height, 1.0)
+        marked = last is row[0] and gap < 4 * height and _marks(last, segment)
+        if gap < _CELL_GAP * height or marked:
             last.words.extend(segment.words)
             last.right = max(last.right, segment.right)
             last.top, last.bottom = min(last.top, segment.top), max(last.bottom, segment.bottom)
         else:
             found.append(segment)
     return found
+
+
+def _marks(mark: Segment, text: Segment) -> bool:
+    """Whether a segment is a bullet or number before an item's text, which is no cell of a table."""
+    return len(mark.words) == 1 and bool(_MARK.match(mark.words[0].text)) and text.words[0].text[:1].isalpha()

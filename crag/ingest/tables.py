@@ -22,6 +22,7 @@ _VALUE = re.compile(
 _YEAR = re.compile(r"^(?:fy|cy)?\s*'?(?:19|20)\d\d(?:\s*\([a-z0-9]\))?$", re.IGNORECASE)
 _OPEN = re.compile(r"^(?:US|C|A|HK)?[$€£¥]?\s*\(?$")
 _CLOSE = re.compile(r"^[)\]%]+$|^\)?\s*%$")
+_NOTE = re.compile(r"^\((?:[a-z]|\d)\)$")
 _GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$")
 _DOTS = re.compile(r"(?:\s*\.){3,}\s*$")
 _MOST_HEADER = 60
@@ -87,7 +88,7 @@ def _cells(row: Row) -> list[Segment]:
         if pending is not None:
             segment = _join(pending, segment)
             pending = None
-        elif cells and _CLOSE.match(text):
+        elif cells and (_CLOSE.match(text) or _is_note(text, segment, cells[-1])):
             cells[-1] = _join(cells[-1], segment)
             continue
         if _OPEN.match(text):
@@ -99,6 +100,13 @@ def _cells(row: Row) -> list[Segment]:
     return cells
 
 
+def _is_note(text: str, segment: Segment, before: Segment) -> bool:
+    """Whether "(1)" right behind a year or a label is a footnote's mark; behind an amount it is minus one."""
+    if not _NOTE.match(text) or segment.left - before.right > 15:
+        return False
+    return not is_value(before.text) or bool(_YEAR.match(before.text))
+
+
 def _parted(segment: Segment) -> list[Segment]:
     """A segment of several amounts standing close ("5,794 4,225") as one cell an amount."""
     words = segment.words
@@ -107,8 +115,10 @@ def _parted(segment: Segment) -> list[Segment]:
     parts: list[Segment] = []
     start = 0
     for stop in range(1, len(words) + 1):
-        if stop < len(words) and (_OPEN.match(words[stop - 1].text) or _CLOSE.match(words[stop].text)):
-            continue
+        if stop < len(words):
+            here, after = words[stop - 1].text, words[stop].text
+            if _OPEN.match(here) or _CLOSE.match(after) or (_YEAR.match(here) and _NOTE.match(after)):
+                continue
         part = words[start:stop]
         parts.append(Segment(list(part), part[0].left, segment.top, part[-1].right, segment.bottom))
         start = stop
@@ -251,15 +261,15 @@ def _name_columns(columns: list[_Column], heads: Sequence[Sequence[Segment]]) ->
     if not columns:
         return [" ".join(cell.text for cell in each) for each in heads]
     single: dict[int, list[str]] = {}
+    zone = columns[0].left - 40
     for each in heads:
-        for cell in each:
-            over = [n for n, c in enumerate(columns) if min(cell.right, c.right) - max(cell.left, c.left) > -2]
-            if not over and (cell.left + cell.right) / 2 > columns[0].left - 15:
-                middle = (cell.left + cell.right) / 2
-                over = [min(range(len(columns)), key=lambda n, m=middle: abs(columns[n].right - m))]  # type: ignore[misc]
-            if len(over) == 1 and (cell.left + cell.right) / 2 > columns[0].left - 40:
+        cells = [cell for cell in each if (cell.left + cell.right) / 2 > zone]
+        captions += [cell.text for cell in each if (cell.left + cell.right) / 2 <= zone]
+        shares = _shares(cells, columns)
+        for cell, over in zip(cells, shares, strict=True):
+            if len(over) == 1:
                 single.setdefault(over[0], []).append(cell.text)
-            elif over and len(over) < len(columns):
+            elif 1 < len(over) < len(columns):
                 spans.append((cell, over))
             else:
                 captions.append(cell.text)
@@ -267,6 +277,32 @@ def _name_columns(columns: list[_Column], heads: Sequence[Sequence[Segment]]) ->
         own = [cell.text for cell, over in spans if number in over]
         column.header = " ".join([*own, *single.get(number, [])])[-_MOST_HEADER:].strip(" :")
     return captions
+
+
+def _shares(cells: Sequence[Segment], columns: Sequence[_Column]) -> list[list[int]]:
+    """The columns that each cell of one header line speaks for: its own, a group's, or all."""
+    if len(cells) == 1 and len(columns) > 1:
+        cell = cells[0]
+        pitch = (columns[-1].right - columns[0].left) / len(columns)
+        over = [n for n, c in enumerate(columns) if min(cell.right, c.right) - max(cell.left, c.left) > -2]
+        off = abs(cell.left + cell.right - columns[0].left - columns[-1].right) / 2
+        # A lone cell over the middle is every column's caption; elsewhere it belongs to what it covers.
+        wide = cell.right - cell.left > 0.9 * pitch
+        return [list(range(len(columns))) if off < 0.6 * pitch or wide or not over else over]
+    middles = [(cell.left + cell.right) / 2 for cell in cells]
+    nearest: list[list[int]] = [[] for _ in cells]
+    for number, column in enumerate(columns):
+        place = (column.left + column.right) / 2
+        nearest[min(range(len(cells)), key=lambda n: abs(middles[n] - place))].append(number)
+    even = {len(group) for group in nearest}
+    if len(cells) < len(columns) and len(even) == 1:
+        return nearest
+    found = []
+    for cell, middle in zip(cells, middles, strict=True):
+        over = [n for n, c in enumerate(columns) if min(cell.right, c.right) - max(cell.left, c.left) > -2]
+        closest = min(range(len(columns)), key=lambda n: abs((columns[n].left + columns[n].right) / 2 - middle))
+        found.append(over if len(over) > 1 and len(cells) < len(columns) else [closest])
+    return found
 
 
 def _wraps(rows: Sequence[Row], cells: Sequence[list[Segment]], index: int, columns: Sequence[_Column]) -> bool:

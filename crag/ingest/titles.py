@@ -9,7 +9,7 @@ __all__ = ["document_title", "readable_stem"]
 
 _MOST = 120
 _EXTENSION = re.compile(r"\.(?:pdf|docx?|indd|pptx?|xlsx?|html?|txt|md)$", re.IGNORECASE)
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAMEL = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z])")
 _POOR = re.compile(
     r"^(?:untitled|title|document\d*|slide \d+|microsoft (?:word|powerpoint|excel)\b.*|powerpoint presentation|"
     r"presentation\d*|new document|[\d\s._-]*|.*\.(?:pdf|docx?|indd|pptx?|xlsx?|html?|qxd|dvi|tex|eps)|"
@@ -66,7 +66,8 @@ def _tells(stem: str) -> bool:
     """Whether a file's name is made of words, not a hash or a serial number."""
     letters = sum(character.isalpha() for character in stem)
     digits = sum(character.isdigit() for character in stem)
-    return letters >= 3 and (digits <= 10 or letters > digits) and not re.fullmatch(r"[0-9a-f-]{16,}", stem.lower())
+    worded = any(len(word) >= 4 and word.isalpha() for word in stem.split())
+    return letters >= 3 and (digits <= 6 or worded) and not re.fullmatch(r"[0-9a-f-]{16,}", stem.lower())
 
 
 def _metadata(metadata: str, stem: str) -> str:

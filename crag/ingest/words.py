@@ -27,6 +27,7 @@ _JUNK = re.compile(
 )
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi|-b(?![a-z])", re.IGNORECASE)
 _MOST_CHARS = 200_000
+_WIDEST = 100_000.0  # points; a larger page is a broken number
 
 
 @dataclass(slots=True)
@@ -65,8 +66,8 @@ class _Space:
 
     def __init__(self, page: Any) -> None:
         box = pdfium.FS_RECTF()
-        self.width = float(pdfium.FPDF_GetPageWidthF(page))
-        self.height = float(pdfium.FPDF_GetPageHeightF(page))
+        self.width = min(float(pdfium.FPDF_GetPageWidthF(page)), _WIDEST)
+        self.height = min(float(pdfium.FPDF_GetPageHeightF(page)), _WIDEST)
         if pdfium.FPDF_GetPageBoundingBox(page, ctypes.byref(box)):
             self.box = (box.left, box.bottom, box.right, box.top)
         else:
@@ -152,6 +153,9 @@ def _words(textpage: Any, count: int, space: _Space) -> list[Word]:
         seen.add(key)
         turn = -(round(angle_of(textpage, first) / quarter) + space.rotation) % 4  # PDFium counts clockwise
         if abs(y0 - previous[0]) > 1 or x0 < previous[1]:
+            # Asked at a line's first and last word only: it is the slowest call of all.
+            if bold and found:
+                found[-1].bold = _is_bold(textpage, found[-1].last)
             bold = _is_bold(textpage, first)
         previous = (y0, x1)
         found.append(Word(clean, x0, y0, x1, y1, turn, first, last, bold))
@@ -185,15 +189,15 @@ def _objects(page: Any, space: _Space, edges: bool) -> tuple[float, list[dict[st
             continue
         x0, y0, x1, y1 = space.rect(bounds[0].value, bounds[1].value, bounds[2].value, bounds[3].value)
         if kind == pdfium.FPDF_PAGEOBJ_PATH:
-            found.extend(_edges(x0, y0, x1, y1))
+            found.extend(_edges(x0, y0, x1, y1, thing))
         elif kind in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM, pdfium.FPDF_PAGEOBJ_SHADING):
             area += max(0.0, min(x1, space.width) - max(x0, 0)) * max(0.0, min(y1, space.height) - max(y0, 0))
     size = max(space.width * space.height, 1.0)
     return min(1.0, area / size), found
 
 
-def _edges(x0: float, y0: float, x1: float, y1: float) -> list[dict[str, Any]]:
-    """A thin path as one edge, a box as its four."""
+def _edges(x0: float, y0: float, x1: float, y1: float, path: Any) -> list[dict[str, Any]]:
+    """A thin path as one edge, a box as its four; those of a box that is only filled are marked as shading."""
     width, height = x1 - x0, y1 - y0
     if width < 3 and height < 3:
         return []
@@ -201,15 +205,20 @@ def _edges(x0: float, y0: float, x1: float, y1: float) -> list[dict[str, Any]]:
         return [_edge("h", x0, (y0 + y1) / 2, x1, (y0 + y1) / 2)]
     if width < 3:
         return [_edge("v", (x0 + x1) / 2, y0, (x0 + x1) / 2, y1)]
+    if width * height > 300_000:
+        return []  # a page's background
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(path, ctypes.byref(fill), ctypes.byref(stroke))
+    kind = "line" if stroke.value else "shade"
     return [
-        _edge("h", x0, y0, x1, y0),
-        _edge("h", x0, y1, x1, y1),
-        _edge("v", x0, y0, x0, y1),
-        _edge("v", x1, y0, x1, y1),
+        _edge("h", x0, y0, x1, y0, kind),
+        _edge("h", x0, y1, x1, y1, kind),
+        _edge("v", x0, y0, x0, y1, kind),
+        _edge("v", x1, y0, x1, y1, kind),
     ]
 
 
-def _edge(orientation: str, x0: float, top: float, x1: float, bottom: float) -> dict[str, Any]:
+def _edge(orientation: str, x0: float, top: float, x1: float, bottom: float, kind: str = "line") -> dict[str, Any]:
     return {
         "orientation": orientation,
         "x0": x0,
@@ -218,5 +227,5 @@ def _edge(orientation: str, x0: float, top: float, x1: float, bottom: float) -> 
         "bottom": bottom,
         "width": x1 - x0,
         "height": bottom - top,
-        "object_type": "line",
+        "object_type": kind,
     }
