@@ -26,7 +26,6 @@ from crag.evaluator.cached import CachedEvaluator
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
-from crag.graph import run_graph
 from crag.indexing import index_files
 from crag.library.library import Library
 from crag.models.minilm import MiniLM
@@ -174,6 +173,8 @@ class Engine:
         web: WebSearch | None,
         cancel: threading.Event,
     ) -> Iterator[ev.Event]:
+        from crag.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
+
         began = time.perf_counter()
         events: list[ev.Event] = []
         step: Step = "retrieve"
