@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -89,10 +90,9 @@ def test_reading_a_library_that_is_not_there_makes_none(tmp_path: Path) -> None:
 
 
 def test_interrupting_ends_with_130_and_leaves_a_library_that_opens(tmp_path: Path) -> None:
-    import signal
-
     for number in range(40):
-        (tmp_path / f"{number}.pdf").write_bytes(small_pdf([[f"Page {page} of file {number}."] for page in range(20)]))
+        pages = [[f"The boat numbered {number} sailed from harbour {page} at dawn."] for page in range(20)]
+        (tmp_path / f"{number}.pdf").write_bytes(small_pdf(pages))
     process = subprocess.Popen(
         [sys.executable, "-m", "crag", "index", str(tmp_path), "--library", str(tmp_path / "library")],
         stdout=subprocess.PIPE,
