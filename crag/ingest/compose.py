@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,7 +93,7 @@ def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) 
             out.largest = [(row.text[:200], round(row.height, 1)) for row in rows if id(row) not in edges][:60]
     upright = Frame(0, page.width, page.height, [])
     writer.block(upright, [placed.table for placed in pending], body)
-    out.text = writer.text().rstrip()
+    out.text = writer.text().rstrip().replace("\u00ad", "-")
     letters = sum(not character.isspace() for character in out.text)
     out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
     return out
@@ -115,7 +114,6 @@ class _Writer:
         self.page = page
         self.parts: list[str] = []
         self.length = 0
-        self.vocabulary = Counter[str]()
 
     def text(self) -> str:
         return "".join(self.parts)
@@ -150,8 +148,10 @@ class _Writer:
         for line in table.lines:
             for piece in line:
                 if piece.segment is None:
+                    self._soften()
                     self._put(piece.text)
                 else:
+                    self._join_hyphen(piece.text)
                     s = piece.segment
                     self._put(piece.text, frame.back(s.left, s.top, s.right, s.bottom))
             self._break()
@@ -204,7 +204,7 @@ class _Writer:
 
     def _soften(self) -> None:
         """A soft hyphen that no line goes on is a hyphen."""
-        if self.parts[-1].endswith("\u00ad"):
+        if self.parts and self.parts[-1].endswith("\u00ad"):
             self.parts[-1] = self.parts[-1][:-1] + "-"
 
     def _note_heading(self, text: str) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crag.ingest.cells import is_value
 from crag.ingest.layout import Segment
-from crag.ingest.tables import Piece, Table, is_value
+from crag.ingest.tables import Piece, Table
 from crag.ingest.words import PageWords, Word
 
 __all__ = ["PlacedTable", "ruled_tables"]
@@ -152,7 +153,7 @@ def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> Table:
             if name:
                 line.append(Piece(name + " "))
             for part, segment in enumerate(_lines(own)):
-                if part:
+                if part and not line[-1].text.endswith("\u00ad"):
                     line.append(Piece(" "))
                 line.append(Piece(segment.text, segment))
         table.lines.append(line)

@@ -10,19 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from crag.ingest.cells import cells_of, is_data, is_value, is_years
 from crag.ingest.layout import Row, Segment
 
 __all__ = ["Piece", "Table", "find_tables"]
 
-_VALUE = re.compile(
-    r"^[(\[<>≤≥~+±−–—-]*\s*(?:US|C|A|HK)?[$€£¥]?\s*[(+−–-]?\s*[$€£¥]?\s*\d[\d,.\s]*(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\s)*$"
-    r"|^[$€£¥]?\s*[-–—−]+\s*%?$|^(?:n/?[am]|nm|nil|\*+|✓|[xX])\)?$",
-    re.IGNORECASE,
-)
-_YEAR = re.compile(r"^(?:fy|cy)?\s*'?(?:19|20)\d\d(?:\s*\([a-z0-9]\))?$", re.IGNORECASE)
-_OPEN = re.compile(r"^(?:US|C|A|HK)?[$€£¥]?\s*\(?$")
-_CLOSE = re.compile(r"^[)\]%]+$|^\)?\s*%$")
-_NOTE = re.compile(r"^\((?:[a-z]|\d)\)$")
 _GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$")
 _DOTS = re.compile(r"(?:\s*\.){3,}\s*$")
 _MOST_HEADER = 60
@@ -52,23 +44,18 @@ class _Column:
     header: str = ""
 
 
-def is_value(text: str) -> bool:
-    """Whether a cell's text is a number, an amount, a dash or the like."""
-    return bool(_VALUE.match(text))
-
-
 def find_tables(rows: Sequence[Row]) -> list[Row | Table]:
     """The rows of one block, in order, with each run that is a table replaced by it."""
-    cells = [_cells(row) for row in rows]
+    cells = [cells_of(row) for row in rows]
     found: list[Row | Table] = []
     index = 0
     while index < len(rows):
-        if not _is_data(cells[index]):
+        if not is_data(cells[index]):
             found.append(rows[index])
             index += 1
             continue
         end = _run_end(rows, cells, index)
-        if sum(_is_data(each) and not _is_years(each) for each in cells[index:end]) < 2:
+        if sum(is_data(each) and not is_years(each) for each in cells[index:end]) < 2:
             found.append(rows[index])
             index += 1
             continue
@@ -79,76 +66,6 @@ def find_tables(rows: Sequence[Row]) -> list[Row | Table]:
     return found
 
 
-def _cells(row: Row) -> list[Segment]:
-    """A row's segments with lone currency signs joined to the amount behind, brackets and % to the one before."""
-    cells: list[Segment] = []
-    pending: Segment | None = None
-    for segment in row.segments:
-        text = segment.text
-        if pending is not None:
-            segment = _join(pending, segment)
-            pending = None
-        elif cells and (_CLOSE.match(text) or _is_note(text, segment, cells[-1])):
-            cells[-1] = _join(cells[-1], segment)
-            continue
-        if _OPEN.match(text):
-            pending = segment
-            continue
-        cells.extend(_parted(segment))
-    if pending is not None:
-        cells.append(pending)
-    return cells
-
-
-def _is_note(text: str, segment: Segment, before: Segment) -> bool:
-    """Whether "(1)" right behind a year or a label is a footnote's mark; behind an amount it is minus one."""
-    if not _NOTE.match(text) or segment.left - before.right > 15:
-        return False
-    return not is_value(before.text) or bool(_YEAR.match(before.text))
-
-
-def _parted(segment: Segment) -> list[Segment]:
-    """A segment of several amounts standing close ("5,794 4,225") as one cell an amount."""
-    words = segment.words
-    if len(words) < 2 or not all(is_value(word.text) or _OPEN.match(word.text) for word in words):
-        return [segment]
-    parts: list[Segment] = []
-    start = 0
-    for stop in range(1, len(words) + 1):
-        if stop < len(words):
-            here, after = words[stop - 1].text, words[stop].text
-            if _OPEN.match(here) or _CLOSE.match(after) or (_YEAR.match(here) and _NOTE.match(after)):
-                continue
-        part = words[start:stop]
-        parts.append(Segment(list(part), part[0].left, segment.top, part[-1].right, segment.bottom))
-        start = stop
-    return parts
-
-
-def _join(one: Segment, other: Segment) -> Segment:
-    return Segment(
-        [*one.words, *other.words],
-        min(one.left, other.left),
-        min(one.top, other.top),
-        max(one.right, other.right),
-        max(one.bottom, other.bottom),
-    )
-
-
-def _is_data(cells: Sequence[Segment]) -> bool:
-    """Whether a row holds values: a label and a value, or two values. A list mark before text is no value."""
-    if len(cells) < 2:
-        return False
-    values = sum(is_value(cell.text) for cell in cells[1:])
-    return values >= 1 and is_value(cells[-1].text)
-
-
-def _is_years(cells: Sequence[Segment]) -> bool:
-    """Whether a row is years alone, maybe behind a caption: a header line that looks like values."""
-    rest = cells if _YEAR.match(cells[0].text) else cells[1:]
-    return bool(rest) and all(_YEAR.match(cell.text) for cell in rest)
-
-
 def _run_end(rows: Sequence[Row], cells: Sequence[list[Segment]], start: int) -> int:
     """One past the last row of the table that begins at `start`: values, with at most three other rows between."""
     end = start + 1
@@ -157,10 +74,10 @@ def _run_end(rows: Sequence[Row], cells: Sequence[list[Segment]], start: int) ->
         gap = rows[index].top - rows[index - 1].bottom
         if gap > 3.5 * max(rows[index].height, 6) or gap < -2 * rows[index].height:
             break
-        if _is_years(cells[index]) and len(cells[index]) > 1:
+        if is_years(cells[index]) and len(cells[index]) > 1:
             # A second header: what follows is a table of its own.
             break
-        if _is_data(cells[index]):
+        if is_data(cells[index]):
             end = index + 1
         elif not _may_stand_between(cells[index]):
             break
@@ -177,7 +94,7 @@ def _header_rows(
     rows: Sequence[Row], cells: Sequence[list[Segment]], start: int, end: int, before: Sequence[Row | Table]
 ) -> int:
     """How many rows right above `start` are column headers."""
-    lefts = [cell.left for each in cells[start:end] if _is_data(each) for cell in each[1:] if is_value(cell.text)]
+    lefts = [cell.left for each in cells[start:end] if is_data(each) for cell in each[1:] if is_value(cell.text)]
     zone = min(lefts) - 15
     count = 0
     while count < 6 and count < len(before) and isinstance(before[-1 - count], Row):
@@ -197,9 +114,9 @@ def _header_rows(
 
 
 def _table(rows: Sequence[Row], cells: Sequence[list[Segment]], head: int, start: int, end: int) -> Table:
-    if _is_years(cells[start]):
+    if is_years(cells[start]):
         start += 1
-    columns = _column_places([each for each in cells[start:end] if _is_data(each)])
+    columns = _column_places([each for each in cells[start:end] if is_data(each)])
     captions = _name_columns(columns, cells[head:start])
     names = " | ".join(column.header for column in columns if column.header)
     table = Table(header=" ".join([*captions, names]).strip()[:300])
@@ -208,8 +125,8 @@ def _table(rows: Sequence[Row], cells: Sequence[list[Segment]], head: int, start
     table.header_lines = start - head
     index = start
     while index < end:
-        if not _is_data(cells[index]):
-            joins = index + 1 < end and _is_data(cells[index + 1]) and _wraps(rows, cells, index, columns)
+        if not is_data(cells[index]):
+            joins = index + 1 < end and is_data(cells[index + 1]) and _wraps(rows, cells, index, columns)
             if joins:
                 table.lines.append(_line(columns, [*cells[index], cells[index + 1][0]], cells[index + 1][1:]))
                 index += 2
@@ -319,7 +236,7 @@ def _wraps(rows: Sequence[Row], cells: Sequence[list[Segment]], index: int, colu
 def _hangs(cells: Sequence[list[Segment]], index: int, start: int) -> bool:
     """Whether a row without values goes on the label of the row above it."""
     here = cells[index][0]
-    return index > start and _is_data(cells[index - 1]) and here.text[:1].islower()
+    return index > start and is_data(cells[index - 1]) and here.text[:1].islower()
 
 
 def _hang(line: list[Piece], more: Segment) -> None:

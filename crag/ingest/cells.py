@@ -1,0 +1,95 @@
+"""A line's cells and what they hold: amounts, years, footnote marks, or words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from crag.ingest.layout import Row, Segment
+
+__all__ = ["cells_of", "is_data", "is_value", "is_years"]
+
+_VALUE = re.compile(
+    r"^[(\[<>≤≥~+±−–—-]*\s*(?:US|C|A|HK)?[$€£¥]?\s*[(+−–-]?\s*[$€£¥]?\s*\d[\d,.\s]*(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\s)*$"
+    r"|^[$€£¥]?\s*[-–—−]+\s*%?$|^(?:n/?[am]|nm|nil|\*+|✓|[xX])\)?$",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"^(?:fy|cy)?\s*'?(?:19|20)\d\d(?:\s*\([a-z0-9]\))?$", re.IGNORECASE)
+_OPEN = re.compile(r"^(?:US|C|A|HK)?[$€£¥]?\s*\(?$")
+_CLOSE = re.compile(r"^[)\]%]+$|^\)?\s*%$")
+_NOTE = re.compile(r"^\((?:[a-z]|\d)\)$")
+
+
+def is_value(text: str) -> bool:
+    """Whether a cell's text is a number, an amount, a dash or the like."""
+    return bool(_VALUE.match(text))
+
+
+def cells_of(row: Row) -> list[Segment]:
+    """A row's segments with lone currency signs joined to the amount behind, brackets and % to the one before."""
+    cells: list[Segment] = []
+    pending: Segment | None = None
+    for segment in row.segments:
+        text = segment.text
+        if pending is not None:
+            segment = _join(pending, segment)
+            pending = None
+        elif cells and (_CLOSE.match(text) or _is_note(text, segment, cells[-1])):
+            cells[-1] = _join(cells[-1], segment)
+            continue
+        if _OPEN.match(text):
+            pending = segment
+            continue
+        cells.extend(_parted(segment))
+    if pending is not None:
+        cells.append(pending)
+    return cells
+
+
+def _is_note(text: str, segment: Segment, before: Segment) -> bool:
+    """Whether "(1)" right behind a year or a label is a footnote's mark; behind an amount it is minus one."""
+    if not _NOTE.match(text) or segment.left - before.right > 15:
+        return False
+    return not is_value(before.text) or bool(_YEAR.match(before.text))
+
+
+def _parted(segment: Segment) -> list[Segment]:
+    """A segment of several amounts standing close ("5,794 4,225") as one cell an amount."""
+    words = segment.words
+    if len(words) < 2 or not all(is_value(word.text) or _OPEN.match(word.text) for word in words):
+        return [segment]
+    parts: list[Segment] = []
+    start = 0
+    for stop in range(1, len(words) + 1):
+        if stop < len(words):
+            here, after = words[stop - 1].text, words[stop].text
+            if _OPEN.match(here) or _CLOSE.match(after) or (_YEAR.match(here) and _NOTE.match(after)):
+                continue
+        part = words[start:stop]
+        parts.append(Segment(list(part), part[0].left, segment.top, part[-1].right, segment.bottom))
+        start = stop
+    return parts
+
+
+def _join(one: Segment, other: Segment) -> Segment:
+    return Segment(
+        [*one.words, *other.words],
+        min(one.left, other.left),
+        min(one.top, other.top),
+        max(one.right, other.right),
+        max(one.bottom, other.bottom),
+    )
+
+
+def is_data(cells: Sequence[Segment]) -> bool:
+    """Whether a row holds values: a label and a value, or two values. A list mark before text is no value."""
+    if len(cells) < 2:
+        return False
+    values = sum(is_value(cell.text) for cell in cells[1:])
+    return values >= 1 and is_value(cells[-1].text)
+
+
+def is_years(cells: Sequence[Segment]) -> bool:
+    """Whether a row is years alone, maybe behind a caption: a header line that looks like values."""
+    rest = cells if _YEAR.match(cells[0].text) else cells[1:]
+    return bool(rest) and all(_YEAR.match(cell.text) for cell in rest)
