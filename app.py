@@ -6,6 +6,7 @@ from ui import look
 
 st.set_page_config(page_title="CRAG Explorer", page_icon=str(look.ASSETS / "icon.svg"), layout="wide")
 look.apply()
+st.logo(str(look.ASSETS / "wordmark.svg"), icon_image=str(look.ASSETS / "icon.svg"), size="large")
 page = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", default=True),

@@ -1,7 +1,5 @@
 """Ask a question and watch its run: the conversation on the left, the evidence on the right."""
 
-import streamlit as st
-
 from ui import conversation, picker, problems, runview, welcome
 from ui.session import Session
 
@@ -12,11 +10,6 @@ with problems.told(stop=True):
 picked = picker.clicked()
 with problems.told():
     conversation.follow(session, picked)
-
-asked = st.chat_input("Ask a question about your documents", key="question")
-if asked:
-    with problems.told():
-        session.ask(asked)
 
 conversation.sidebar(session)
 run = session.selected

@@ -6,15 +6,24 @@ import re
 
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, SentenceCheck
+from ui import words
+from ui.path import chip
 from ui.safe import text
 
 __all__ = ["answer", "question", "sources"]
 
-_MARK = re.compile(r"\[(\d{1,3})\]")
+_MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
+"""A citation mark, and the punctuation that must not be torn from it at a line's end."""
 
 
 def question(trace: Trace) -> str:
-    return f'<div class="cx"><div class="question">{text(trace.question)}</div></div>'
+    """The question, and beneath it what became of it."""
+    action = f"{chip(trace.action)} · " if trace.action else ""
+    took = f" · {words.duration(trace.seconds)}" if trace.finished else ""
+    return (
+        f'<div class="cx"><div class="question">{text(trace.question)}'
+        f'<div class="small">{action}{text(trace.strategy)}{took}</div></div></div>'
+    )
 
 
 def answer(trace: Trace) -> str:
@@ -68,7 +77,7 @@ def _cited(piece: str, known: dict[int, Citation]) -> str:
         if citation is None:
             continue
         parts.append(text(piece[at : mark.start()]))
-        parts.append(_button(citation))
+        parts.append(f'<span class="keep">{_button(citation)}{text(mark.group(2))}</span>')
         at = mark.end()
     parts.append(text(piece[at:]))
     return "".join(parts)
@@ -118,11 +127,11 @@ def sources(trace: Trace, opened: int | None = None) -> str:
     items = []
     for citation in trace.answer.citations:
         mark = '<span class="tag web">WEB</span> ' if citation.origin == "external" else ""
-        page = f' <span class="page quiet">· p. {citation.page}</span>' if citation.page else ""
+        page = f'<span class="page">p. {citation.page}</span>' if citation.page else ""
         items.append(
             f'<li><button data-pick="cite:{citation.number}" class="{"open" if opened == citation.number else ""}">'
             f'<span class="n num">{citation.number}</span>'
-            f'<span class="where">{mark}{text(citation.source)}{page}</span>'
+            f'<span class="where">{mark}{page}<span class="name">{text(citation.source)}</span></span>'
             f'<span></span><span class="quote">{text(citation.quote)}</span></button></li>'
         )
     return f'<div class="cx"><h3>Sources</h3><ol class="sources">{"".join(items)}</ol></div>'

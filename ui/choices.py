@@ -10,7 +10,7 @@ from crag.core.errors import CragError
 from crag.core.settings import AppConfig, Settings
 from crag.strategies import STRATEGIES
 from ui import forms, problems, words
-from ui.house import house, overridden
+from ui.house import house, overridden, providers
 from ui.look import draw
 from ui.safe import markdown, text
 from ui.session import Session
@@ -21,10 +21,9 @@ __all__ = ["program", "status", "strategy"]
 def status() -> None:
     """Each provider: on or off, and why. Raises CragError."""
     rows = "".join(
-        f'<tr><td><span class="status"><span class="{"on" if each.on else "off"}">'
-        f"{'on' if each.on else 'off'}</span></span></td>"
-        f"<td><b>{text(each.name)}</b></td><td>{text(each.detail)}</td></tr>"
-        for each in house().engine.status()
+        f'<tr><td><span class="status"><span class="{"on" if on else "off"}">{"on" if on else "off"}</span></span></td>'
+        f"<td><b>{text(name)}</b></td><td>{text(detail)}</td></tr>"
+        for name, on, detail in providers()
     )
     draw(f'<div class="cx"><table class="grid"><tbody>{rows}</tbody></table></div>')
 

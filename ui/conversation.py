@@ -10,7 +10,17 @@ from ui import problems, words
 from ui.safe import excerpt, markdown
 from ui.session import Session
 
-__all__ = ["follow", "sidebar"]
+__all__ = ["entry", "follow", "sidebar"]
+
+
+def entry(session: Session) -> None:
+    """Where a question is typed; asking it selects its run."""
+    with st.container(key="entry"):
+        asked = st.chat_input("Ask a question about your documents", key="question")
+    if asked:
+        with problems.told():
+            session.ask(asked)
+            st.rerun()
 
 
 def follow(session: Session, picked: str | None) -> None:

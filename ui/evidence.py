@@ -69,8 +69,8 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View, graded:
     marks = '<span class="tag deciding">decided</span> ' if view.deciding_id == chunk.id else ""
     summary = (
         f'<span class="rank num">{found.rank}</span>'
-        f'<span class="where">{marks}{text(chunk.source)} <span class="page">· p. {chunk.page}</span>'
-        f'<span class="peek">{text(excerpt(chunk.text, 160))}</span></span>'
+        f'<span><span class="where">{marks}<span class="page">p. {chunk.page}</span><span class="name">'
+        f'{text(chunk.source)}</span></span><span class="peek">{text(excerpt(chunk.text, 160))}</span></span>'
         + (_score(grade, view, waiting=not trace.finished) if graded else "<span></span><span></span>")
     )
     return (
@@ -156,8 +156,8 @@ def _page(page: WebPage, trace: Trace, view: View) -> str:
     shown = _around(page.text, strips, view)
     return (
         f'<details data-keep="{text(page.id)}"><summary><span class="rank num">{page.rank}</span>'
-        f'<span class="where"><span class="tag web">WEB</span> {text(page.title or page.url)}'
-        f'<span class="peek">{text(site(page.url))}{published}</span></span>'
+        f'<span><span class="where"><span class="tag web">WEB</span><span class="name">{text(page.title or page.url)}'
+        f'</span></span><span class="peek">{text(site(page.url))}{published}</span></span>'
         f"{_score(grade, view, waiting=not trace.finished)}</summary>"
         f'<div class="body">{shown}{_facts(grade, strips, view)}<div class="facts">{opener}</div></div></details>'
     )

@@ -17,6 +17,9 @@ from ui.safe import markdown
 
 __all__ = ["field", "groups", "label", "pair"]
 
+_SLIDER_STEPS = 150
+"""A setting with more steps than a hand can aim at is typed, not slid."""
+
 
 def groups(model: type[BaseModel]) -> dict[str, list[str]]:
     """The settings' names by group, both in the order of declaration."""
@@ -28,7 +31,8 @@ def groups(model: type[BaseModel]) -> dict[str, list[str]]:
 
 def label(model: type[BaseModel], name: str) -> str:
     about = meta(model, name)
-    return f"{about['label']} ({about['unit']})" if about["unit"] else str(about["label"])
+    name_it, unit = str(about["label"]), str(about["unit"])
+    return f"{name_it} ({unit})" if unit and unit not in name_it.lower() else name_it
 
 
 def field(
@@ -64,9 +68,10 @@ def field(
     number = float if kind is float else int
     low, high = about["minimum"], about["maximum"]
     step = number(about["step"] or 1)
-    return st.slider(
-        min_value=number(low), max_value=number(high), value=number(value), step=step, format=_format(step), **common
-    )
+    bounds = {"min_value": number(low), "max_value": number(high), "value": number(value), "step": step}
+    if (high - low) / step > _SLIDER_STEPS:
+        return st.number_input(format=_format(step) or "%d", **bounds, **common)
+    return st.slider(format=_format(step), **bounds, **common)
 
 
 def pair(
@@ -110,4 +115,6 @@ def _word(value: Any) -> str:
 
 
 def _format(step: float) -> str | None:
-    return "%.2f" if isinstance(step, float) and step < 1 else None
+    if not isinstance(step, float):
+        return None
+    return "%.2f" if step < 1 else "%.0f"

@@ -16,7 +16,7 @@ from crag.core.settings import AppConfig
 from crag.engine import Engine
 from ui.jobs import Jobs
 
-__all__ = ["House", "house", "overridden"]
+__all__ = ["House", "house", "overridden", "providers"]
 
 _FILE = "settings.json"
 _PLACE = ("data",)
@@ -80,6 +80,24 @@ class House:
 @st.cache_resource(show_spinner=False)
 def house() -> House:
     return House()
+
+
+def providers() -> list[tuple[str, bool, str]]:
+    """Name, on or off, and why, of everything an answer may rest on. Raises CragError."""
+    engine = house().engine
+    folder = engine.config.web_folder
+    return [
+        (each.name, each.on, each.detail.replace(str(folder), _near(folder)) if folder else each.detail)
+        for each in engine.status()
+    ]
+
+
+def _near(folder: Path) -> str:
+    """A folder as a person would name it from here."""
+    for start, sign in ((Path.cwd(), ""), (Path.home(), "~/")):
+        if folder.is_relative_to(start) and folder != start:
+            return f"{sign}{folder.relative_to(start).as_posix()}"
+    return str(folder)
 
 
 def overridden(name: str) -> bool:

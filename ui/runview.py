@@ -10,7 +10,7 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from ui import answer, evidence, export, pageview, path, problems, tuning
+from ui import answer, conversation, evidence, export, pageview, path, problems, tuning
 from ui.jobs import Job
 from ui.look import draw
 from ui.safe import excerpt, markdown, text
@@ -56,7 +56,9 @@ def show(session: Session, run: str) -> None:
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
-        tools = _left(session, run, trace, slots)
+        with st.container(key="talk"):
+            tools = _left(session, run, trace, slots)
+        conversation.entry(session)
     with right:
         settings, change = _right(session, run, trace, slots)
     if job is not None and job.running:

@@ -13,6 +13,7 @@ from crag.core.types import Chunk, Document
 from ui import pageview, problems, uploads, words
 from ui.house import house
 from ui.look import draw
+from ui.picker import clicked
 from ui.safe import excerpt, markdown, text
 from ui.session import WORKSPACE, Session
 
@@ -120,6 +121,10 @@ def open_one(session: Session, documents: Sequence[Document]) -> None:
 
 def _pages(session: Session, document: Document, chunks: Sequence[Chunk]) -> None:
     picker, facts = st.columns([1, 2], gap="large", vertical_alignment="bottom")
+    picked = clicked() or ""
+    if picked.startswith("mark:"):
+        again = st.session_state.get("marked") == picked[5:]
+        st.session_state.marked = None if again else picked[5:]
     with picker:
         page = int(
             st.number_input("Page", min_value=1, max_value=max(1, document.pages), value=1, key=f"page-{document.id}")
@@ -132,19 +137,21 @@ def _pages(session: Session, document: Document, chunks: Sequence[Chunk]) -> Non
         )
     left, right = st.columns([1, 1], gap="large")
     with left, problems.told():
-        rects = [rect for chunk in here for rect in chunk.rects() if rect.page == page]
+        marked = [chunk for chunk in here if chunk.id == st.session_state.get("marked")] or here
+        rects = [rect for chunk in marked for rect in chunk.rects() if rect.page == page]
         st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
     with right:
         cards = "".join(
             f'<details data-keep="{text(chunk.id)}"><summary><span class="rank num">{chunk.ordinal + 1}</span>'
-            f'<span class="where">{text(chunk.context.splitlines()[-1] if chunk.context else chunk.kind)}'
-            f'<span class="peek">{text(excerpt(chunk.text, 140))}</span></span><span></span>'
+            f'<span class="where"><span class="name">{text(excerpt(chunk.text, 140))}</span></span>'
             f'<span class="small">{words.count(len(chunk.text), "character")}</span></summary>'
-            f'<div class="body"><div class="text">{text(chunk.text)}</div></div></details>'
+            f'<div class="body"><div class="text">{text(chunk.text)}</div><div class="facts">'
+            f"<span>{text(chunk.kind)}, indexed with: {text(chunk.context or 'nothing else')}</span>"
+            f'<button class="more" data-pick="mark:{text(chunk.id)}">Mark only this one</button></div></div></details>'
             for chunk in here
         )
-        empty = "<p>No text was found on this page.</p>"
-        draw(f'<div class="cx">{f"<div class=cards>{cards}</div>" if cards else empty}</div>')
+        shown = f'<div class="cards ordinals">{cards}</div>' if cards else "<p>No text was found on this page.</p>"
+        draw(f'<div class="cx">{shown}</div>')
 
 
 def _delete(session: Session, document: Document) -> None:

@@ -6,8 +6,8 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.core.types import Action
-from ui import problems, uploads, words
-from ui.house import house
+from ui import conversation, problems, uploads, words
+from ui.house import house, providers
 from ui.look import draw
 from ui.path import chip
 from ui.safe import markdown, text
@@ -18,11 +18,12 @@ __all__ = ["show", "status"]
 
 def status() -> str:
     """What is on in this process, in one line."""
-    parts = "".join(
-        f'<span class="{"on" if each.on else "off"}">{text(each.name)}: {text(each.detail)}</span>'
-        for each in house().engine.status()
-    )
-    return f'<div class="cx"><div class="status">{parts}</div></div>'
+    parts = [
+        f'<span class="{"on" if on else "off"}">{text(name)}: {text(detail)}</span>' for name, on, detail in providers()
+    ]
+    if house().engine.web is None:
+        parts.append("<span>Settings can point to a folder of trusted pages.</span>")
+    return f'<div class="cx"><div class="status">{"".join(parts)}</div></div>'
 
 
 def show(session: Session, *, empty: bool) -> None:
@@ -43,11 +44,12 @@ def show(session: Session, *, empty: bool) -> None:
     if empty:
         _offer(session)
     else:
+        conversation.entry(session)
         _questions(session)
 
 
 def _offer(session: Session) -> None:
-    st.subheader("No documents yet")
+    st.subheader("No documents yet", anchor=False)
     with st.container(horizontal=True):
         if st.button("Load the sample library", key="sample", type="primary"):
             with problems.told():
@@ -68,7 +70,7 @@ def _questions(session: Session) -> None:
         return
     if not loaded:
         return
-    st.subheader("Three questions for the sample")
+    st.subheader("Three questions to try", anchor=False)
     for number, each in enumerate(sample.questions):
         label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
         if st.button(label, key=f"try-{number}", help=f"Ends {each.expected} with the default strategy."):

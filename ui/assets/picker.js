@@ -22,10 +22,11 @@ export default function (component) {
       const was = opened.get(item.getAttribute("data-keep"));
       if (was !== undefined && item.open !== was) item.open = was;
     });
-    const view = root.querySelector("[data-reveal]");
+    const mark = root.querySelector("[data-reveal]");
+    const view = mark && (mark.closest(".st-key-page-view") || mark);
     if (view && window.cragReveal && Date.now() - window.cragReveal < 8000) {
       window.cragReveal = 0;
-      view.scrollIntoView({ block: "start", behavior: "smooth" });
+      view.scrollIntoView({ block: "nearest", behavior: "smooth" });
     }
   };
   const watcher = new MutationObserver((changes) =>

@@ -1,0 +1,102 @@
+"""A job runs on whoever watches: following, stopping, failing, evicting."""
+
+import threading
+
+from crag.core.errors import StorageError
+from ui.jobs import Jobs
+
+
+def test_followers_see_every_event_in_order_and_the_end():
+    jobs, go = Jobs(), threading.Event()
+
+    def work(cancel, emit):
+        emit(1)
+        go.wait(10)
+        emit(2)
+        emit(3)
+
+    job = jobs.start("run", "q", work)
+    assert job.first(10) == 1 and job.running
+    seen = []
+    for fresh in job.follow(beat=0.01):
+        seen += fresh
+        go.set()
+    assert seen == [1, 2, 3] and not job.running
+    assert [event for fresh in job.follow() for event in fresh] == [1, 2, 3], "a later follower sees all of it too"
+
+
+def test_a_beat_comes_without_events_so_that_the_page_stays_alive():
+    jobs, go = Jobs(), threading.Event()
+    job = jobs.start("run", "q", lambda cancel, emit: go.wait(10))
+    beats = job.follow(beat=0.01)
+    assert next(beats) == [] and next(beats) == []
+    go.set()
+    assert list(beats)[-1] == []
+
+
+def test_an_abandoned_follower_harms_nothing():
+    jobs, go = Jobs(), threading.Event()
+
+    def work(cancel, emit):
+        emit("a")
+        go.wait(10)
+        emit("b")
+
+    job = jobs.start("run", "q", work)
+    follower = job.follow(beat=0.01)
+    next(follower)
+    follower.close()
+    go.set()
+    assert [event for fresh in job.follow() for event in fresh] == ["a", "b"]
+
+
+def test_stop_reaches_the_work():
+    jobs = Jobs()
+
+    def work(cancel, emit):
+        emit("begun")
+        assert cancel.wait(10)
+        emit("stopped")
+
+    job = jobs.start("run", "q", work)
+    job.first(10)
+    job.stop()
+    assert [event for fresh in job.follow() for event in fresh] == ["begun", "stopped"] and job.stopping
+
+
+def test_a_failure_is_kept_in_words_and_a_defect_too():
+    jobs = Jobs()
+
+    def refuse(cancel, emit):
+        raise StorageError("The disk is full.")
+
+    def defect(cancel, emit):
+        raise ZeroDivisionError("secret detail")
+
+    refused, broken = jobs.start("run", "q", refuse), jobs.start("run", "q", defect)
+    for job in (refused, broken):
+        list(job.follow())
+    assert refused.problem.message == "The disk is full."
+    assert "ZeroDivisionError" in broken.problem.message and "secret" not in str(broken.problem)
+    assert refused.first(0) is None
+
+
+def test_ids_are_unguessable_and_a_job_can_be_renamed():
+    jobs = Jobs()
+    made = [jobs.start("run", "q", lambda cancel, emit: None) for _ in range(20)]
+    assert len({job.id for job in made}) == 20 and min(len(job.id) for job in made) >= 16
+    jobs.rename(made[0], "its-run")
+    assert jobs.get("its-run") is made[0] and jobs.get("nobody") is None
+
+
+def test_old_jobs_are_evicted_and_running_ones_never():
+    jobs, go = Jobs(keep=3), threading.Event()
+    slow = jobs.start("upload", "slow", lambda cancel, emit: go.wait(10))
+    over = []
+    for _ in range(6):
+        over.append(jobs.start("run", "q", lambda cancel, emit: None))
+        list(over[-1].follow())
+    jobs.start("run", "last", lambda cancel, emit: None)
+    assert jobs.get(slow.id) is slow and jobs.running("upload") == [slow]
+    assert [jobs.get(job.id) is None for job in over] == [True, True, True, False, False, False]
+    go.set()
