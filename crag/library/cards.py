@@ -16,8 +16,8 @@ from crag.library.terms import asked_terms, card_terms, years
 __all__ = ["Cards", "first_page"]
 
 _PAGE_CHARS = 2_000
-_PAGE_WEIGHT = 0.5
-"""A word on the first page says half as much as one in the name or title: covers are full of addresses and law."""
+_PAGE_WEIGHT = 0.25
+"""A word on the first page says a quarter of what one in the name or title does: covers are full of addresses and law."""
 
 
 def first_page(chunks: Sequence[Chunk]) -> str:
