@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,15 +30,24 @@ Frame = tuple[dict[str, Any], bytes]
 
 
 def run_child(
-    job: Mapping[str, Any], data: bytes, name: str, config: AppConfig, cancel: threading.Event | None = None
+    job: Mapping[str, Any],
+    data: bytes,
+    name: str,
+    config: AppConfig,
+    cancel: threading.Event | None = None,
+    *,
+    command: Sequence[str] = (sys.executable, "-m", "crag.ingest.child"),
+    spare: float = _WALL_SPARE,
 ) -> Iterator[Frame]:
     """The frames that the child sends for `job`, as they come; the child is dead when the iterator is.
 
+    `command` is what runs as the child: another program that speaks the protocol may stand in for it. The child has
+    the processor seconds of `config` and `spare` more on the clock.
     Raises a DocumentError subclass that says why there are no more frames, or CancelledError.
     """
     full = {**job, "memory_mb": config.read_memory_mb, "seconds": config.read_seconds, "max_pages": config.max_pages}
     process = subprocess.Popen(
-        [sys.executable, "-m", "crag.ingest.child"],
+        list(command),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -56,7 +65,7 @@ def run_child(
     writer.start()
     reader.start()
     try:
-        yield from _frames(process, frames, name, config, cancel)
+        yield from _frames(process, frames, name, config, cancel, spare)
     finally:
         stopped.set()
         with contextlib.suppress(ProcessLookupError):
@@ -123,13 +132,14 @@ def _frames(
     name: str,
     config: AppConfig,
     cancel: threading.Event | None,
+    spare: float,
 ) -> Iterator[Frame]:
     began, read = time.monotonic(), 0
     finished = False
     while True:
         if cancel is not None and cancel.is_set():
             raise CancelledError(f"Reading {name} was stopped.", "Add the file again when ready.")
-        allowed = config.read_seconds + _WALL_SPARE + read / 5
+        allowed = config.read_seconds + spare + read / 5
         if time.monotonic() - began > allowed:
             raise _too_slow(name, config)
         try:

@@ -1,0 +1,181 @@
+"""The reader: what a good file gives, and the one clear error that each kind of bad file gives."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from tiny_pdf import bomb, line, locked, no_pages, pdf, recursive_form, scanned
+
+from crag.core.errors import (
+    CancelledError,
+    DamagedError,
+    DocumentError,
+    EmptyError,
+    EncryptedError,
+    LimitError,
+    NotAPdfError,
+)
+from crag.core.ingesting import ParsedDocument
+from crag.core.settings import AppConfig
+from crag.ingest.reader import read_pdf
+
+CONFIG = AppConfig()
+
+
+def _prose(page: int = 1) -> bytes:
+    text = ["The harbour was dredged in 1931 and again in 1954.", "Its depth is 12.5 metres at low water."]
+    return b"".join(line(72, 700 - 14 * i, f"{words} Page {page}.") for i, words in enumerate(text))
+
+
+def test_text_lines_and_progress() -> None:
+    seen: list[tuple[int, int]] = []
+    parsed = read_pdf(pdf([_prose(1), _prose(2)]), "harbour.pdf", CONFIG, on_page=lambda *at: seen.append(at))
+    assert seen == [(1, 2), (2, 2)]
+    assert [page.number for page in parsed.pages] == [1, 2]
+    assert parsed.warnings == ()
+    page = parsed.pages[0]
+    assert "dredged in 1931 and again in 1954. Page 1. Its depth is 12.5 metres" in page.text
+    first = page.lines[0]
+    assert page.text[first.start : first.end].startswith("The harbour")
+    # The baseline is 92 points below the top; the box lies around it.
+    assert first.rect.left == pytest.approx(72, abs=2)
+    assert first.rect.top < 92 < first.rect.bottom
+
+
+@pytest.mark.parametrize(("turn", "width", "height"), [(0, 612, 792), (90, 792, 612), (180, 612, 792), (270, 792, 612)])
+def test_boxes_are_where_a_turned_page_shows_them(turn: int, width: int, height: int) -> None:
+    content = line(100, 600, "Turned words stay found")
+    page = read_pdf(pdf([content], page_entries=b"/Rotate %d" % turn), "t.pdf", CONFIG).pages[0]
+    assert (page.width, page.height) == (width, height)
+    assert page.text == "Turned words stay found"
+    rect = page.lines[0].rect
+    x, y = {0: (100, 192), 90: (600, 100), 180: (512, 600), 270: (192, 512)}[turn]
+    assert rect.left - 12 <= x <= rect.right + 12
+    assert rect.top - 12 <= y <= rect.bottom + 12
+    assert 0 <= rect.left < rect.right <= width
+    assert 0 <= rect.top < rect.bottom <= height
+
+
+def test_crop_box_moves_the_origin_and_hides_what_lies_outside() -> None:
+    content = line(100, 600, "Inside the crop") + line(10, 20, "Outside")
+    page = read_pdf(pdf([content], page_entries=b"/CropBox [50 300 400 700]"), "c.pdf", CONFIG).pages[0]
+    assert page.text == "Inside the crop"
+    assert (page.width, page.height) == (350, 400)
+    assert page.lines[0].rect.left == pytest.approx(50, abs=2)
+    assert page.lines[0].rect.top < 100 < page.lines[0].rect.bottom
+
+
+def test_two_columns_are_read_one_after_the_other() -> None:
+    left = "left column line number {} goes on about boats"
+    right = "right column line number {} goes on about trains"
+    content = b"".join(
+        line(60, 700 - 14 * i, left.format(i), 9) + line(320, 700 - 14 * i, right.format(i), 9) for i in range(14)
+    )
+    text = read_pdf(pdf([content]), "two.pdf", CONFIG).pages[0].text
+    assert text.index("left column line number 13") < text.index("right column line number 0")
+
+
+def test_division_at_line_ends_is_undone_and_overprinting_dropped() -> None:
+    content = line(72, 700, "The commit-") + line(72, 686, "tee met on a long-") + line(72, 672, "term plan. A B")
+    twice = read_pdf(pdf([content + content]), "h.pdf", CONFIG).pages[0].text
+    assert twice == "The committee met on a long-term plan. A B"
+
+
+def test_headers_and_footers_shared_by_pages_are_left_out() -> None:
+    pages = [
+        line(72, 760, "Annual Report 2019")
+        + line(72, 600, f"Chapter text {word} that stands alone here.")
+        + line(300, 20, f"Page {n}")
+        for n, word in enumerate(["one", "two", "three", "four", "five"], 1)
+    ]
+    parsed = read_pdf(pdf(pages), "r.pdf", CONFIG)
+    for page in parsed.pages:
+        assert "Chapter text" in page.text
+        assert "Annual Report" not in page.text
+        assert "Page" not in page.text
+
+
+def test_headings_and_title() -> None:
+    content = line(72, 740, "The Depth of Harbours", 24, "F2") + _prose() + line(72, 640, "2. Tides", 11, "F2")
+    content += line(72, 620, "High water comes twice a day in most places.")
+    parsed = read_pdf(pdf([content]), "harbours-1954.pdf", CONFIG)
+    assert "The Depth of Harbours" in parsed.title
+    assert "1954" in parsed.title
+    page = parsed.pages[0]
+    assert [heading for _, heading in page.headings] == ["The Depth of Harbours", "2. Tides"]
+    assert all(page.text.startswith(heading, at) for at, heading in page.headings)
+
+
+def test_scanned_pages_are_named() -> None:
+    texts: list[str | None] = [
+        "Words enough to be a page of text, and some more of them.",
+        None,
+        None,
+        "Again words.",
+        None,
+    ]
+    parsed = read_pdf(scanned(texts), "s.pdf", CONFIG)
+    assert parsed.warnings == ("pages 2-3, 5 are images without text.",)
+    assert [page.number for page in parsed.pages if page.scanned] == [2, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "words"),
+    [
+        (b"", EmptyError, "empty"),
+        (b"PK\x03\x04 a zip", NotAPdfError, "no PDF"),
+        (b" " * 1100 + pdf([_prose()]), NotAPdfError, "no PDF"),
+        (b"%PDF-1.7\nnothing more", DamagedError, "damaged"),
+        (pdf([_prose()])[:300], DocumentError, "damaged"),
+        (no_pages(), EmptyError, "no pages"),
+        (pdf([b""]), EmptyError, "no text"),
+        (scanned([None, None]), EmptyError, "pages 1-2 are images"),
+        (locked("secret", b"sesame"), EncryptedError, "password"),
+        (pdf([_prose()] * 4), LimitError, "4 pages"),
+    ],
+)
+def test_bad_files(data: bytes, error: type[DocumentError], words: str) -> None:
+    with pytest.raises(error, match=words) as caught:
+        read_pdf(data, "../../etc/<b>bad</b>.pdf", AppConfig(max_pages=3))
+    assert caught.value.remedy
+    assert "/" not in caught.value.message
+    assert "<" not in caught.value.message
+
+
+def test_junk_before_the_header_is_forgiven() -> None:
+    assert "1931" in read_pdf(b"junk\n" * 20 + pdf([_prose()]), "j.pdf", CONFIG).pages[0].text
+
+
+def test_a_file_that_only_its_owner_locked_opens() -> None:
+    assert read_pdf(locked("open to all", b""), "o.pdf", CONFIG).pages[0].text == "open to all"
+
+
+def test_too_large_a_file_is_refused_unread() -> None:
+    with pytest.raises(LimitError, match="at most 1 MB"):
+        read_pdf(b"%PDF-" + bytes(1_100_000), "big.pdf", AppConfig(max_file_mb=1))
+
+
+@pytest.mark.parametrize("data", [recursive_form(), bomb(600)], ids=["recursive form", "bomb"])
+def test_hostile_files_end_in_a_result_or_a_clear_error(data: bytes) -> None:
+    small = AppConfig(read_memory_mb=256, read_seconds=2)
+    try:
+        outcome: ParsedDocument | DocumentError = read_pdf(data, "x.pdf", small)
+    except DocumentError as error:
+        outcome = error
+        assert isinstance(error, DamagedError | LimitError | EmptyError)
+    assert outcome
+    assert "1931" in read_pdf(pdf([_prose()]), "after.pdf", small).pages[0].text
+
+
+def test_cancel_stops_the_reader_at_once() -> None:
+    cancel = threading.Event()
+    data = pdf([_prose(n) for n in range(400)], deflate=True)
+    threads = threading.active_count()
+    with pytest.raises(CancelledError):
+        read_pdf(data, "long.pdf", CONFIG, cancel=cancel, on_page=lambda page, _: cancel.set() if page == 3 else None)
+    deadline = time.monotonic() + 5
+    while threading.active_count() > threads and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == threads

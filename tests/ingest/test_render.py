@@ -1,0 +1,70 @@
+"""Page images: the right size, the highlight in the right place, the same errors as reading."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from PIL import Image
+from tiny_pdf import line, locked, pdf
+
+from crag.core.errors import DocumentError, EncryptedError, NotAPdfError, SettingsError
+from crag.core.settings import AppConfig
+from crag.core.types import Rect
+from crag.ingest.reader import read_pdf
+from crag.ingest.render import render_page
+
+DATA = pdf([line(100, 600, "A line to be lit up")])
+
+
+def _image(png: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(png)).convert("RGB")
+
+
+def _lit(pixel: object) -> bool:
+    red, green, blue = pixel  # type: ignore[misc]
+    return bool(red > 200 and green > 150 and blue < 200)
+
+
+@pytest.mark.parametrize("turn", [0, 90, 180, 270])
+def test_the_highlight_covers_the_line(turn: int) -> None:
+    data = pdf([line(100, 600, "A line to be lit up")], page_entries=b"/Rotate %d" % turn)
+    page = read_pdf(data, "a.pdf", AppConfig()).pages[0]
+    rect = page.lines[0].rect
+    plain = _image(render_page(data, 1, width=600))
+    lit = _image(render_page(data, 1, width=600, highlights=[rect]))
+    assert plain.size == lit.size
+    assert lit.width == 600
+    scale = 600 / page.width
+    box = (rect.left * scale, rect.top * scale, rect.right * scale, rect.bottom * scale)
+    dark = [
+        (x, y)
+        for x in range(plain.width)
+        for y in range(plain.height)
+        if sum(plain.getpixel((x, y))) < 300  # type: ignore[arg-type]
+    ]
+    assert dark
+    assert all(box[0] - 2 <= x <= box[2] + 2 and box[1] - 2 <= y <= box[3] + 2 for x, y in dark)
+    assert _lit(lit.getpixel((int(box[0]) + 1, int(box[1]) + 2)))
+    assert not _lit(lit.getpixel((2, 2)))
+
+
+def test_highlights_of_other_pages_are_left_out() -> None:
+    rect = Rect(page=2, left=0, top=0, right=600, bottom=700)
+    assert render_page(DATA, 1, highlights=[rect]) == render_page(DATA, 1)
+
+
+def test_a_huge_page_is_made_small() -> None:
+    image = _image(render_page(pdf([b""], page_entries=b"/MediaBox [0 0 200 14400]"), 1, width=2000))
+    assert image.width * image.height <= 13_000_000
+
+
+def test_errors() -> None:
+    with pytest.raises(DocumentError, match="only 1 pages"):
+        render_page(DATA, 2)
+    with pytest.raises(EncryptedError):
+        render_page(locked("secret", b"sesame"), 1)
+    with pytest.raises(NotAPdfError):
+        render_page(b"no pdf at all", 1)
+    with pytest.raises(SettingsError):
+        render_page(DATA, 1, width=100_000)

@@ -1,0 +1,178 @@
+"""Small PDFs written by hand for tests: plain, turned, locked, scanned, and some built to do harm."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+_PAD = bytes.fromhex("28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0CA9FE6453697A")
+FONT = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+BOLD = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding >>"
+
+
+@dataclass
+class Tiny:
+    """Objects numbered from 1 in order of adding; `bytes_` writes header, table and trailer."""
+
+    objects: list[bytes] = field(default_factory=list)
+
+    def add(self, body: bytes) -> int:
+        self.objects.append(body)
+        return len(self.objects)
+
+    def stream(self, data: bytes, entries: bytes = b"") -> int:
+        return self.add(b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(data), entries, data))
+
+    def bytes_(self, root: int, trailer: bytes = b"") -> bytes:
+        out = bytearray(b"%PDF-1.7\n")
+        places = []
+        for number, body in enumerate(self.objects, 1):
+            places.append(len(out))
+            out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+        table = len(out)
+        out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(places) + 1)
+        for place in places:
+            out += b"%010d 00000 n \n" % place
+        out += b"trailer\n<< /Size %d /Root %d 0 R %s >>\n" % (len(places) + 1, root, trailer)
+        return bytes(out + b"startxref\n%d\n%%%%EOF\n" % table)
+
+
+def line(x: float, y: float, text: str, size: float = 11, font: str = "F1") -> bytes:
+    """One line of text at page coordinates, origin at the bottom left."""
+    escaped = text.encode("cp1252").replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)")
+    return b"BT /%s %g Tf 1 0 0 1 %g %g Tm (%s) Tj ET\n" % (font.encode(), size, x, y, escaped)
+
+
+def pdf(
+    contents: Sequence[bytes],
+    *,
+    page_entries: bytes = b"",
+    trailer: bytes = b"",
+    info: bytes = b"",
+    deflate: bool = False,
+) -> bytes:
+    """A PDF with one page of 612 × 792 points for each content stream."""
+    tiny = Tiny()
+    font, bold = tiny.add(FONT), tiny.add(BOLD)
+    pages = tiny.add(b"")
+    kids = []
+    for content in contents:
+        data = zlib.compress(content) if deflate else content
+        stream = tiny.stream(data, b"/Filter /FlateDecode" if deflate else b"")
+        entries = page_entries if b"/MediaBox" in page_entries else b"/MediaBox [0 0 612 792] " + page_entries
+        kids.append(
+            tiny.add(
+                b"<< /Type /Page /Parent %d 0 R /Contents %d 0 R %s "
+                b"/Resources << /Font << /F1 %d 0 R /F2 %d 0 R >> >> >>" % (pages, stream, entries, font, bold)
+            )
+        )
+    listed = b" ".join(b"%d 0 R" % kid for kid in kids)
+    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (listed, len(kids))
+    root = tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages)
+    if info:
+        trailer += b" /Info %d 0 R" % tiny.add(info)
+    return tiny.bytes_(root, trailer)
+
+
+def scanned(pages_of_text: Sequence[str | None]) -> bytes:
+    """A page of text for each string, a page that is one picture for each None."""
+    tiny = Tiny()
+    font, pages = tiny.add(FONT), tiny.add(b"")
+    image = tiny.stream(
+        b"\x80" * 64, b"/Type /XObject /Subtype /Image /Width 8 /Height 8 /ColorSpace /DeviceGray /BitsPerComponent 8"
+    )
+    kids = []
+    for text in pages_of_text:
+        content = b"q 612 0 0 792 0 0 cm /Im Do Q" if text is None else line(72, 700, text)
+        stream = tiny.stream(content)
+        kids.append(
+            tiny.add(
+                b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
+                b"/Resources << /Font << /F1 %d 0 R >> /XObject << /Im %d 0 R >> >> >>" % (pages, stream, font, image)
+            )
+        )
+    listed = b" ".join(b"%d 0 R" % kid for kid in kids)
+    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (listed, len(kids))
+    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages))
+
+
+def recursive_form() -> bytes:
+    """A page whose form draws itself: the file that makes PDFium's own process stop in some versions."""
+    tiny = Tiny()
+    pages = tiny.add(b"")
+    form = len(tiny.objects) + 1
+    tiny.stream(
+        b"/X Do",
+        b"/Type /XObject /Subtype /Form /BBox [0 0 612 792] /Resources << /XObject << /X %d 0 R >> >>" % form,
+    )
+    stream = tiny.stream(b"/X Do")
+    page = tiny.add(
+        b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
+        b"/Resources << /XObject << /X %d 0 R >> >> >>" % (pages, stream, form)
+    )
+    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%d 0 R] /Count 1 >>" % page
+    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages))
+
+
+def bomb(megabytes: int) -> bytes:
+    """A content stream that inflates to `megabytes` of drawing operators."""
+    step = b"0 0 m 9 9 l S\n" * 75_000
+    packer = zlib.compressobj(9)
+    packed = b"".join(packer.compress(step) for _ in range(megabytes)) + packer.flush()
+    tiny = Tiny()
+    pages = tiny.add(b"")
+    stream = tiny.stream(packed, b"/Filter /FlateDecode")
+    page = tiny.add(b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R >>" % (pages, stream))
+    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%d 0 R] /Count 1 >>" % page
+    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages))
+
+
+def no_pages() -> bytes:
+    tiny = Tiny()
+    pages = tiny.add(b"<< /Type /Pages /Kids [] /Count 0 >>")
+    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages))
+
+
+def locked(text: str, user: bytes, owner: bytes = b"owner") -> bytes:
+    """A page of text under 40-bit RC4 (PDF 1.7, 7.6.3, revision 2). An empty `user` password opens without one."""
+    identity = b"0123456789abcdef"
+    owner_key = hashlib.md5((owner + _PAD)[:32]).digest()[:5]
+    owner_entry = _rc4(owner_key, (user + _PAD)[:32])
+    permissions = (-4).to_bytes(4, "little", signed=True)
+    key = hashlib.md5((user + _PAD)[:32] + owner_entry + permissions + identity).digest()[:5]
+    user_entry = _rc4(key, _PAD)
+    tiny = Tiny()
+    font, pages = tiny.add(FONT), tiny.add(b"")
+    number = len(tiny.objects) + 1
+    own = hashlib.md5(key + number.to_bytes(3, "little") + b"\0\0").digest()[:10]
+    tiny.stream(_rc4(own, line(72, 700, text)))
+    page = tiny.add(
+        b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
+        b"/Resources << /Font << /F1 %d 0 R >> >> >>" % (pages, number, font)
+    )
+    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%d 0 R] /Count 1 >>" % page
+    root = tiny.add(b"<< /Type /Catalog /Pages %d 0 R >>" % pages)
+    lock = tiny.add(
+        b"<< /Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s> >>"
+        % (owner_entry.hex().encode(), user_entry.hex().encode())
+    )
+    mark = identity.hex().encode()
+    return tiny.bytes_(root, b"/Encrypt %d 0 R /ID [<%s> <%s>]" % (lock, mark, mark))
+
+
+def _rc4(key: bytes, data: bytes) -> bytes:
+    box = list(range(256))
+    j = 0
+    for i in range(256):
+        j = (j + box[i] + key[i % len(key)]) % 256
+        box[i], box[j] = box[j], box[i]
+    out = bytearray()
+    i = j = 0
+    for byte in data:
+        i = (i + 1) % 256
+        j = (j + box[i]) % 256
+        box[i], box[j] = box[j], box[i]
+        out.append(byte ^ box[(box[i] + box[j]) % 256])
+    return bytes(out)
