@@ -187,7 +187,8 @@ def timed(engine: Engine, question: str, strategy: str, place: Path) -> Run:
             case ev.Retrieved():
                 moments.setdefault("retrieved", now)
             case ev.Graded():
-                assert not event.grade.cached, "a cold run found a remembered grade"
+                # A second search may bring the same chunk again, and then its grade is rightly remembered.
+                assert event.round or not event.grade.cached, "a cold run found a remembered grade"
                 moments.setdefault("first grade", now)
             case ev.ActionTaken():
                 moments["action"] = now  # the last decision is the one acted on
@@ -204,7 +205,7 @@ def timed(engine: Engine, question: str, strategy: str, place: Path) -> Run:
             case _:
                 pass
     trace = Trace.from_events(events)
-    return {"question": question, "action": trace.action, "rounds": len(trace.rounds), **moments, "steps": dict(steps)}
+    return {"question": question, "ended": trace.action, "rounds": len(trace.rounds), **moments, "steps": dict(steps)}
 
 
 def summary(runs: Sequence[Run]) -> dict[str, Any]:
@@ -229,7 +230,7 @@ def summary(runs: Sequence[Run]) -> dict[str, Any]:
             step: {"share": round(seconds / total, 4), "mean_seconds": round(seconds / len(runs), 4)}
             for step, seconds in spent.items()
         },
-        "actions": {str(action): sum(run["action"] == action for run in runs) for action in Action},
+        "actions": {str(action): sum(run["ended"] is action for run in runs) for action in Action},
         "library_searches_per_question": round(statistics.mean(run["rounds"] for run in runs), 2),
     }
 
