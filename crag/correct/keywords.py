@@ -30,17 +30,19 @@ STOP_WORDS = frozenset(
 """English function words, question words and the verbs that only ask."""
 
 _VAGUE = frozenset(
-    """amount answer case change changed different document documents figure good happened important information
-    kind main new number numbers old order part passage percent percentage place report reported result results
-    section several sort state stated table text thing things time times total type use used using value way year
+    """amount answer billion billions case change changed different document documents figure good happened important
+    information kind main million millions new number numbers old order part passage percent percentage place report
+    reported result results section several sort state stated table text thing things time times total type use used
+    using value way year
     years""".split()
 )
 """Words that nearly every document holds: kept only where nothing better is."""
 
+_ASKING = frozenset({"many", "much", "which", "what", "whose"})
 _JOINING = frozenset({"of", "the", "for", "and", "de", "la", "le", "du", "des", "van", "von", "der", "da", "di", "&"})
 _QUOTED = re.compile(r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|«([^»\n]{2,80})»|(?<!\w)'([^'\n]{2,80})'(?!\w)")
 _TOKEN = re.compile(
-    r"(?:[^\W\d_]\.){2,}|[$€£]?\d[\d.,:/]*\d(?!\w)%?|[$€£]?\d+%|&|\w+(?:[-'’./]\w+)*|[^\w\s]", re.UNICODE
+    r"(?:[^\W\d_]\.){2,}|[$€£]?\d[\d.,:/]*\d(?!\w)%?|[$€£]?\d+%|&|\w+(?:[-'’./&]\w+)*|[^\w\s]", re.UNICODE
 )
 _SENTENCE_END = frozenset(".?!:;")
 
@@ -127,7 +129,9 @@ def _names_and_words(text: str) -> list[Keyword]:
         elif _plain(token):
             name_end = _run_end(tokens, place)
             taken = [word for word, _ in tokens[place:name_end]]
-            found.append(Keyword(_clean(" ".join(taken)), _plain_weight(taken), at))
+            # "How many claims", "which year": right behind these stands what is asked for.
+            asked = 0.5 if place and tokens[place - 1][0].casefold() in _ASKING else 0.0
+            found.append(Keyword(_clean(" ".join(taken)), min(_plain_weight(taken) + asked, 2.9), at))
         else:
             name_end = place + 1
         starts_sentence = False

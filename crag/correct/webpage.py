@@ -199,14 +199,30 @@ def _from_markdown(source: str) -> SavedPage:
         source = source[front.end() :]
     heading = re.search(r"^#{1,2}\s+(.+?)\s*#*$", source, re.MULTILINE)
     title = given.get("title") or (heading.group(1) if heading else "") or _first_line(source)
-    text = re.sub(r"<(script|style)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", " ", source, flags=re.DOTALL | re.I)
+    text = _without_scripts(re.sub(r"<!--.*?(?:-->|\Z)", " ", source, flags=re.DOTALL))
     text = re.sub(r"^(?:```|~~~).*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^#{1,6}\s+(.*?)\s*#*$", r"\1", text, flags=re.MULTILINE)
+    text = re.sub(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", r"\1", text, flags=re.MULTILINE)
     text = re.sub(r"!?\[([^\[\]\n]{0,500})\]\([^()\s]{0,2000}(?:\s+\"[^\"\n]{0,200}\")?\)", r"\1", text)
-    text = re.sub(r"^\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*:?-*:?\s*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|)+[ \t]*:?-*:?[ \t]*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1", r"\2", text)
     url = given.get("url") or given.get("canonical") or given.get("source_url")
     return SavedPage(title=re.sub(r"[*_`]", "", title), text=text, url=url, published=given.get("date"))
+
+
+_SCRIPT = re.compile(r"<(/?)(?:script|style)\b[^<>]*>", re.IGNORECASE)
+
+
+def _without_scripts(source: str) -> str:
+    """The source without closed script and style elements; in time linear in its length, whatever is unclosed."""
+    parts, place, opened = [], 0, -1
+    for match in _SCRIPT.finditer(source):
+        if match.group(1):
+            if opened >= 0:
+                parts.append(source[place:opened])
+                place, opened = match.end(), -1
+        elif opened < 0:
+            opened = match.start()
+    return " ".join([*parts, source[place:]])
 
 
 def _first_line(text: str) -> str:

@@ -11,6 +11,8 @@ __all__ = ["build_citation", "cited_sentences", "literal", "quotable", "with_mar
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], and [1, 2] as models write it."""
+_MARKS = re.compile(rf"(?:\s*{MARK.pattern})+")
+_MARKS_INSIDE = re.compile(rf"{_MARKS.pattern}(?=\w)")
 _LEADING_MARKS = re.compile(r"(?:\s*\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\])+[.!?]?")
 _END = re.compile(r"[\s.!?…。！？;:,]+$")
 
@@ -37,7 +39,7 @@ def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
         if leading and found:
             found[-1][1].extend(_numbers(leading.group()))
             piece = piece[leading.end() :]
-        bare = re.sub(r"\s+([.!?…,;:])", r"\1", " ".join(MARK.sub(" ", piece).split()))
+        bare = " ".join(_MARKS.sub("", _MARKS_INSIDE.sub(" ", piece)).split())
         if any(character.isalnum() for character in bare):
             found.append((bare, _numbers(piece)))
         elif found:

@@ -24,7 +24,7 @@ MAX_GRADED = 200
 """Sentences of long strips that are scored by the evaluator; the rest only by shared words."""
 REDUNDANT = 0.8
 """A sentence that shares this much of its words with one already chosen adds nothing."""
-DIVERSITY = 0.3
+DIVERSITY = 0.1
 """How much likeness to what is chosen counts against a score (maximal marginal relevance)."""
 TIE = 0.1
 """The most that words shared with the question add to a score."""
@@ -181,7 +181,7 @@ def _cut(text: str) -> str:
 
 
 def _likeness(unit: _Unit, others: Sequence[_Unit]) -> float:
-    """The largest share of the smaller word set that the unit has in common with any of the others, 0..1."""
+    """The largest share of the smaller set of words that the unit has in common with any of the others, 0..1."""
     return max(
         (len(unit.words & other.words) / max(1, min(len(unit.words), len(other.words))) for other in others),
         default=0.0,
