@@ -114,9 +114,9 @@ def _header_rows(
 
 
 def _table(rows: Sequence[Row], cells: Sequence[list[Segment]], head: int, start: int, end: int) -> Table:
-    if is_years(cells[start]):
+    columns = _column_places([each for each in cells[start:end] if is_data(each) and not is_years(each)])
+    while start < end and (is_years(cells[start]) or _names_columns(cells[start], columns)):
         start += 1
-    columns = _column_places([each for each in cells[start:end] if is_data(each)])
     captions = _name_columns(columns, cells[head:start])
     names = " | ".join(column.header for column in columns if column.header)
     table = Table(header=" ".join([*captions, names]).strip()[:300])
@@ -141,6 +141,11 @@ def _table(rows: Sequence[Row], cells: Sequence[list[Segment]], head: int, start
             table.lines.append(_line(columns, cells[index][:1], cells[index][1:]))
         index += 1
     return table
+
+
+def _names_columns(cells: Sequence[Segment], columns: Sequence[_Column]) -> bool:
+    """Whether a line without values, above the first values, stands over the columns alone."""
+    return not is_data(cells) and bool(columns) and all(cell.left > columns[0].left - 40 for cell in cells)
 
 
 def _column_places(data: Sequence[Sequence[Segment]]) -> list[_Column]:

@@ -1,0 +1,115 @@
+"""Chunks: whole sentences and rows of one page, exact offsets, boxes on their words, stable ids."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_pdf import line, pdf
+
+from crag.core.ingesting import Page, ParsedDocument, TableSpan
+from crag.core.sentences import sentences
+from crag.core.settings import AppConfig
+from crag.core.types import LineBox, Rect
+from crag.ingest.chunking import Sizes, chunk_document
+from crag.ingest.reader import read_pdf
+
+ID = "a" * 64
+SIZES = Sizes(text=300, table=200, least=80)
+
+
+def _document(*pages: Page) -> ParsedDocument:
+    return ParsedDocument(title="Harbours", pages=pages)
+
+
+def _page(
+    text: str, number: int = 1, tables: tuple[TableSpan, ...] = (), headings: tuple[tuple[int, str], ...] = ()
+) -> Page:
+    return Page(number=number, text=text, width=612, height=792, tables=tables, headings=headings)
+
+
+PROSE = " ".join(f"Harbour number {n} is {n} metres deep and holds {2 * n} boats." for n in range(40))
+
+
+def test_chunks_are_whole_sentences_of_one_page() -> None:
+    document = _document(_page(PROSE), _page(PROSE, 2))
+    chunks = chunk_document(document, ID, "h.pdf", sizes=SIZES)
+    assert {chunk.page for chunk in chunks} == {1, 2}
+    edges = {edge for span in sentences(PROSE) for edge in span}
+    for ordinal, chunk in enumerate(chunks):
+        assert chunk.ordinal == ordinal
+        assert chunk.text == document.pages[chunk.page - 1].text[chunk.start : chunk.end]
+        assert {chunk.start, chunk.end} <= edges
+        assert len(chunk.text) <= 1.3 * SIZES.text
+        assert chunk.context == "Harbours"
+
+
+def test_a_table_is_cut_between_rows_and_keeps_its_header() -> None:
+    rows = [f"Row {n}: 2019 {n},000; 2018 {n},500" for n in range(30)]
+    table = "2019; 2018\n" + "\n".join(rows)
+    text = "Boats sold.\n" + table + "\nThat is all there is to say."
+    start = text.index("2019; 2018")
+    span = TableSpan(start=start, end=start + len(table), header="Year ended May 31, 2019 | 2018")
+    chunks = chunk_document(_document(_page(text, tables=(span,))), ID, "h.pdf", sizes=SIZES)
+    tables = [chunk for chunk in chunks if chunk.kind == "table"]
+    assert len(tables) > 3
+    for chunk in tables[1:-1]:
+        assert set(chunk.text.split("\n")) <= set(rows)
+        assert chunk.context == "Harbours › Year ended May 31, 2019 | 2018"
+    for row in rows:
+        assert any(row in chunk.text for chunk in chunks)
+
+
+def test_a_heading_is_context_for_what_follows_and_not_for_itself() -> None:
+    text = "Tides\n" + PROSE[:400]
+    document = _document(_page(text, headings=((0, "Tides"),)), _page(PROSE[:200], 2))
+    chunks = chunk_document(document, ID, "h.pdf", sizes=SIZES)
+    assert chunks[0].text.startswith("Tides")
+    assert chunks[0].context == "Harbours"
+    assert all(chunk.context == "Harbours › Tides" for chunk in chunks[1:])
+
+
+def test_ids_depend_on_document_and_span_alone() -> None:
+    one = chunk_document(_document(_page(PROSE)), ID, "a.pdf")
+    again = chunk_document(_document(_page(PROSE)), ID, "renamed.pdf")
+    other = chunk_document(_document(_page(PROSE)), "b" * 64, "a.pdf")
+    assert [chunk.id for chunk in one] == [chunk.id for chunk in again]
+    assert not {chunk.id for chunk in one} & {chunk.id for chunk in other}
+    assert len({chunk.id for chunk in one}) == len(one)
+
+
+def test_a_line_cut_by_a_chunk_is_cut_in_its_box() -> None:
+    text = "x" * 100 + ". " + "Y" * 98
+    rect = Rect(page=1, left=0, top=0, right=200, bottom=10)
+    page = Page(number=1, text=text, width=612, height=792, lines=(LineBox(start=0, end=200, rect=rect),))
+    first, second = chunk_document(_document(page), ID, "h.pdf", sizes=Sizes(text=101, table=101, least=10))
+    assert (first.lines[0].rect.left, first.lines[0].rect.right) == (0, 101)
+    assert (second.lines[0].rect.left, second.lines[0].rect.right) == (102, 200)
+    assert (second.lines[0].start, second.lines[0].end) == (0, 98)
+
+
+def test_boxes_of_a_real_page_lie_on_the_chunks_words() -> None:
+    content = b"".join(line(72, 720 - 14 * n, f"Line {n} tells of harbour {n} and its tides.") for n in range(40))
+    parsed = read_pdf(pdf([content]), "h.pdf", AppConfig())
+    chunks = chunk_document(parsed, ID, "h.pdf", sizes=SIZES)
+    assert len(chunks) > 3
+    for chunk in chunks:
+        for box in chunk.lines:
+            words = chunk.text[box.start : box.end]
+            number = int(words.split()[1])
+            assert words.startswith(f"Line {number}")
+            assert box.rect.top < 792 - (720 - 14 * number) < box.rect.bottom
+
+
+@given(st.text(alphabet=st.sampled_from("ab. \nX:;1"), max_size=600), st.integers(0, 600), st.integers(0, 600))
+def test_nothing_but_white_space_is_left_out(text: str, one: int, two: int) -> None:
+    start, end = sorted((min(one, len(text)), min(two, len(text))))
+    tables = (TableSpan(start=start, end=end, header="h"),) if end > start else ()
+    chunks = chunk_document(_document(_page(text, tables=tables)), ID, "h.pdf", sizes=SIZES)
+    covered = [False] * len(text)
+    for chunk in chunks:
+        assert chunk.text == text[chunk.start : chunk.end]
+        assert chunk.text.strip()
+        for at in range(chunk.start, chunk.end):
+            assert not covered[at]
+            covered[at] = True
+    assert all(covered[at] or character.isspace() for at, character in enumerate(text))
