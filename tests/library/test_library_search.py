@@ -106,14 +106,13 @@ def test_the_document_that_the_question_names_comes_first(library: Library, embe
 
 def test_pages_take_turns_in_the_default_search(library: Library, embedder: HashEmbedder) -> None:
     # Two chunks a page, alike in all but a word: by cosine alone both of page 1 would lead.
-    texts = (
-        ["copper willow orbit"] * 2 + ["copper willow orbit lantern"] * 2 + ["copper willow orbit lantern ember"] * 2
-    )
+    query = "copper willow orbit granite saffron lantern meadow turbine"
+    texts = [query] * 2 + [f"{query} ember"] * 2 + [f"{query} ember canyon"] * 2
     document, data, chunks = make_document("alpha", texts=texts)
     library.add(document, data, chunks, embedder.embed(texts))
 
     def pages(mode: str) -> list[int]:
-        return [each.chunk.page for each in library.search("copper willow orbit", 6, mode=mode)]  # type: ignore[arg-type]
+        return [each.chunk.page for each in library.search(query, 6, mode=mode)]  # type: ignore[arg-type]
 
     assert pages("dense")[:2] == [1, 1]
     assert len(set(pages("hybrid")[:2])) == 2
