@@ -11,7 +11,6 @@ from crag.core.errors import EmptyLibraryError, QuestionError
 
 __all__ = ["add_arguments", "run"]
 
-MAX_CHARACTERS = 2000
 EXCERPT = 240
 
 
@@ -27,10 +26,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """One line a chunk, best first."""
     chosen = settings(options)
     question = options.question.strip()
-    if not 1 <= len(question) <= MAX_CHARACTERS:
-        raise QuestionError("The question is empty." if not question else "The question is too long.")
     place = existing(options)
     with opened() as engine:
+        from crag.engine import QUESTION_CHARS
+
+        if not 1 <= len(question) <= QUESTION_CHARS:
+            raise QuestionError("The question is empty." if not question else "The question is too long.")
         library = engine.library(place)
         if library.size[0] == 0:
             raise EmptyLibraryError("There is no document to search.", "Add one: python -m crag index FILE.pdf")
