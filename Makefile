@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PY  := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test check lint format lock bench clean
+.PHONY: help run setup test check lint format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,7 +66,7 @@ $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	    echo "Python 3.11 or newer is needed. If it has another name here: make run PYTHON=python3.12" >&2; exit 1; }
 	@echo "Setting up $(VENV) (once) …"
-	@$(PYTHON) -m venv --clear $(VENV) || { \
+	@$(PYTHON) -m venv $(VENV) || { \
 	    echo "This Python can't make an environment. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@touch $@
 
