@@ -8,9 +8,13 @@ from __future__ import annotations
 import codecs
 import logging
 import re
-from dataclasses import dataclass
-from html.parser import HTMLParser
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    HtmlElement = Any  # lxml's, which carries no types
 
 __all__ = ["SavedPage", "read_page"]
 
@@ -19,10 +23,10 @@ log = logging.getLogger(__name__)
 MAX_TEXT = 60_000
 """Characters of a page's text that are kept: some 10,000 words."""
 MAX_TITLE = 200
-MAX_PARSED = 1_000_000
-"""Above this many characters of HTML only the plain reader is used: its time grows with the size, no faster."""
+MAX_ELEMENTS = 20_000
+"""The main text is told from its frame only in pages of at most this many elements: that takes milliseconds each."""
 MIN_MAIN = 80
-"""A main text below this many characters is compared with what the plain reader finds."""
+"""A main text below this many characters is no better than all visible text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,35 +80,42 @@ def _decoded(data: bytes) -> str:
 
 
 def _from_html(source: str) -> SavedPage:
-    reader = _Reader()
-    reader.feed(source)
-    reader.close()
-    plain = reader.text()
-    main = _main_text(source) if len(source) <= MAX_PARSED else ""
+    # Imported here: a run that searches no saved pages should not pay for it. lxml beneath parses hostile pages in
+    # time linear in their size; Python's own parser does not.
+    from trafilatura import load_html
+
+    whole = source.lstrip() if "<html" in source[:2000].lower() else f"<html><body>{source}</body></html>"
+    root = load_html(whole)
+    if root is None:
+        return SavedPage(title="", text=_without_scripts(source))
+    # Beyond some hundred levels of nesting the parser drops what is inside.
+    plain = _visible_text(root).strip() or _without_scripts(source)
+    page = SavedPage(title=_title(root), text=plain, url=_own_address(root), published=_published(root))
+    main = _main_text(root)
     # The extractor sometimes takes one paragraph of a small page for all of it.
-    text = main if len(main) >= max(MIN_MAIN, len(plain) // 10) else plain
-    return SavedPage(title=reader.title(), text=text, url=reader.url(), published=reader.published())
+    return replace(page, text=main) if len(main) >= max(MIN_MAIN, len(plain) // 10) else page
 
 
-def _main_text(source: str) -> str:
-    """The main text without navigation and advertisement, or nothing where none is found."""
-    # Imported here: it takes most of a second, which only a run that searches saved pages should pay.
+def _main_text(root: HtmlElement) -> str:
+    """The main text without navigation and advertisement, or nothing where none is found. Changes the tree."""
     from trafilatura import extract
 
+    if sum(1 for _ in islice(root.iter(), MAX_ELEMENTS + 1)) > MAX_ELEMENTS:
+        return ""
     try:
-        return extract(source, include_comments=False, include_tables=True, favor_recall=True) or ""
-    except Exception as error:  # noqa: BLE001 - hostile pages break the parser in many ways; the plain reader goes on
-        log.info("main text extraction failed with %s; the plain reader is used", type(error).__name__)
+        return extract(root, include_comments=False, include_tables=True, favor_recall=True) or ""
+    except Exception as error:  # noqa: BLE001 - hostile pages break the extractor in many ways; the plain text stands in
+        log.info("main text extraction failed with %s; the plain text is used", type(error).__name__)
         return ""
 
 
 _SILENT = frozenset(
     "script style noscript template svg math iframe object embed applet canvas audio video select textarea button "
-    "nav form head".split()
+    "nav head title".split()
 )
 _BLOCKS = frozenset(
-    "address article aside blockquote body br caption dd details div dl dt fieldset figcaption figure footer h1 h2 h3 "
-    "h4 h5 h6 header hr html li main ol p pre section summary table tbody tfoot thead tr ul".split()
+    "address article aside blockquote body br caption dd details div dl dt fieldset figcaption figure footer form h1 "
+    "h2 h3 h4 h5 h6 header hr html li main ol p pre section summary table tbody tfoot thead tr ul".split()
 )
 _CELLS = frozenset({"td", "th"})
 _DATES = frozenset(
@@ -113,75 +124,48 @@ _DATES = frozenset(
 )
 
 
-class _Reader(HTMLParser):
-    """Collects head data and visible text. Never recursive, so nesting can't exhaust the stack."""
+def _visible_text(root: HtmlElement) -> str:
+    """The text a reader would see, blocks on lines of their own. Not recursive: nesting can't exhaust the stack."""
+    parts: list[str] = []
+    size = 0
+    waiting: list[tuple[HtmlElement, bool]] = [(root, True)]
+    while waiting and size < 2 * MAX_TEXT:
+        element, opens = waiting.pop()
+        tag = element.tag if isinstance(element.tag, str) else "script"
+        mark = "\n" if tag in _BLOCKS else "\t" if tag in _CELLS else ""
+        if opens and tag not in _SILENT:
+            parts += [mark, re.sub(r"\s+", " ", element.text or "")]
+            waiting.append((element, False))
+            waiting.extend((child, True) for child in reversed(element))
+        else:
+            parts += [mark, re.sub(r"\s+", " ", element.tail or "")]
+        size += len(parts[-1])
+    return "".join(parts)
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self._parts: list[str] = []
-        self._title: list[str] = []
-        self._heading: list[str] = []
-        self._meta: dict[str, str] = {}
-        self._canonical: str | None = None
-        self._time: str | None = None
-        self._silent = 0
-        self._within: str | None = None
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "meta":
-            name = (given.get("property") or given.get("name") or given.get("itemprop") or "").strip().lower()
-            self._meta.setdefault(name, given.get("content", ""))
-        elif tag == "link" and "canonical" in given.get("rel", "").lower().split():
-            self._canonical = self._canonical or given.get("href")
-        elif tag == "time":
-            self._time = self._time or given.get("datetime")
-        elif tag == "title" or (tag == "h1" and not self._heading):
-            self._within = tag
-        if tag in _SILENT:
-            # A document without </head> still has a body.
-            self._silent += 1
-        elif tag == "body":
-            self._silent = 0
-        self._break(tag)
+def _title(root: HtmlElement) -> str:
+    """What the page calls itself: for sharing, in its head, or in its first heading."""
+    named = _meta(root).get("og:title")
+    return named or next(("".join(found.itertext()) for tag in ("title", "h1") for found in root.iter(tag)), "")
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag in _SILENT:
-            self._silent = max(0, self._silent - 1)
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _SILENT:
-            self._silent = max(0, self._silent - 1)
-        if tag == self._within:
-            self._within = None
-        self._break(tag)
+def _own_address(root: HtmlElement) -> str | None:
+    links = (link.get("href") for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
+    return next((url for url in links if _address(url)), None) or _meta(root).get("og:url")
 
-    def handle_data(self, data: str) -> None:
-        if self._within == "title":
-            self._title.append(data)
-        elif not self._silent:
-            self._parts.append(re.sub(r"\s+", " ", data))
-            if self._within == "h1":
-                self._heading.append(data)
 
-    def _break(self, tag: str) -> None:
-        if tag in _BLOCKS:
-            self._parts.append("\n")
-        elif tag in _CELLS:
-            self._parts.append("\t")
+def _published(root: HtmlElement) -> str | None:
+    dates = (value for name, value in _meta(root).items() if name in _DATES)
+    return next(dates, None) or next((found.get("datetime") for found in root.iter("time")), None)
 
-    def text(self) -> str:
-        return "".join(self._parts)
 
-    def title(self) -> str:
-        return self._meta.get("og:title") or "".join(self._title) or "".join(self._heading)
-
-    def url(self) -> str | None:
-        return _address(self._canonical) or self._meta.get("og:url")
-
-    def published(self) -> str | None:
-        return next((self._meta[name] for name in self._meta if name in _DATES), None) or self._time
+def _meta(root: HtmlElement) -> dict[str, str]:
+    """The page's statements about itself, the first of each name."""
+    found: dict[str, str] = {}
+    for meta in root.iter("meta"):
+        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or ""
+        found.setdefault(name.strip().lower(), meta.get("content") or "")
+    return found
 
 
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -197,13 +181,14 @@ def _from_markdown(source: str) -> SavedPage:
             if colon and name.strip():
                 given.setdefault(name.strip().lower(), value.strip().strip("\"'"))
         source = source[front.end() :]
-    heading = re.search(r"^#{1,2}\s+(.+?)\s*#*$", source, re.MULTILINE)
-    title = given.get("title") or (heading.group(1) if heading else "") or _first_line(source)
     text = _without_scripts(re.sub(r"<!--.*?(?:-->|\Z)", " ", source, flags=re.DOTALL))
-    text = re.sub(r"^(?:```|~~~).*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", r"\1", text, flags=re.MULTILINE)
+    # Line by line and without nested repetition: the time stays linear whatever the text.
+    lines = [line.strip() for line in text.split("\n") if not line.startswith(("```", "~~~"))]
+    lines = [line for line in lines if not (set(line) <= set("|:- ") and "--" in line and "|" in line)]
+    headings = [line for line in lines if re.match(r"#{1,6}[ \t]", line)]
+    title = given.get("title") or (headings[0].strip("# \t") if headings else "") or _first_line(source)
+    text = "\n".join(line.strip("# \t") if re.match(r"#{1,6}[ \t]", line) else line for line in lines)
     text = re.sub(r"!?\[([^\[\]\n]{0,500})\]\([^()\s]{0,2000}(?:\s+\"[^\"\n]{0,200}\")?\)", r"\1", text)
-    text = re.sub(r"^[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|)+[ \t]*:?-*:?[ \t]*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1", r"\2", text)
     url = given.get("url") or given.get("canonical") or given.get("source_url")
     return SavedPage(title=re.sub(r"[*_`]", "", title), text=text, url=url, published=given.get("date"))
@@ -243,7 +228,8 @@ def _plain(text: str) -> str:
         if not removed:
             break
     text = re.sub(r"<(?=[A-Za-z/!?])", "< ", text)
-    lines = (re.sub(r"[ \u00a0\f\v\r]+", " ", re.sub(r" *\t[ \t]*", "\t", line)).strip() for line in text.split("\n"))
+    text = re.sub(r"[ \u00a0\v\f\r]+", " ", text)
+    lines = (re.sub(r" ?\t[ \t]*", "\t", line).strip() for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
