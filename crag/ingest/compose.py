@@ -94,7 +94,7 @@ def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) 
     upright = Frame(0, page.width, page.height, [])
     writer.block(upright, [placed.table for placed in pending], body)
     out.text = writer.text().rstrip().replace("\u00ad", "-")
-    letters = sum(not character.isspace() for character in out.text)
+    letters = len("".join(out.text.split()))
     out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
     return out
 
@@ -235,8 +235,10 @@ def _headings(items: Sequence[Row | Table], body: float, width: float) -> set[in
 def _heading(row: Row, body: float, width: float) -> bool:
     """Whether a line stands out as a heading: larger, or bold, capital or numbered, and short."""
     text = row.text
+    if len(text) > _MOST_HEADING or text[:1].islower() or len(row.segments) > 2:
+        return False
     letters = sum(character.isalpha() for character in text)
-    if letters < 3 or len(text) > _MOST_HEADING or text[:1].islower() or len(row.segments) > 2:
+    if letters < 3:
         return False
     if text.endswith((",", ";")) or (text.endswith(".") and len(text) > 60):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ __all__ = ["PlacedTable", "ruled_tables"]
 _SNAP = 3.0
 _LEAST_LINES, _MOST_EDGES = 3, 3000
 _MOST_CELL_WORDS = 150
+_LEAST_CELLS = 4
 
 Box = tuple[float, float, float, float]
 
@@ -42,6 +44,8 @@ def ruled_tables(page: PageWords) -> list[PlacedTable]:
     cells = intersections_to_cells(edges_to_intersections(edges, _SNAP, _SNAP))
     found: list[PlacedTable] = []
     for group in cells_to_tables(cells):
+        if len(group) < _LEAST_CELLS:
+            continue
         placed, used = _placed([(c[0], c[1], c[2], c[3]) for c in group], page.words)
         if placed is not None:
             found.append(placed)
@@ -109,8 +113,11 @@ def _placed(cells: Sequence[Box], words: Sequence[Word]) -> tuple[PlacedTable | 
     rows: dict[int, list[tuple[Box, list[Word]]]] = {}
     used: set[int] = set()
     cut = 0
+    middles = sorted((((w.top + w.bottom) / 2, w) for w in inside), key=lambda pair: pair[0])
+    heights = [middle for middle, _ in middles]
     for cell in sorted(cells, key=lambda c: (c[1], c[0])):
-        own = [w for w in inside if id(w) not in used and _in(w, cell)]
+        beside = middles[bisect_left(heights, cell[1]) : bisect_left(heights, cell[3])]
+        own = [w for _, w in beside if id(w) not in used and _in(w, cell)]
         used.update(id(word) for word in own)
         cut += sum(word.right > cell[2] + 4 or word.left < cell[0] - 4 for word in own)
         rows.setdefault(round(cell[1] / _SNAP), []).append((cell, own))

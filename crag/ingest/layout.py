@@ -14,6 +14,7 @@ __all__ = ["Frame", "Row", "Segment", "frames", "read_order"]
 _CELL_GAP = 0.95  # of a line's height: wider white space parts cells
 _SAME_LINE = 0.55  # of a line's height: middles closer than this share a line
 _MARK = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)])$")
+_POINTS = ".,;:()[]\"'“”‘’!?-–\u00ad"
 _MANY = 400  # more segments than this are no columns of prose: the quadratic search is skipped
 
 
@@ -196,8 +197,8 @@ def _prose(segment: Segment) -> bool:
     """Whether a segment looks like a line of running text, not like a cell."""
     if len(segment.words) < 3:
         return False
-    letters = sum(character.isalpha() for word in segment.words for character in word.text)
-    return letters >= 12 and letters > 0.7 * sum(len(word.text) for word in segment.words)
+    worded = sum(len(word.text) for word in segment.words if word.text.strip(_POINTS).isalpha())
+    return worded >= 12 and worded > 0.6 * sum(len(word.text) for word in segment.words)
 
 
 def _gutter(segments: list[Segment]) -> float | None:

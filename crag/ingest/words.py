@@ -14,6 +14,8 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
+from crag.ingest import calls
+
 __all__ = ["PageWords", "Word", "read_words"]
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
@@ -27,6 +29,7 @@ _JUNK = re.compile(
 )
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi|-b(?![a-z])", re.IGNORECASE)
 _MOST_CHARS = 200_000
+_MOST_OBJECTS = 10_000
 _WIDEST = 100_000.0  # points; a larger page is a broken number
 
 
@@ -125,8 +128,9 @@ def _words(textpage: Any, count: int, space: _Space) -> list[Word]:
     found: list[Word] = []
     seen: set[tuple[str, int, int]] = set()
     box = pdfium.FS_RECTF()
-    reference = ctypes.byref(box)
-    loose, angle_of = pdfium.FPDFText_GetLooseCharBox, pdfium.FPDFText_GetCharAngle
+    reference = ctypes.addressof(box)
+    handle = calls.address(textpage)
+    loose, angle_of = calls.loose_box, calls.char_angle
     quarter = math.pi / 2
     previous = (0.0, 0.0)
     bold = False
@@ -138,10 +142,10 @@ def _words(textpage: Any, count: int, space: _Space) -> list[Word]:
         first, last = match.start(), match.end() - 1
         if raw[-1] in "\x02\ufffe" and last > first:
             last -= 1
-        if not loose(textpage, first, reference):
+        if not loose(handle, first, reference):
             continue
         left, bottom, right, top = box.left, box.bottom, box.right, box.top
-        if last > first and loose(textpage, last, reference):
+        if last > first and loose(handle, last, reference):
             left, right = min(left, box.left), max(right, box.right)
             bottom, top = min(bottom, box.bottom), max(top, box.top)
         x0, y0, x1, y1 = space.rect(left, bottom, right, top)
@@ -151,7 +155,7 @@ def _words(textpage: Any, count: int, space: _Space) -> list[Word]:
         if key in seen:
             continue  # the same word printed twice in one place, for boldness or shadow
         seen.add(key)
-        turn = -(round(angle_of(textpage, first) / quarter) + space.rotation) % 4  # PDFium counts clockwise
+        turn = -(round(angle_of(handle, first) / quarter) + space.rotation) % 4  # PDFium counts clockwise
         if abs(y0 - previous[0]) > 1 or x0 < previous[1]:
             # Asked at a line's first and last word only: it is the slowest call of all.
             if bold and found:
@@ -177,17 +181,22 @@ def _is_bold(textpage: Any, index: int) -> bool:
 
 def _objects(page: Any, space: _Space, edges: bool) -> tuple[float, list[dict[str, Any]]]:
     """The share of the page under pictures (0..1) and the ruled edges, at most a few thousand objects looked at."""
-    bounds = [ctypes.c_float() for _ in range(4)]
-    references = [ctypes.byref(value) for value in bounds]
+    bounds = (ctypes.c_float * 4)()
+    start = ctypes.addressof(bounds)
+    references = [start + 4 * place for place in range(4)]
+    handle = calls.address(page)
+    get, type_of = calls.get_object, calls.object_type
     area, found = 0.0, []
-    for index in range(min(pdfium.FPDFPage_CountObjects(page), 4000)):
-        thing = pdfium.FPDFPage_GetObject(page, index)
-        kind = pdfium.FPDFPageObj_GetType(thing)
+    for index in range(min(pdfium.FPDFPage_CountObjects(page), _MOST_OBJECTS)):
+        thing = get(handle, index)
+        if not thing:
+            continue
+        kind = type_of(thing)
         if kind == pdfium.FPDF_PAGEOBJ_TEXT or (kind == pdfium.FPDF_PAGEOBJ_PATH and not edges):
             continue
-        if not pdfium.FPDFPageObj_GetBounds(thing, *references):
+        if not calls.object_bounds(thing, *references):
             continue
-        x0, y0, x1, y1 = space.rect(bounds[0].value, bounds[1].value, bounds[2].value, bounds[3].value)
+        x0, y0, x1, y1 = space.rect(bounds[0], bounds[1], bounds[2], bounds[3])
         if kind == pdfium.FPDF_PAGEOBJ_PATH:
             found.extend(_edges(x0, y0, x1, y1, thing))
         elif kind in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM, pdfium.FPDF_PAGEOBJ_SHADING):
@@ -208,7 +217,7 @@ def _edges(x0: float, y0: float, x1: float, y1: float, path: Any) -> list[dict[s
     if width * height > 300_000:
         return []  # a page's background
     fill, stroke = ctypes.c_int(), ctypes.c_int()
-    pdfium.FPDFPath_GetDrawMode(path, ctypes.byref(fill), ctypes.byref(stroke))
+    calls.draw_mode(path, ctypes.addressof(fill), ctypes.addressof(stroke))
     kind = "line" if stroke.value else "shade"
     return [
         _edge("h", x0, y0, x1, y0, kind),
