@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 SUFFIXES = frozenset({".html", ".htm", ".md", ".txt"})
 MAX_FILE_BYTES = 5_000_000
-MAX_FILES = 5_000
+MAX_FILES = 2_000
 MAX_TERMS = 64
 """Distinct words of a query that are searched for."""
 TITLE_WEIGHT = 3.0

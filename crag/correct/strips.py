@@ -30,6 +30,7 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\||\t")
+_PROSE = re.compile(r"[.!?;:,]\s*$|[.!?]\s+[A-Z]")
 _ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
 
 
@@ -85,18 +86,26 @@ def _by_sentences(text: str, group: int) -> list[Span]:
 
 
 def _blocks(text: str) -> list[tuple[Span, bool]]:
-    """Runs of prose and single table rows, in order. A row is a line of at least three cells, or two in a run."""
+    """Runs of prose and single table rows, in order.
+
+    A row is a line of at least three cells, or of two beside another such line; or a line of at least three
+    "header value" parts apart by semicolons, which is how tables of a PDF are written out.
+    """
     lines = [(match.start(), match.end()) for match in _LINE.finditer(text) if match.group().strip()]
     cells = [len(_CELLS.findall(text[start:end].strip().strip("|"))) for start, end in lines]
     blocks: list[tuple[Span, bool]] = []
     for place, (start, end) in enumerate(lines):
         beside = max(cells[place - 1] if place else 0, cells[place + 1] if place + 1 < len(cells) else 0)
-        is_row = cells[place] >= 2 or (cells[place] == 1 and beside >= 1)
+        is_row = cells[place] >= 2 or (cells[place] == 1 and beside >= 1) or _is_labelled_row(text[start:end])
         if not is_row and blocks and not blocks[-1][1]:
             blocks[-1] = ((blocks[-1][0][0], end), False)
         else:
             blocks.append(((start, end), is_row))
     return blocks
+
+
+def _is_labelled_row(line: str) -> bool:
+    return line.count("; ") >= 2 and not _PROSE.search(line)
 
 
 def _covering(text: str, parts: list[Span], start: int, end: int) -> list[Span]:

@@ -100,6 +100,12 @@ def test_each_table_row_is_a_strip() -> None:
     ]
 
 
+def test_a_row_written_out_with_its_headers_is_a_strip() -> None:
+    rows = ["Year 2018; Staff 40; Dollars 1,000", "Year 2019; Staff 41; Dollars 1,200"]
+    prose = "The office paid for rent; for staff; for travel.\nIt paid in June; in July; and in August of that year."
+    assert cut("\n".join([*rows, prose]), group=5) == [*rows, prose]
+
+
 def test_selection_is_the_whole_text() -> None:
     assert cut("  One. Two.\n\nThree. ", "selection") == ["One. Two.\n\nThree."]
 
