@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from crag.core.amounts import without_amounts
+
 __all__ = [
     "Action",
     "Aggregation",
@@ -112,8 +114,9 @@ class Chunk:
 
     @property
     def indexed_text(self) -> str:
-        """What is embedded and searched: the context, then the text."""
-        return f"{self.context}\n{self.text}" if self.context else self.text
+        """What is embedded: the context, then the text; of a table, its words without the amounts."""
+        text = without_amounts(self.text) if self.kind == "table" else self.text
+        return f"{self.context}\n{text}" if self.context else text
 
     def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:
         """The rectangles that the characters [start, end) of `text` cover; a line cut short is cut in proportion."""

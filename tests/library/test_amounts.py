@@ -1,0 +1,42 @@
+"""What is embedded of a table: its labels."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.core.amounts import without_amounts
+from crag.core.types import Chunk
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Cash and equivalents: 2019 $5,794; 2018 $4,225\nOther, net: (99); —", "Cash and equivalents; Other, net"),
+        ("Growth: 12.5%; (3)%; -4 %", "Growth"),
+        ("Form 10-K | 8K | Q4 | 3M Company", "Form 10-K; 8K; Q4; 3M Company"),
+        ("no amounts at all", "no amounts at all"),
+        ("1; 2\n3", "1; 2\n3"),
+        ("", ""),
+    ],
+)
+def test_labels_stay_and_amounts_go(text: str, words: str) -> None:
+    assert without_amounts(text) == words
+
+
+@given(st.text())
+def test_any_text_keeps_something(text: str) -> None:
+    assert bool(without_amounts(text)) == bool(text)
+
+
+def test_only_tables_lose_their_amounts() -> None:
+    table = Chunk(
+        id="c", document_id="d", source="s.pdf", title="T", page=1, ordinal=0, start=0, end=9, text="Sales: 12; 13",
+        context="T › Income", kind="table",
+    )  # fmt: skip
+    prose = Chunk(
+        id="c", document_id="d", source="s.pdf", title="T", page=1, ordinal=0, start=0, end=9, text="Sales: 12; 13"
+    )
+    assert table.indexed_text == "T › Income\nSales"
+    assert prose.indexed_text == "Sales: 12; 13"
