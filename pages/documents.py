@@ -20,5 +20,5 @@ shelf.warn_of_model(session)
 if documents:
     shelf.table(session, documents)
     shelf.open_one(session, documents)
-elif job is None:
+elif job is None or not job.running:
     shelf.empty(session)

@@ -62,6 +62,7 @@ class House:
             plain = {**_plain(before.config), **free}
             config = AppConfig.from_environment({}, **plain)
             after = self.make(config)
+            _check_web(after)
             _store(config)
             self._engine = after
             before.close()
@@ -103,6 +104,17 @@ def _near(folder: Path) -> str:
 def overridden(name: str) -> bool:
     """Whether the environment sets this, so that Settings can't."""
     return bool(os.environ.get(f"CRAG_{name.upper()}"))
+
+
+def _check_web(engine: Engine) -> None:
+    """Raises SettingsError or WebSearchError where the chosen web can't serve, before anyone relies on it."""
+    if engine.config.web == "folder":
+        web = engine.web()
+        if web is None:
+            raise SettingsError(
+                "The web provider is a folder, but no folder is given.", "Name the folder, or turn the web off."
+            )
+        web.search("page", 1)
 
 
 def _plain(config: AppConfig) -> dict[str, Any]:

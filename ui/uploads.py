@@ -59,15 +59,17 @@ def current() -> Job[IngestEvent] | None:
 
 
 def follow(job: Job[IngestEvent]) -> None:
-    """Draw progress until the job is over."""
-    st.button(
-        "Stop" if not job.stopping else "Stopping…",
-        key=f"stop-{job.id}",
-        on_click=job.stop,
-        disabled=job.stopping,
-        help="Files that are already added stay.",
-    )
+    """Draw progress until the job is over, then only what came of it."""
     bar, done = st.empty(), st.empty()
+    running = job.running
+    if running:
+        st.button(
+            "Stop" if not job.stopping else "Stopping…",
+            key=f"stop-{job.id}",
+            on_click=job.stop,
+            disabled=job.stopping,
+            help="Files that are already added stay.",
+        )
     latest: ReadingPage | Embedding | None = None
     finished: list[Result] = []
     for fresh in job.follow():
@@ -77,8 +79,10 @@ def follow(job: Job[IngestEvent]) -> None:
             else:
                 finished.append(event)
                 latest = None
-        draw(_progress(latest, job.label), bar)
+        draw(_progress(latest, job.label) if job.running else "", bar)
         draw(results(finished), done)
+    if running:
+        st.rerun()
     if job.problem:
         problems.show(job.problem)
 

@@ -21,7 +21,7 @@ def status() -> str:
     parts = [
         f'<span class="{"on" if on else "off"}">{text(name)}: {text(detail)}</span>' for name, on, detail in providers()
     ]
-    if house().engine.web is None:
+    if house().engine.web() is None:
         parts.append("<span>Settings can point to a folder of trusted pages.</span>")
     return f'<div class="cx"><div class="status">{"".join(parts)}</div></div>'
 
@@ -38,9 +38,8 @@ def show(session: Session, *, empty: bool) -> None:
     with problems.told():
         draw(status())
     job = uploads.current()
-    if job is not None and job.running:
+    if job is not None and (job.running or empty):
         uploads.follow(job)
-        st.rerun()
     if empty:
         _offer(session)
     else:

@@ -1,0 +1,178 @@
+"""The Ask page: empty, with the sample, after a question, under the sliders, when things fail."""
+
+import pytest
+from app_text import said
+
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.engine import Engine
+from ui.house import house
+
+QUESTION = "How long did OPM take on average to answer retirement phone calls in fiscal year 2019?"
+
+
+def ask(app, question=QUESTION):
+    app.run()
+    app.chat_input(key="question").set_value(question).run()
+    assert not app.exception
+    return app
+
+
+def run_of(app) -> Trace:
+    [summary] = house().engine.library().runs(1)
+    return Trace.from_events(house().engine.library().run_events(summary.run_id))
+
+
+def test_an_empty_library_offers_the_sample_and_says_what_is_on(app):
+    app.run()
+    assert not app.exception and app.button(key="sample").label == "Load the sample library"
+    assert "Web search: off" in said(app) and "extractive" in said(app)
+
+
+def test_the_sample_is_one_click_away_with_its_three_questions(app):
+    app.run()
+    app.button(key="sample").click().run()
+    assert not app.exception and house().engine.library().size[0] == 1
+    labels = [app.button(key=f"try-{number}").label for number in range(3)]
+    assert [label[0] for label in labels] == ["✓", "≈", "✕"]
+    assert "Web search: folder" in said(app)
+    app.button(key="try-0").click().run()
+    assert 'class="word">CORRECT' in said(app)
+
+
+def test_a_question_ends_in_a_cited_answer_with_its_evidence(with_sample, app):
+    ask(app)
+    trace, page = run_of(app), said(app)
+    assert trace.answer and trace.answer.citations
+    assert f'class="word">{trace.action}' in page and 'data-pick="cite:1"' in page
+    assert page.count('class="rank num"') >= len(trace.round.chunks) and "decided" in page
+    assert app.query_params["run"] == trace.run_id, "a reload finds the run again"
+
+
+def test_every_sample_question_ends_as_expected(with_sample, app):
+    app.run()
+    for number, each in enumerate(house().engine.sample().questions):
+        app.button(key=f"try-{number}").click().run()
+        assert not app.exception and f'class="word">{each.expected}' in said(app), each.question
+        app.button(key="new").click().run()
+
+
+def test_a_citation_opens_its_page_as_an_image_and_closes_again(with_sample, app):
+    ask(app)
+    app.session_state.opened = "cite:1"
+    app.run()
+    assert not app.exception and len(app.image) == 1
+    assert "Source 1: " in said(app)
+    app.button(key="page-on").click().run()
+    assert len(app.image) == 1 and not app.error
+    app.button(key="page-close").click().run()
+    assert not app.image
+
+
+@pytest.mark.parametrize("picked", ["cite:99", "chunk:none", "cite:<b>"])
+def test_a_made_up_click_is_refused_in_words(with_sample, app, picked):
+    ask(app)
+    app.session_state.opened = picked
+    app.run()
+    assert not app.exception and len(app.error) == 1
+
+
+def test_sliders_re_decide_at_once_and_can_be_kept(with_sample, app):
+    ask(app)
+    trace = run_of(app)
+    score = trace.decision.score
+    assert score < 1.0
+    slider = next(slider for slider in app.slider if slider.label == "Thresholds")
+    slider.set_value((0.3, 1.0)).run()
+    assert not app.exception and "What if" in said(app) and "would become" in said(app)
+    assert len(house().engine.library().runs(10)) == 1, "no new run was needed"
+    app.button(key="tune-use").click().run()
+    app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
+    assert Settings.checked(run_of(app).settings).upper == 1.0
+
+
+def test_back_puts_the_sliders_where_the_run_had_them(with_sample, app):
+    ask(app)
+    next(slider for slider in app.slider if slider.label == "Strip filter").set_value(0.9).run()
+    assert "What if" in said(app)
+    app.button(key="tune-back").click().run()
+    assert "What if" not in said(app)
+
+
+@pytest.mark.parametrize("name", ["plain-rag", "binary-any", "joint", "loop", "three-way"])
+def test_other_strategies_draw_too(with_sample, app, name):
+    app.run()
+    app.selectbox(key="strategy-choice").set_value(name).run()
+    ask(app)
+    assert not app.exception and not app.error and run_of(app).strategy == name
+
+
+def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sample, app):
+    ask(app)
+    first = run_of(app)
+    app.button(key="new").click().run()
+    assert "Ask your PDFs" in said(app)
+    app.button(key=f"history-{first.run_id}").click().run()
+    assert 'data-pick="cite:1"' in said(app)
+
+
+def test_a_second_question_leaves_the_first_one_a_click_away(with_sample, app):
+    ask(app)
+    first = run_of(app)
+    app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
+    assert f'data-pick="run:{first.run_id}"' in said(app)
+
+
+def test_a_question_before_any_document_says_what_to_do(app):
+    app.run()
+    app.session_state.opened = None
+    house().engine.library()
+    app.session_state.strategy = "balanced"
+    list(house().engine.ask("Anything?"))
+    [summary] = house().engine.library().runs(1)
+    app.query_params["run"] = summary.run_id
+    app.run()
+    assert not app.exception and "Add a PDF on the Documents page" in said(app)
+
+
+def test_a_question_too_long_is_refused_in_words_and_kept_whole(with_sample, app):
+    typed = "why " * 2500
+    ask(app, typed)
+    assert "2,000 is the limit" in said(app)
+    assert app.text_area(key="edit-question").value.strip() == typed.strip()
+
+
+def test_markup_in_a_question_stays_text(with_sample, app):
+    ask(app, "<script>alert(1)</script> **bold** ![x](http://example.org/x.png)")
+    page = said(app)
+    assert "<script>alert" not in page and "&lt;script&gt;" in page
+    assert not any("![x](" in str(button.label) for button in app.button)
+
+
+def test_an_unknown_run_in_the_address_is_told_and_dropped(with_sample, app):
+    app.query_params["run"] = "no-such-run"
+    app.run()
+    assert not app.exception and "not in this library" in said(app)
+    app.run()
+    assert not app.error
+
+
+def test_a_missing_web_folder_is_worked_around_in_words(with_sample, app, monkeypatch):
+    monkeypatch.setenv("CRAG_WEB_FOLDER", str(with_sample / "gone"))
+    ask(app, Engine(house().config).sample().questions[2].question)
+    assert "can&#x27;t be read" in said(app) and "choose another folder in Settings" in said(app)
+
+
+def test_a_data_folder_that_cannot_be_used_is_told(app, data, monkeypatch):
+    (data / "file").write_text("in the way")
+    monkeypatch.setenv("CRAG_DATA", str(data / "file"))
+    app.run()
+    assert not app.exception and app.error
+    monkeypatch.setenv("CRAG_DATA", str(data))
+
+
+def test_a_wrong_environment_variable_is_told(app, monkeypatch):
+    monkeypatch.setenv("CRAG_MAX_PAGES", "many")
+    app.run()
+    assert not app.exception and "max_pages" in str(app.error[0].value).replace("\\", "")
+    monkeypatch.delenv("CRAG_MAX_PAGES")

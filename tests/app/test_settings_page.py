@@ -1,0 +1,102 @@
+"""The Settings page: made from the declarations, per session and for the program, checked in words."""
+
+import json
+
+import pytest
+from app_text import said
+
+from crag.core.settings import AppConfig, Settings, meta
+from crag.strategies import STRATEGIES
+from ui import forms
+from ui.house import house
+
+
+@pytest.fixture
+def settings(app):
+    app.run()
+    app.switch_page("pages/settings.py").run()
+    assert not app.exception
+    return app
+
+
+def shown(app) -> dict[str, object]:
+    kinds = ("slider", "number_input", "selectbox", "toggle", "text_input", "pills", "button_group")
+    return {element.label: element for kind in kinds for element in app.get(kind)}
+
+
+def test_every_declared_setting_has_its_widget(settings):
+    labels = shown(settings)
+    for model in (Settings, AppConfig):
+        for name in model.model_fields:
+            assert forms.label(model, name) in labels, name
+
+
+def test_ranges_and_steps_come_from_the_declaration(settings):
+    slider = settings.slider(key="set-balanced-0-upper")
+    about = meta(Settings, "upper")
+    assert (slider.min, slider.max, slider.step) == (about["minimum"], about["maximum"], about["step"])
+
+
+def test_a_change_shapes_the_next_question_until_reset(settings):
+    settings.slider(key="set-balanced-0-k").set_value(4).run()
+    assert settings.session_state.changes["balanced"] == {"k": 4} and "1 setting changed" in said(settings)
+    settings.button(key="reset").click().run()
+    assert not settings.session_state.changes.get("balanced")
+    assert settings.slider(key="set-balanced-1-k").value == STRATEGIES["balanced"].settings.k
+
+
+def test_settings_that_contradict_each_other_are_told_and_not_used(settings):
+    settings.slider(key="set-balanced-0-lower").set_value(0.9).run()
+    assert "lower threshold is above the upper" in settings.error[0].value.replace("\\", "")
+    assert not settings.session_state.changes.get("balanced")
+
+
+def test_each_provider_says_whether_it_is_on_and_why(settings):
+    assert "Web search" in said(settings) and "off" in said(settings)
+
+
+def save(app):
+    next(button for button in app.button if button.label == "Save").click().run()
+    assert not app.exception
+
+
+def test_a_web_folder_is_stored_and_in_use(settings, data, tmp_path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "a.md").write_text("# A page\n\nWith words enough to be found by a search.")
+    settings.selectbox(key="program-web").set_value("folder")
+    settings.text_input(key="program-web_folder").set_value(str(pages))
+    save(settings)
+    assert house().config.web_folder == pages and "Saved" in said(settings)
+    assert json.loads((data / "settings.json").read_text())["web_folder"] == str(pages)
+
+
+@pytest.mark.parametrize("folder", ["", "/no/such/folder"])
+def test_a_folder_that_does_not_serve_is_refused_in_words(settings, folder, data):
+    settings.selectbox(key="program-web").set_value("folder")
+    settings.text_input(key="program-web_folder").set_value(folder)
+    save(settings)
+    assert settings.error and house().config.web == "off" and not (data / "settings.json").exists()
+    assert settings.text_input(key="program-web_folder").value == folder, "what was typed is kept"
+
+
+def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
+    monkeypatch.setenv("CRAG_MAX_PAGES", "77")
+    app.run()
+    app.switch_page("pages/settings.py").run()
+    field = (
+        app.number_input(key="program-max_pages") if forms_typed("max_pages") else app.slider(key="program-max_pages")
+    )
+    assert field.value == 77 and field.disabled and "CRAG_MAX_PAGES" in said(app)
+
+
+def forms_typed(name: str) -> bool:
+    about = meta(AppConfig, name)
+    return (about["maximum"] - about["minimum"]) / about["step"] > 150
+
+
+def test_stored_settings_that_cannot_be_read_are_told_and_harm_nothing(app, data):
+    (data / "settings.json").write_text("{broken")
+    app.run()
+    app.switch_page("pages/settings.py").run()
+    assert not app.exception and "can't be read" in app.warning[0].value.replace("\\", "")
