@@ -55,6 +55,9 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
     if not any(character.isalnum() for character in text):
         raise ValueError("it holds no text")
     title = " ".join(_plain(page.title).split())[:MAX_TITLE].strip()
+    # A page that opens with its own title says it twice; as evidence it is none.
+    first, _, rest = text.partition("\n")
+    text = rest.lstrip() if rest.strip() and first.strip("# ") and title.startswith(first.strip("# ")) else text
     return SavedPage(title=title or fallback_title, text=text, url=_address(page.url), published=_date(page.published))
 
 

@@ -18,8 +18,8 @@ _END = re.compile(r"[\s.!?…。！？;:,]+$")
 
 
 def quotable(text: str) -> str:
-    """A source's words on one line, its own [12] as (12), so that no mark in an answer is the source's."""
-    return MARK.sub(r"(\1)", " ".join(text.split()))
+    """A source's words on one line, without a bullet before them; its own [12] as (12), or it would be a citation."""
+    return MARK.sub(r"(\1)", " ".join(re.sub(r"^\s*[-–•*▪]\s+", "", text).split()))
 
 
 def with_mark(text: str, number: int) -> str:

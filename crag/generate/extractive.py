@@ -26,10 +26,14 @@ REDUNDANT = 0.8
 """A sentence that shares this much of its words with one already chosen adds nothing."""
 DIVERSITY = 0.1
 """How much likeness to what is chosen counts against a score (maximal marginal relevance)."""
+HEADING = 0.7
+"""How much the score of a text counts that is neither a sentence nor a table row: titles name, they do not answer."""
 TIE = 0.1
 """The most that words shared with the question add to a score."""
 BESIDE_BEST = 0.5
 """Further sentences must score at least this share of the best one."""
+
+_STATEMENT = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$|\||; |\t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +99,13 @@ class ExtractiveGenerator:
         for strip in strips:
             # A failed score is no zero: such a strip stands at the floor, behind all that passed it.
             base = floor if strip.score is None else strip.score
-            spans = [(0, len(strip.text))] if len(strip.text) <= LONG_STRIP else sentences(strip.text)
-            for start, end in spans:
+            for start, end in _quotable_spans(strip.text):
                 inside = _words(strip.text[start:end])
                 # Shared words only order what the scores leave equal: sentences of one strip, unscored strips.
                 shared = sum(rarity.get(word, 1.0) for word in inside & asked) / (1.0 + math.log1p(len(inside)))
                 tie = TIE * shared / (1.0 + shared)
-                units.append(_Unit(strip, start, end, base, tie, len(units), inside))
+                rank = base if _is_statement(strip.text[start:end]) else base * HEADING
+                units.append(_Unit(strip, start, end, rank, tie, len(units), inside))
         return self._graded(question, units)
 
     def _graded(self, question: str, units: list[_Unit]) -> list[_Unit]:
@@ -117,10 +121,24 @@ class ExtractiveGenerator:
             grade = grades.get(str(unit.place))
             if grade is not None and grade.score is not None:
                 # A sentence is no better than its strip, which was scored with more around it.
-                ceiling = 1.0 if unit.strip.score is None else unit.strip.score
-                unit = replace(unit, rank=min(grade.score, ceiling), tie=unit.tie / 10)
+                score = grade.score if unit.strip.score is None else min(grade.score, unit.strip.score)
+                rank = score if _is_statement(unit.text) else score * HEADING
+                unit = replace(unit, rank=rank, tie=unit.tie / 10)
             found.append(unit)
         return found
+
+
+def _quotable_spans(text: str) -> list[tuple[int, int]]:
+    """A short strip whole but for headings in capitals before it; a long one by sentence."""
+    spans = sentences(text)
+    while len(spans) > 1 and text[spans[0][0] : spans[0][1]].isupper():
+        del spans[0]
+    return spans if len(text) > LONG_STRIP else [(spans[0][0], spans[-1][1])]
+
+
+def _is_statement(text: str) -> bool:
+    """Whether a text ends like a sentence or is a row of a table; anything else may be a heading or a title."""
+    return _STATEMENT.search(text) is not None
 
 
 def _chosen(units: list[_Unit], limit: int) -> list[_Unit]:

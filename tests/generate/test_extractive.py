@@ -141,6 +141,25 @@ def test_floor_and_upper_threshold_are_inclusive(score: float, abstained: bool, 
     assert (answer.abstained, answer.low_confidence) == (abstained, low)
 
 
+def test_a_heading_is_not_quoted_with_what_follows_it() -> None:
+    answer = answered([plain_strip("OPENING OF THE BRIDGE\nThe bridge was opened in 1890.", 0.9)])
+    assert answer.text == "The bridge was opened in 1890 [1]."
+    assert answer.citations[0].quote == "The bridge was opened in 1890."
+
+
+def test_a_title_stands_behind_a_sentence_and_a_row() -> None:
+    strips = [
+        plain_strip("When the bridge was opened", 0.7, "title"),
+        plain_strip("Traffic began in 1890.", 0.7, "sentence"),
+        plain_strip("Year | 1890", 0.6, "row"),
+    ]
+    assert [citation.strip_id for citation in answered(strips).citations] == ["sentence", "row", "title"]
+
+
+def test_a_list_item_loses_its_bullet() -> None:
+    assert answered([plain_strip("• Opened in 1890.", 0.9)]).text == "Opened in 1890 [1]."
+
+
 def test_what_was_never_scored_is_quoted_with_low_confidence() -> None:
     answer = answered(
         [plain_strip("Trains cross.", None, "a"), plain_strip("The bridge was opened in 1890.", None, "b")]
