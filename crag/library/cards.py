@@ -17,7 +17,7 @@ __all__ = ["Cards", "first_page"]
 
 _PAGE_CHARS = 2_000
 _PAGE_WEIGHT = 0.25
-"""A word on the first page says a quarter of what one in the name or title does: covers are full of addresses and law."""
+"""A word on the first page says a quarter of what one in the title does: covers are full of addresses and law."""
 
 
 def first_page(chunks: Sequence[Chunk]) -> str:

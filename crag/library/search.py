@@ -20,10 +20,12 @@ __all__ = ["Mode", "rank"]
 Mode = Literal["hybrid", "dense", "bm25"]
 Scores = NDArray[np.float32]
 
-BM25_WEIGHT = 0.1
+BM25_WEIGHT = 0.2
 """What the best BM25 match adds to its cosine; the others add in proportion."""
 CARD_WEIGHT = 0.06
 """What one nat of rarity in the words that name a document adds to the cosines of its chunks."""
+CONTEXT_WEIGHT = 2.0
+"""What a word counts in a chunk's context (title, heading, table header), where one in its text counts 1."""
 PAGE_DISCOUNT = 0.1
 """What a chunk gives away to other pages for every better chunk of its own page."""
 _BM25_CANDIDATES = 400
@@ -75,8 +77,8 @@ def _bm25(connection: sqlite3.Connection, vectors: Vectors, query: str) -> Score
     found = np.zeros(len(vectors.numbers), dtype=np.float32)
     if expression := match_expression(query):
         rows = connection.execute(
-            "SELECT rowid, -rank FROM chunk_search WHERE chunk_search MATCH ? ORDER BY rank LIMIT ?",
-            (expression, _BM25_CANDIDATES),
+            "SELECT rowid, -rank FROM chunk_search WHERE chunk_search MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?",
+            (expression, f"bm25({CONTEXT_WEIGHT}, 1.0)", _BM25_CANDIDATES),
         ).fetchall()
         numbers = np.array([row[0] for row in rows], dtype=np.int64)
         found[np.searchsorted(vectors.numbers, numbers)] = [row[1] for row in rows]
