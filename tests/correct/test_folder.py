@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,9 @@ def test_a_folder_that_comes_back_is_searched_again(tmp_path: Path) -> None:
     (tmp_path / "later").mkdir()
     (tmp_path / "later" / "a.txt").write_text("A comet.")
     assert len(web.search("comet", 3)) == 1
+
+
+def test_threads_share_one_folder(web: FolderWeb) -> None:
+    alone = web.search("comet", 5)
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == alone for found in pool.map(lambda _: web.search("comet", 5), range(40)))
