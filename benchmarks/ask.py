@@ -1,6 +1,6 @@
 """From a question to the first graded chunk, to the action, to the answer, over a library of 10,000 chunks.
 
-python benchmarks/ask.py [--chunks 10000] [--questions 45]
+python -m benchmarks.ask [--chunks 10000] [--questions 45]
 
 The library is real text: the FinanceBench PDFs of the shared data folder, read and indexed as any other; without that
 folder the sample report again and again with its figures changed, and the results say so. It is built once under
@@ -30,14 +30,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from crag.core import events as ev  # noqa: E402
-from crag.core.ingesting import DocumentAdded  # noqa: E402
-from crag.core.settings import AppConfig  # noqa: E402
-from crag.core.trace import Trace  # noqa: E402
-from crag.core.types import Action  # noqa: E402
-from crag.engine import Engine  # noqa: E402
+from crag.core import events as ev
+from crag.core.ingesting import DocumentAdded
+from crag.core.settings import AppConfig
+from crag.core.trace import Trace
+from crag.core.types import Action
+from crag.engine import Engine
 
 RESULTS = ROOT / "benchmarks" / "results"
 GOALS = {"action": 0.5, "answer": 1.0}
@@ -240,7 +238,7 @@ def report(results: dict[str, Any]) -> str:
     lines = [
         "# From question to answer",
         "",
-        f"`python benchmarks/ask.py`: {results['questions']} distinct questions, strategy `{results['strategy']}`, "
+        f"`python -m benchmarks.ask`: {results['questions']} distinct questions, strategy `{results['strategy']}`, "
         f"{library['chunks']:,} chunks of {library['documents']} documents ({library['source']}), "
         f"{results['machine']['cores']} cores, Python {results['machine']['python']}, no grade remembered, "
         f"peak memory {results['peak_memory_mb']} MB.",

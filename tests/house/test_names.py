@@ -10,6 +10,7 @@ import pytest
 
 PUBLIC = {
     "crag": ["__version__"],
+    "crag.core.amounts": ["without_amounts"],
     "crag.core.errors": [
         *("CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError", "EmptyLibraryError"),
         *("EncryptedError", "InputError", "LibraryError", "LimitError", "ModelError", "ModelMismatchError"),
