@@ -29,7 +29,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
 from crag.core import events as ev
 from crag.core.ingesting import DocumentAdded
 from crag.core.settings import AppConfig
@@ -37,6 +36,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
 
+ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 GOALS = {"action": 0.5, "answer": 1.0}
 MOMENTS = ("retrieved", "first grade", "action", "first words", "answer", "finished")
