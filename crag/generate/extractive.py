@@ -28,6 +28,7 @@ DIVERSITY = 0.1
 """How much likeness to what is chosen counts against a score (maximal marginal relevance)."""
 HEADING = 0.7
 """How much the score of a text counts that is neither a sentence nor a table row: titles name, they do not answer."""
+HEADING_WORDS = 5
 TIE = 0.1
 """The most that words shared with the question add to a score."""
 BESIDE_BEST = 0.5
@@ -129,11 +130,17 @@ class ExtractiveGenerator:
 
 
 def _quotable_spans(text: str) -> list[tuple[int, int]]:
-    """A short strip whole but for headings in capitals before it; a long one by sentence."""
+    """A short strip whole but for headings on lines before it; a long one by sentence."""
     spans = sentences(text)
-    while len(spans) > 1 and text[spans[0][0] : spans[0][1]].isupper():
+    while len(spans) > 1 and _is_heading(text[spans[0][0] : spans[0][1]], text[spans[0][1] : spans[1][0]]):
         del spans[0]
     return spans if len(text) > LONG_STRIP else [(spans[0][0], spans[-1][1])]
+
+
+def _is_heading(line: str, gap: str) -> bool:
+    """Whether a line of its own, before the white space `gap`, is in capitals or a few words without a stop."""
+    short = len(line.split()) <= HEADING_WORDS and not re.search(r"[.!?,]$|[;|\t]", line)
+    return line.isupper() or (short and "\n" in gap)
 
 
 def _is_statement(text: str) -> bool:

@@ -141,10 +141,17 @@ def test_floor_and_upper_threshold_are_inclusive(score: float, abstained: bool, 
     assert (answer.abstained, answer.low_confidence) == (abstained, low)
 
 
-def test_a_heading_is_not_quoted_with_what_follows_it() -> None:
-    answer = answered([plain_strip("OPENING OF THE BRIDGE\nThe bridge was opened in 1890.", 0.9)])
+@pytest.mark.parametrize("heading", ["OPENING OF THE BRIDGE", "Opening and use", "Analysis of results:", "A\nB"])
+def test_a_heading_is_not_quoted_with_what_follows_it(heading: str) -> None:
+    answer = answered([plain_strip(f"{heading}\nThe bridge was opened in 1890.", 0.9)])
     assert answer.text == "The bridge was opened in 1890 [1]."
     assert answer.citations[0].quote == "The bridge was opened in 1890."
+
+
+@pytest.mark.parametrize("before", ["It was late.", "2018 | 40", "On this windy day in the spring of that year"])
+def test_what_is_no_heading_is_quoted(before: str) -> None:
+    answer = answered([plain_strip(f"{before}\nThe bridge was opened in 1890.", 0.9)])
+    assert answer.text.startswith(before.rstrip("."))
 
 
 def test_a_title_stands_behind_a_sentence_and_a_row() -> None:
