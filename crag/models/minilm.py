@@ -109,7 +109,7 @@ def _load(files: dict[str, bytes], threads: int) -> _Loaded:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.log_severity_level = 3
         session = onnxruntime.InferenceSession(files["model.onnx"], options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # noqa: BLE001 - both libraries raise bare Exceptions for files they can't use
+    except Exception as error:  # both libraries raise bare Exceptions for files they cannot use
         raise ModelError(f"The embedding model can't be loaded ({error}).") from error
     return _Loaded(tokenizer, session, ThreadPoolExecutor(threads, thread_name_prefix="minilm"))
 
