@@ -1,0 +1,173 @@
+"""Engine.ask: first and last event, every failure an event, every run stored and replayed equal."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import TEXTS, WordEmbedder, fill, spread
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crag.core import events as ev
+from crag.core.errors import InputError, SettingsError
+from crag.core.fakes import ScriptedEvaluator
+from crag.core.settings import AppConfig, Settings
+from crag.core.trace import Trace
+from crag.core.types import Action, Aggregation
+from crag.engine import Engine
+from crag.measure.whatif import redecide
+from crag.strategies import STRATEGIES
+
+QUESTION = "How long did hiring take in 2019?"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_run_is_stored_and_replays_to_the_same_trace(engine: Engine, strategy: str) -> None:
+    fill(engine)
+    events = list(engine.ask(QUESTION, strategy))
+    assert isinstance(events[0], ev.RunStarted) and isinstance(events[-1], ev.RunFinished)
+    trace = Trace.from_events(events)
+    assert trace.answer is not None and trace.failure is None
+    assert [event.at for event in events] == sorted(event.at for event in events)
+    library = engine.library()
+    assert library.run_events(trace.run_id) == events
+    (summary,) = library.runs()
+    assert (summary.run_id, summary.question, summary.strategy, summary.action) == (
+        trace.run_id,
+        QUESTION,
+        strategy,
+        trace.action or "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "says"), [("", "empty"), ("  \n ", "empty"), ("why? " * 2000, "9,999")], ids=["none", "blank", "long"]
+)
+def test_a_question_that_cannot_be_asked_is_a_failure_with_a_remedy(engine: Engine, question: str, says: str) -> None:
+    fill(engine)
+    events = list(engine.ask(question))
+    failure = Trace.from_events(events).failure
+    assert failure is not None and says in failure.message and "2,000" in failure.remedy
+    assert len(events[0].question) <= 2000 if isinstance(events[0], ev.RunStarted) else False
+
+
+def test_a_question_before_any_document_says_what_to_do(engine: Engine) -> None:
+    failure = Trace.from_events(engine.ask(QUESTION)).failure
+    assert failure is not None and "Add a PDF" in failure.remedy
+
+
+def test_a_lone_surrogate_in_a_question_is_no_crash(engine: Engine) -> None:
+    fill(engine)
+    events = list(engine.ask("hiring \ud800 days?"))
+    assert Trace.from_events(events).answer is not None
+    assert ev.events_from_jsonl(ev.events_to_jsonl(events)) == events
+
+
+def test_an_unknown_strategy_is_refused_before_any_event(engine: Engine) -> None:
+    with pytest.raises(SettingsError, match="plain-rag"):
+        engine.ask(QUESTION, "magic")
+
+
+@pytest.mark.parametrize("name", ["", "../other", "A", "x" * 65, "a/b"])
+def test_a_workspace_name_cannot_leave_the_data_folder(engine: Engine, name: str) -> None:
+    with pytest.raises(InputError, match="workspace"):
+        engine.library(name)
+    failure = Trace.from_events(engine.ask(QUESTION, workspace=name)).failure
+    assert failure is not None and failure.remedy
+
+
+def test_workspaces_see_only_their_own(engine: Engine) -> None:
+    fill(engine, workspace="one")
+    assert Trace.from_events(engine.ask(QUESTION, workspace="one")).answer is not None
+    assert Trace.from_events(engine.ask(QUESTION, workspace="two")).failure is not None
+
+
+def test_stop_is_an_event_and_the_run_is_stored(engine: Engine) -> None:
+    fill(engine)
+    stop, seen = threading.Event(), []
+    for event in engine.ask(QUESTION, cancel=stop):
+        seen.append(event)
+        if isinstance(event, ev.Graded):
+            stop.set()
+    trace = Trace.from_events(seen)
+    assert trace.cancelled and trace.finished and trace.answer is None
+    assert engine.library().run_events(trace.run_id) == seen
+
+
+def test_a_data_folder_that_is_a_file_is_a_clear_failure(tmp_path: Path) -> None:
+    place = tmp_path / "data"
+    place.write_text("not a folder")
+    with_file = Engine(AppConfig(data=place), embedder=WordEmbedder())
+    failure = Trace.from_events(with_file.ask(QUESTION)).failure
+    assert failure is not None and "another folder" in failure.remedy
+    assert place.read_text() == "not a folder"
+
+
+def test_a_web_folder_that_is_gone_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
+    config = AppConfig(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
+    engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.5))
+    fill(engine)
+    trace = Trace.from_events(engine.ask(QUESTION))
+    assert [failure.step for failure in trace.failures] == ["search"]
+    assert trace.answer is not None and trace.kept("internal")
+
+
+def test_asking_again_grades_nothing_anew(engine: Engine) -> None:
+    fill(engine)
+    first = Trace.from_events(engine.ask(QUESTION))
+    evaluator = engine.evaluator
+    assert isinstance(evaluator, ScriptedEvaluator)
+    graded = len(evaluator.graded)
+    again = Trace.from_events(engine.ask(QUESTION))
+    assert len(evaluator.graded) == graded
+    assert all(grade.cached for grade in again.rounds[0].grades.values())
+    assert [g.score for g in again.rounds[0].grades.values()] == [g.score for g in first.rounds[0].grades.values()]
+
+
+def test_another_config_gives_a_run_another_web(engine: Engine) -> None:
+    fill(engine)
+    off = engine.config.model_copy(update={"web": "off"})
+    settings = Settings(upper=1.0, lower=0.0)
+    assert Trace.from_events(engine.ask(QUESTION, settings=settings)).searches
+    assert not Trace.from_events(engine.ask(QUESTION, settings=settings, config=off)).searches
+    assert [status.on for status in engine.status(off) if status.name == "Web search"] == [False]
+
+
+def test_grades_come_in_the_order_of_their_texts(engine: Engine) -> None:
+    assert [grade.score for grade in engine.grade("q", TEXTS)] == [spread(text) for text in TEXTS]
+
+
+changes = st.fixed_dictionaries(
+    {
+        "bounds": st.tuples(st.floats(0, 1), st.floats(0, 1)),
+        "aggregation": st.sampled_from([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]),
+        "strip_filter": st.floats(0, 1),
+        "strip_top_k": st.integers(0, 12),
+        "k": st.integers(1, 4),
+    }
+)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes)
+def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) -> None:
+    """A stored run re-decided gives what asking anew gives, or says what it can't know."""
+    if not engine.library().documents():
+        fill(engine)
+    bounds = drawn.pop("bounds")
+    assert isinstance(bounds, tuple)
+    wanted = Settings().changed(k=4).changed(upper=max(bounds), lower=min(bounds), **drawn)
+    stored = Trace.from_events(engine.ask(QUESTION, settings=Settings(k=4, upper=0.9, lower=0.1)))
+    guess = redecide(stored, wanted)
+    fresh = Trace.from_events(engine.ask(QUESTION, settings=wanted))
+    if guess.decision is None:
+        assert guess.unknown
+        return
+    assert guess.decision == fresh.decision
+    if guess.unknown:
+        return
+    kept = {strip.id for group in guess.strips.values() for strip in group if strip.kept}
+    assert kept == {strip.id for strip in fresh.kept()}
+    assert guess.flips == (fresh.action is not Action(stored.action or ""))
