@@ -20,7 +20,7 @@ __all__ = ["Mode", "rank"]
 Mode = Literal["hybrid", "dense", "bm25"]
 Scores = NDArray[np.float32]
 
-BM25_WEIGHT = 0.2
+BM25_WEIGHT = 0.3
 """What the best BM25 match adds to its cosine; the others add in proportion."""
 CARD_WEIGHT = 0.06
 """What one nat of rarity in the words that name a document adds to the cosines of its chunks."""
@@ -57,7 +57,7 @@ def rank(
     score = _weighted(connection, vectors, score, min_confidence, half_life_days)
     if mode == "hybrid":
         score = _discounted(vectors, score)
-    order = np.argsort(-score, kind="stable")[:k]
+    order = _best(score, k)
     order = order[np.isfinite(score[order])]
     chunks = store.chunks_numbered(connection, vectors.numbers[order])
     return [
@@ -85,12 +85,22 @@ def _bm25(connection: sqlite3.Connection, vectors: Vectors, query: str) -> Score
     return found
 
 
+def _best(score: Scores, count: int) -> NDArray[np.int64]:
+    """The rows of the `count` highest scores, best first, equal ones in order of addition."""
+    if count >= len(score):
+        return np.argsort(-score, kind="stable")
+    # At least the best `count`: those equal to the last of them too, or chance would pick among equals.
+    floor = np.partition(score, len(score) - count)[len(score) - count]
+    rows = np.flatnonzero(score >= floor)
+    return rows[np.argsort(-score[rows], kind="stable")][:count]
+
+
 def _discounted(vectors: Vectors, score: Scores) -> Scores:
     """The best chunks' scores, each less the discount for every better chunk of its page; the rest at minus infinity.
 
     Five chunks of one page tell less than five pages do.
     """
-    best = np.argsort(-score, kind="stable")[:_DISCOUNTED]
+    best = _best(score, _DISCOUNTED)
     seen: dict[tuple[int, int], int] = {}
     found = np.full_like(score, -np.inf)
     for row in best:
