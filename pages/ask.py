@@ -12,7 +12,7 @@ with problems.told():
     conversation.follow(session, picked)
 
 conversation.sidebar(session)
-run = session.selected
+run = session.attach()
 if run is None:
     welcome.show(session, empty=empty)
 else:

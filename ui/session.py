@@ -45,12 +45,13 @@ class Session:
         found: list[str] = st.session_state.turns
         return found
 
-    @property
-    def selected(self) -> str | None:
-        """The run that the evidence belongs to. A reload brings it back through the address."""
+    def attach(self) -> str | None:
+        """The run that the evidence belongs to: the address's, so that a reload brings it back, or this tab's own."""
         wanted: str | None = st.query_params.get("run") or st.session_state.selected
-        if wanted and wanted not in self.turns:
-            self.turns.append(wanted)
+        if wanted is not None:
+            if wanted not in self.turns:
+                self.turns.append(wanted)
+            st.session_state.selected = st.query_params["run"] = wanted
         return wanted
 
     def select(self, run: str | None) -> None:

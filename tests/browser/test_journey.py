@@ -1,0 +1,172 @@
+"""The main job in a real browser: sample, questions, citations, a run touched in its middle, uploads, looks."""
+
+import re
+
+import pytest
+
+OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter(e => {
+    const r = e.getBoundingClientRect();
+    if (!e.innerText || e.children.length || r.width === 0 || r.height === 0 || r.right <= innerWidth + 2) return false;
+    for (let a = e.parentElement; a; a = a.parentElement)
+        if (getComputedStyle(a).overflowX !== 'visible') return false;
+    return true;
+}).map(e => e.innerText.slice(0, 60))"""
+QUESTION = "How many full-time equivalent employees did OPM have in fiscal year 2019?"
+
+
+def settled(page):
+    page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
+    return page
+
+
+def ask(page, question):
+    box = page.get_by_test_id("stChatInputTextArea")
+    box.fill(question)
+    box.press("Enter")
+    page.locator(".question", has_text=question).wait_for()
+
+
+@pytest.fixture
+def page(open_page):
+    """The Ask page with the sample loaded, by the one click it takes where that has not happened yet."""
+    page = open_page()
+    page.get_by_text("Ask your PDFs").wait_for()
+    settled(page)
+    load = page.get_by_role("button", name="Load the sample library")
+    if load.count():
+        load.click()
+    page.get_by_text("Three questions to try").wait_for(timeout=90_000)
+    return settled(page)
+
+
+def test_three_questions_end_in_three_actions_each_with_a_cited_source(page):
+    for number, word in enumerate(("CORRECT", "AMBIGUOUS", "INCORRECT")):
+        page.locator(f".st-key-try-{number} button").first.click()
+        page.locator(".action .word", has_text=re.compile(f"^{word}$")).wait_for()
+        page.locator(".sources li").first.wait_for()
+        settled(page)
+        if word != "CORRECT":
+            page.get_by_text("From the web").first.wait_for()
+        page.get_by_role("button", name="New conversation").click()
+        page.get_by_text("Three questions to try").wait_for()
+
+
+def test_a_citation_opens_the_page_it_comes_from(page):
+    page.locator(".st-key-try-0 button").first.click()
+    page.locator(".sources li").first.wait_for()
+    settled(page)
+    page.locator("button.cite").first.focus()
+    page.keyboard.press("Enter")
+    image = page.locator(".st-key-page-view img")
+    image.wait_for()
+    page.wait_for_function("() => document.querySelector('.st-key-page-view img').naturalWidth > 600")
+    page.get_by_text(re.compile(r"page \d+ of \d+")).first.wait_for()
+    page.get_by_role("button", name="Close").click()
+    image.wait_for(state="detached")
+
+
+def test_a_chunk_opens_with_its_strips_and_stays_open_while_sliders_move(page):
+    page.locator(".st-key-try-0 button").first.click()
+    page.locator(".sources li").first.wait_for()
+    settled(page)
+    first = page.locator("details[data-keep]").first
+    first.locator("summary").click()
+    first.locator("mark, s").first.wait_for()
+    page.get_by_role("slider").nth(1).focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".change", has_text="What if").wait_for()
+    assert page.locator("details[data-keep]").first.get_attribute("open") is not None
+
+
+def test_a_run_survives_sliders_page_switches_and_a_reload(page, served):
+    served.gate.touch()
+    ask(page, QUESTION)
+    page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
+    assert page.locator(".path li.active").inner_text().startswith("Evaluate")
+    page.get_by_role("slider").nth(1).focus()
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("0.69").first.wait_for()
+    page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_text("Add PDFs").wait_for()
+    page.get_by_role("link", name="Ask", exact=True).click()
+    page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
+    page.reload()
+    page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
+    served.gate.unlink()
+    page.locator(".action .word").wait_for()
+    page.locator(".question", has_text=QUESTION).wait_for()
+    settled(page)
+    page.reload()
+    page.locator(".action .word").wait_for()
+
+
+def test_stop_stops(page, served):
+    served.gate.touch()
+    ask(page, "Where is the headquarters of the Office of Personnel Management?")
+    page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    served.gate.unlink()
+    page.get_by_text("Stopped.").first.wait_for()
+    page.get_by_text("Edit and ask again").wait_for()
+
+
+def test_markup_in_a_question_builds_nothing(page):
+    ask(page, "<img src=x onerror=\"document.title='broken'\"> **who** leads OPM?")
+    page.locator(".action .word").wait_for()
+    settled(page)
+    assert page.title() != "broken" and page.locator(".question img").count() == 0
+
+
+def test_uploads_of_a_real_and_a_fake_pdf_each_end_in_a_line(page, open_page):
+    other = open_page("/documents")
+    drop = other.get_by_test_id("stFileUploaderDropzoneInput")
+    drop.wait_for(state="attached")
+    drop.set_input_files(
+        [
+            {"name": "<b>light</b>.pdf", "mimeType": "application/pdf", "buffer": _pdf()},
+            {"name": "fake.pdf", "mimeType": "application/pdf", "buffer": b"only text"},
+        ]
+    )
+    results = other.locator(".result")
+    results.nth(1).wait_for()
+    said = results.all_inner_texts()
+    assert any("Added: 1 page" in line for line in said) and any("fake.pdf" in line for line in said)
+    assert other.locator(".result b b").count() == 0
+    other.get_by_text("2 documents").wait_for()
+
+
+def _pdf() -> bytes:
+    """A one-page PDF, written by hand."""
+    shown = b"BT /F1 12 Tf 60 700 Td (The lighthouse of Alexandria guided ships into the harbour of the city.) Tj ET"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R"
+        b" /Resources << /Font << /F1 3 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(shown), shown),
+    ]
+    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, each) for number, each in enumerate(objects, 1))
+    return b"%PDF-1.4\n" + body + b"trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF\n"
+
+
+def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
+    page.locator(".st-key-try-0 button").first.click()
+    page.locator(".sources li").first.wait_for()
+    settled(page)
+    for name, mark in (("Ask", ".action .word"), ("Documents", "[data-testid=stDataFrame]"), ("Settings", ".grid")):
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.get_by_role("link", name=name, exact=True).click()
+        page.locator(mark).first.wait_for()
+        settled(page)
+        for width in (1440, 420):
+            page.set_viewport_size({"width": width, "height": 900})
+            for theme in ("light", "dark"):
+                page.emulate_media(color_scheme=theme)
+                page.wait_for_function(
+                    "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme
+                )
+                page.wait_for_function(f"() => ({OFF_SCREEN})().length === 0")
+                page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+        assert page.get_by_test_id("stException").count() == 0
