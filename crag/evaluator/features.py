@@ -44,6 +44,8 @@ class Evidence:
     best: int
     met: int
     terms: int
+    echo: bool
+    """The passage only puts the question again: no sentence says a word that the question does not."""
 
 
 def evidence(question: Question, vector: NDArray[np.float32], view: PassageView) -> Evidence:
@@ -109,7 +111,8 @@ def evidence(question: Question, vector: NDArray[np.float32], view: PassageView)
         math.log1p(sum(weights[term] for term in met)),
         *(float(question.kind == kind) for kind in KINDS),
     ]
-    return Evidence(np.array(values, np.float32), best, len(met), len(weights))
+    echo = not telling.any() and (question.words.asks or all(words.asks for words in view.words))
+    return Evidence(np.array(values, np.float32), best, len(met), len(weights), echo)
 
 
 def _cosine(total: NDArray[np.float32], vector: NDArray[np.float32]) -> float:

@@ -26,6 +26,8 @@ CACHED_VECTORS = 8192
 BATCH = 16
 """Passages embedded together: grades come out after each so many."""
 QUOTED = 140
+ECHO = 0.1
+"""What is left of the score of a passage that only puts the question again: closeness is then no evidence."""
 
 
 class LocalEvaluator:
@@ -90,6 +92,8 @@ class LocalEvaluator:
                 yield self._failed(passage.id, "the passage is no text", started)
                 continue
             score, reason = (float(next(scores)), _reason(item, sentences)) if item else (0.0, "no words to read")
+            if item and item.echo:
+                score, reason = score * ECHO, f"only puts the question again; {reason}"
             yield Grade(passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds)
 
     def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
