@@ -30,11 +30,10 @@ STOP_WORDS = frozenset(
 """English function words, question words and the verbs that only ask."""
 
 _VAGUE = frozenset(
-    """amount answer billion billions case change changed different document documents figure good happened important
-    information kind main million millions new number numbers old order part passage percent percentage place report
-    reported result results section several sort state stated table text thing things time times total type use used
-    using value way year
-    years""".split()
+    """additional amount answer billion billions case change changed different document documents figure good
+    happened important information kind main million millions new number numbers old order part passage percent
+    percentage place report reported result results section several sort state stated table text thing things time
+    times total type use used using value way year years""".split()
 )
 """Words that nearly every document holds: kept only where nothing better is."""
 
