@@ -85,7 +85,7 @@ class Output:
     def message(self, text: str) -> None:
         """A line on standard error, whatever --quiet says."""
         self._end_progress()
-        self._error(plain(text) + "\n")
+        self._error(scrubbed(text.replace("\n", " ")) + "\n")
 
     def note(self, text: str) -> None:
         """A line of progress that stays."""
