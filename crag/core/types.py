@@ -114,9 +114,15 @@ class Chunk:
 
     @property
     def indexed_text(self) -> str:
-        """What is embedded: the context, then the text; of a table, its words without the amounts."""
-        text = without_amounts(self.text) if self.kind == "table" else self.text
-        return f"{self.context}\n{text}" if self.context else text
+        """What is embedded: of prose, its heading and the text; of a table, its context and its words without amounts.
+
+        Prose names its subject itself, and the title before every chunk makes all of them alike; a table doesn't.
+        """
+        if self.kind == "table":
+            context, text = self.context, without_amounts(self.text)
+        else:
+            context, text = self.context.removeprefix(self.title).lstrip(" ›"), self.text
+        return f"{context}\n{text}" if context else text
 
     def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:
         """The rectangles that the characters [start, end) of `text` cover; a line cut short is cut in proportion."""

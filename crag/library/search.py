@@ -20,7 +20,7 @@ __all__ = ["Mode", "rank"]
 Mode = Literal["hybrid", "dense", "bm25"]
 Scores = NDArray[np.float32]
 
-BM25_WEIGHT = 0.3
+BM25_WEIGHT = 0.25
 """What the best BM25 match adds to its cosine; the others add in proportion."""
 CARD_WEIGHT = 0.06
 """What one nat of rarity in the words that name a document adds to the cosines of its chunks."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,13 +32,14 @@ def test_any_text_keeps_something(text: str) -> None:
     assert bool(without_amounts(text)) == bool(text)
 
 
-def test_only_tables_lose_their_amounts() -> None:
-    table = Chunk(
-        id="c", document_id="d", source="s.pdf", title="T", page=1, ordinal=0, start=0, end=9, text="Sales: 12; 13",
-        context="T › Income", kind="table",
-    )  # fmt: skip
-    prose = Chunk(
-        id="c", document_id="d", source="s.pdf", title="T", page=1, ordinal=0, start=0, end=9, text="Sales: 12; 13"
-    )
-    assert table.indexed_text == "T › Income\nSales"
-    assert prose.indexed_text == "Sales: 12; 13"
+def test_a_table_is_embedded_by_context_and_labels_and_prose_by_heading_and_text() -> None:
+    def chunk(kind: Literal["text", "table"], context: str) -> Chunk:
+        return Chunk(
+            id="c", document_id="d", source="s.pdf", title="T", page=1, ordinal=0, start=0, end=13,
+            text="Sales: 12; 13", context=context, kind=kind,
+        )  # fmt: skip
+
+    assert chunk("table", "T › Income").indexed_text == "T › Income\nSales"
+    assert chunk("text", "T › Income").indexed_text == "Income\nSales: 12; 13"
+    assert chunk("text", "T").indexed_text == "Sales: 12; 13"
+    assert chunk("text", "").indexed_text == "Sales: 12; 13"
