@@ -1,6 +1,6 @@
 """Our chunking against the usual splitter on `chunking_eval`: token recall, precision, IoU of one dense retrieval.
 
-    python -m benchmarks.chunking [--all-sizes]
+    python -m benchmarks.chunking [--sizes 400 800]
 
 Same model (the shipped MiniLM), same exact search, only the chunks differ. A token is a run of characters without
 white space. At a fixed k longer chunks bring more text, so figures at equal retrieved tokens stand beside them:
@@ -18,6 +18,7 @@ import platform
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -133,19 +134,17 @@ def _score(gold: np.ndarray, slices: list[slice]) -> tuple[float, float, float, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--all-sizes", action="store_true", help="also the sizes that were not chosen")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[], help="also these sizes, which were not chosen")
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit("chunking_eval is not there: set CRAG_SHARED to the folder that holds data/.")
     began, found, model = time.perf_counter(), corpora(), MiniLM()
     chosen = Sizes()
     cuts: dict[str, Cut] = {"recipe: recursive 500/50": recipe, f"ours: sentences to {chosen.text}": ours(chosen)}
-    if options.all_sizes:
-        for size in (300, 400, 500, 600, 800, 1000):
-            if size != chosen.text:
-                cuts[f"ours: sentences to {size}"] = ours(
-                    Sizes(text=size, table=size, least=min(chosen.least, size // 2))
-                )
+    for size in options.sizes:
+        cuts[f"ours: sentences to {size}"] = ours(
+            replace(chosen, text=size, table=size, least=min(chosen.least, size // 2))
+        )
     results = {name: measure(cut, found, model) for name, cut in cuts.items()}
     report = {
         "date": datetime.now(UTC).date().isoformat(),

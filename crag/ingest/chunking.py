@@ -19,11 +19,15 @@ _MOST_HEADER = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Characters: a chunk of text grows to `text`, one of table rows to `table`; below `least` none ends early."""
+    """Characters: a chunk of text grows to `text`, one of table rows to `table`; below `least` none ends early.
+
+    At the end of a paragraph a chunk ends once it is `paragraph` of the way to its full size.
+    """
 
     text: int = 800
     table: int = 700
     least: int = 250
+    paragraph: float = 0.6
 
 
 _SIZES = Sizes()
@@ -39,6 +43,7 @@ class _Unit:
     end: int
     table: TableSpan | None
     heading: bool
+    opens: bool
 
 
 def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, sizes: Sizes = _SIZES) -> list[Chunk]:
@@ -125,6 +130,8 @@ def _full(current: Sequence[_Unit], unit: _Unit, sizes: Sizes) -> bool:
     if size < sizes.least:
         return False
     last = current[-1]
+    if unit.opens and unit.table is None and size >= sizes.paragraph * most:
+        return True
     return (unit.heading and not last.heading) or (unit.table is not last.table and last.table is not None)
 
 
@@ -148,7 +155,8 @@ def _text_units(text: str, start: int, end: int, heads: Sequence[int], sizes: Si
         first, last = first + start, last + start
         at = bisect_left(heads, first)
         heading = at < len(heads) and heads[at] < last
-        found += [_Unit(a, b, None, heading) for a, b in _pieces(text, first, last, sizes.text)]
+        opens = "\n" in text[max(0, first - 3) : first]
+        found += [_Unit(a, b, None, heading, opens) for a, b in _pieces(text, first, last, sizes.text)]
     return found
 
 
@@ -157,7 +165,7 @@ def _row_units(text: str, table: TableSpan, sizes: Sizes) -> list[_Unit]:
     start = table.start
     for row in text[table.start : table.end].split("\n"):
         if row.strip():
-            found += [_Unit(a, b, table, False) for a, b in _pieces(text, start, start + len(row), sizes.table)]
+            found += [_Unit(a, b, table, False, False) for a, b in _pieces(text, start, start + len(row), sizes.table)]
         start += len(row) + 1
     return found
 
