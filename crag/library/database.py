@@ -46,7 +46,8 @@ class Database:
             try:
                 yield connection
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # SQLite ends it by itself after some failures
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:

@@ -56,7 +56,7 @@ def rank(
         score = dense + BM25_WEIGHT * bm25 / max(float(bm25.max()), 1e-9) + CARD_WEIGHT * named
     score = _weighted(connection, vectors, score, min_confidence, half_life_days)
     if mode == "hybrid":
-        score = _discounted(vectors, score)
+        score = _discounted(vectors, score, max(_DISCOUNTED, k))
     order = _best(score, k)
     order = order[np.isfinite(score[order])]
     chunks = store.chunks_numbered(connection, vectors.numbers[order])
@@ -95,12 +95,12 @@ def _best(score: Scores, count: int) -> NDArray[np.int64]:
     return rows[np.argsort(-score[rows], kind="stable")][:count]
 
 
-def _discounted(vectors: Vectors, score: Scores) -> Scores:
-    """The best chunks' scores, each less the discount for every better chunk of its page; the rest at minus infinity.
+def _discounted(vectors: Vectors, score: Scores, count: int) -> Scores:
+    """The `count` best scores, each less the discount for every better chunk of its page; the rest at minus infinity.
 
     Five chunks of one page tell less than five pages do.
     """
-    best = _best(score, _DISCOUNTED)
+    best = _best(score, count)
     seen: dict[tuple[int, int], int] = {}
     found = np.full_like(score, -np.inf)
     for row in best:
