@@ -24,7 +24,7 @@ class Sizes:
     At the end of a paragraph a chunk ends once it is `paragraph` of the way to its full size.
     """
 
-    text: int = 800
+    text: int = 600
     table: int = 700
     least: int = 250
     paragraph: float = 0.6
@@ -32,7 +32,7 @@ class Sizes:
 
 _SIZES = Sizes()
 # What is stored with a library: the same id, the same chunks for the same document.
-CHUNKING_ID = "sentences-800-700-250.1"
+CHUNKING_ID = "sentences-600-700-250-0.6.1"
 
 
 @dataclass(frozen=True, slots=True)

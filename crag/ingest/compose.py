@@ -90,7 +90,9 @@ def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) 
                 pending.remove(placed)
             writer.block(frame, [*items, *find_tables(kept)], body)
         if laid.number == 1 and frame is laid.parts[0][0]:
-            out.largest = [(row.text[:200], round(row.height, 1)) for row in rows if id(row) not in edges][:60]
+            out.largest = [
+                (row.text[:200].replace("\u00ad", ""), round(row.size, 1)) for row in rows if id(row) not in edges
+            ][:60]
     upright = Frame(0, page.width, page.height, [])
     writer.block(upright, [placed.table for placed in pending], body)
     out.text = writer.text().rstrip().replace("\u00ad", "-")
@@ -137,7 +139,7 @@ class _Writer:
             ):
                 self._break()
             if heading:
-                self._note_heading(item.text)
+                self._note_heading(item.text.replace("\u00ad", ""))
             self._row(frame, item)
             previous = item
         self._break()
@@ -242,7 +244,7 @@ def _heading(row: Row, body: float, width: float) -> bool:
         return False
     if text.endswith((",", ";")) or (text.endswith(".") and len(text) > 60):
         return False
-    if row.height > 1.18 * body:
+    if row.size > 1.18 * body:
         return True
     short = len(text) < 90 and (row.right - row.left) < 0.9 * max(width, 1.0)
     if row.bold and len(text) < 100:

@@ -69,6 +69,12 @@ class Row:
         return max(self.segments, key=lambda segment: segment.right - segment.left).height
 
     @property
+    def size(self) -> float:
+        """The middle height of its words: a drop capital or a formula makes no line large."""
+        heights = sorted(word.bottom - word.top for segment in self.segments for word in segment.words)
+        return heights[len(heights) // 2]
+
+    @property
     def text(self) -> str:
         return " ".join(segment.text for segment in self.segments)
 
