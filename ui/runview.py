@@ -85,7 +85,13 @@ def _left(session: Session, run: str, trace: Trace, slots: _Slots) -> Any:
         stop = st.empty()
         job = session.job(run)
         if job is not None and job.running:
-            stop.button("Stop", key=f"stop-{run}", on_click=job.stop, help="Ends this run; what was found stays.")
+            stop.button(
+                "Stopping…" if job.stopping else "Stop",
+                key=f"stop-{run}",
+                on_click=job.stop,
+                disabled=job.stopping,
+                help="Ends this run; what was found stays.",
+            )
         slots.sources = st.empty()
         tools = st.container()
     return tools

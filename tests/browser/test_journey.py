@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
 OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter(e => {
     const r = e.getBoundingClientRect();
     if (!e.innerText || e.children.length || r.width === 0 || r.height === 0 || r.right <= innerWidth + 2) return false;
@@ -33,9 +35,10 @@ def page(open_page):
     page.get_by_text("Ask your PDFs").wait_for()
     settled(page)
     load = page.get_by_role("button", name="Load the sample library")
+    expect(load.or_(page.get_by_text("Three questions to try"))).to_be_visible()
     if load.count():
         load.click()
-    page.get_by_text("Three questions to try").wait_for(timeout=90_000)
+    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
     return settled(page)
 
 
@@ -106,6 +109,7 @@ def test_stop_stops(page, served):
     ask(page, "Where is the headquarters of the Office of Personnel Management?")
     page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
     page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stopping…").wait_for()
     served.gate.unlink()
     page.get_by_text("Stopped.").first.wait_for()
     page.get_by_text("Edit and ask again").wait_for()
