@@ -243,9 +243,10 @@ def measure(name: str, questions: Sequence[Question], files: Sequence[Path], cac
         }
         seconds = []
         for question in questions:
-            began = time.perf_counter()
-            whole.search(question.text, 10)  # the question's vector is cached, so this is search alone
-            seconds.append(time.perf_counter() - began)
+            # Processor time: the same on a busy machine. The question's vector is cached, so this is search alone.
+            began = time.process_time()
+            whole.search(question.text, 10)
+            seconds.append(time.process_time() - began)
         size = whole.size
         for library in (whole, *alone.values()):
             library.close()
@@ -254,7 +255,9 @@ def measure(name: str, questions: Sequence[Question], files: Sequence[Path], cac
         "documents": size[0],
         "chunks": size[1],
         "recipe chunks": len(places),
-        "search milliseconds, median, without embedding the question": round(float(np.median(seconds)) * 1000, 1),
+        "search processor milliseconds, median, without embedding the question": round(
+            float(np.median(seconds)) * 1000, 1
+        ),
         "results": {
             label: {"all documents": overall, "inside the right document": within}
             for label, (overall, within) in table.items()
@@ -279,7 +282,7 @@ def report(results: dict[str, Any]) -> str:
             "",
             f"{found['questions']} questions, {found['documents']} documents, {found['chunks']} chunks "
             f"({found['recipe chunks']} by the recipe). A search takes "
-            f"{found['search milliseconds, median, without embedding the question']} ms at the median, "
+            f"{found['search processor milliseconds, median, without embedding the question']} ms of processor time at the median, "
             "embedding the question not counted.",
             "",
             "| search | hit@5 | hit@10 | MRR | inside the right document: hit@5 | hit@10 | MRR |",

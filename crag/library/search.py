@@ -22,7 +22,7 @@ Scores = NDArray[np.float32]
 
 BM25_WEIGHT = 0.25
 """What the best BM25 match adds to its cosine; the others add in proportion."""
-CARD_WEIGHT = 0.06
+CARD_WEIGHT = 0.08
 """What one nat of rarity in the words that name a document adds to the cosines of its chunks."""
 CONTEXT_WEIGHT = 2.0
 """What a word counts in a chunk's context (title, heading, table header), where one in its text counts 1."""
