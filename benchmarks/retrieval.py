@@ -282,8 +282,8 @@ def report(results: dict[str, Any]) -> str:
             "",
             f"{found['questions']} questions, {found['documents']} documents, {found['chunks']} chunks "
             f"({found['recipe chunks']} by the recipe). A search takes "
-            f"{found['search processor milliseconds, median, without embedding the question']} ms of processor time at the median, "
-            "embedding the question not counted.",
+            f"{found['search processor milliseconds, median, without embedding the question']} ms of processor time "
+            "at the median, embedding the question not counted.",
             "",
             "| search | hit@5 | hit@10 | MRR | inside the right document: hit@5 | hit@10 | MRR |",
             "|---|---|---|---|---|---|---|",
