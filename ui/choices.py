@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import streamlit as st
@@ -46,9 +47,8 @@ def strategy(session: Session) -> None:
     values: dict[str, Any] = {}
     for group, fields in forms.groups(Settings).items():
         st.subheader(group.capitalize(), anchor=False)
-        columns = st.columns(3, gap="large")
-        for place, name in enumerate(fields):
-            with columns[place % 3]:
+        for name, place in _places(fields, 3):
+            with place:
                 values[name] = forms.field(
                     Settings,
                     name,
@@ -70,6 +70,12 @@ def strategy(session: Session) -> None:
         st.caption(f"{words.count(len(changed), 'setting')} changed." if changed else "Nothing is changed.")
 
 
+def _places(names: list[str], across: int) -> Iterator[tuple[str, Any]]:
+    """A cell for each setting, row by row, so that one column reads in the same order as several."""
+    for first in range(0, len(names), across):
+        yield from zip(names[first : first + across], st.columns(across, gap="large"), strict=False)
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
@@ -86,9 +92,8 @@ def program() -> None:
         values: dict[str, Any] = {}
         for group, fields in forms.groups(AppConfig).items():
             st.subheader(group.capitalize(), anchor=False)
-            columns = st.columns(2, gap="large")
-            for place, name in enumerate(fields):
-                with columns[place % 2]:
+            for name, place in _places(fields, 2):
+                with place:
                     fixed = name == "data" or overridden(name)
                     values[name] = forms.field(
                         AppConfig, name, getattr(config, name), key=f"program-{name}", disabled=fixed

@@ -86,6 +86,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View, graded:
 def _score(grade: Grade | None, view: View, *, waiting: bool) -> str:
     """A bar against both thresholds, and the score with its verdict in words."""
     lines = f'<b class="low" style="left:{view.lower:.2%}"></b><b style="left:{view.upper:.2%}"></b>'
+    against = f"lower threshold {view.lower:.2f}, upper {view.upper:.2f}"
     if grade is None:
         note = "waiting…" if waiting else "not graded"
         return f'<span class="bar">{lines}</span><span class="verdict none">{note}</span>'
@@ -94,7 +95,8 @@ def _score(grade: Grade | None, view: View, *, waiting: bool) -> str:
     verdict = words.verdict_of(grade.score, view.upper, view.lower)
     name = verdict.lower()
     return (
-        f'<span class="bar"><i class="{name}" style="width:{grade.score:.1%}"></i>{lines}</span>'
+        f'<span class="bar" title="score {grade.score:.3f}, {against}">'
+        f'<i class="{name}" style="width:{grade.score:.1%}"></i>{lines}</span>'
         f'<span class="verdict {name}"><span class="num">{grade.score:.2f}</span>'
         f"{words.ICONS[verdict]} {name.capitalize()}</span>"
     )

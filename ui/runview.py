@@ -159,6 +159,17 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
                 on_click="ignore",
                 key="export-json",
             )
+        with st.popover("Delete"):
+            st.caption("Takes this question and its record out of the history for good.")
+            if st.button("Delete this run", key="delete-run", type="primary"):
+                with problems.told():
+                    _delete(session, run)
+                    st.rerun()
+
+
+def _delete(session: Session, run: str) -> None:
+    session.library.delete_run(run)
+    session.forget(run)
 
 
 def _again(session: Session, trace: Trace) -> None:

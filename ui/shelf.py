@@ -24,7 +24,7 @@ def drop_zone() -> None:
     """Where files are dropped; a drop starts adding at once."""
     turn = st.session_state.setdefault("drop-turn", 0)
     with problems.told():
-        limit = house().config.max_file_mb
+        limit = min(house().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
         dropped = st.file_uploader(
             f"Add PDFs, up to {limit} MB each",
             type=["pdf"],
@@ -104,8 +104,9 @@ def open_one(session: Session, documents: Sequence[Document]) -> None:
     ids = [document.id for document in documents]
     by_id = dict(zip(ids, documents, strict=True))
     wanted = st.session_state.get("document")
-    st.divider()
-    chosen = st.selectbox(
+    st.subheader("Pages and chunks", anchor=False)
+    which, leaf, facts = st.columns([5, 2, 6], gap="medium", vertical_alignment="bottom")
+    chosen = which.selectbox(
         "Open a document",
         ids,
         index=ids.index(wanted) if wanted in ids else 0,
@@ -114,27 +115,21 @@ def open_one(session: Session, documents: Sequence[Document]) -> None:
     )
     document = by_id[chosen]
     with problems.told():
-        chunks = session.library.chunks(document.id)
-        _pages(session, document, chunks)
-    _delete(session, document)
+        with facts:
+            _delete(session, document)
+        with leaf:
+            page = int(
+                st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=f"page-{document.id}")
+            )
+        _page(session, document, page, session.library.chunks(document.id))
 
 
-def _pages(session: Session, document: Document, chunks: Sequence[Chunk]) -> None:
-    picker, facts = st.columns([1, 2], gap="large", vertical_alignment="bottom")
+def _page(session: Session, document: Document, page: int, chunks: Sequence[Chunk]) -> None:
     picked = clicked() or ""
     if picked.startswith("mark:"):
         again = st.session_state.get("marked") == picked[5:]
         st.session_state.marked = None if again else picked[5:]
-    with picker:
-        page = int(
-            st.number_input("Page", min_value=1, max_value=max(1, document.pages), value=1, key=f"page-{document.id}")
-        )
     here = [chunk for chunk in chunks if chunk.page == page]
-    with facts:
-        draw(
-            f'<div class="cx quiet">{text(document.title)}. {words.count(len(here), "chunk")} on page {page} of '
-            f"{document.pages}.</div>"
-        )
     left, right = st.columns([1, 1], gap="large")
     with left, problems.told():
         marked = [chunk for chunk in here if chunk.id == st.session_state.get("marked")] or here
@@ -151,11 +146,12 @@ def _pages(session: Session, document: Document, chunks: Sequence[Chunk]) -> Non
             for chunk in here
         )
         shown = f'<div class="cards ordinals">{cards}</div>' if cards else "<p>No text was found on this page.</p>"
-        draw(f'<div class="cx">{shown}</div>')
+        heading = f"{words.count(len(here), 'chunk')} on page {page} of {document.pages}"
+        draw(f'<div class="cx"><h3>{heading}<span class="small">{text(document.title)}</span></h3>{shown}</div>')
 
 
 def _delete(session: Session, document: Document) -> None:
-    with st.popover("Delete this document"):
+    with st.popover("Delete document"):
         st.markdown(f"Delete **{markdown(document.name)}** with its {words.count(document.chunks, 'chunk')}?")
         if st.button("Delete", key=f"delete-{document.id}", type="primary"):
             with problems.told():

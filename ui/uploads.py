@@ -85,6 +85,8 @@ def follow(job: Job[IngestEvent]) -> None:
         st.rerun()
     if job.problem:
         problems.show(job.problem)
+    elif not finished and not running:
+        st.success(f"Done: {job.label}.")
 
 
 def _progress(event: ReadingPage | Embedding | None, label: str) -> str:

@@ -6,9 +6,10 @@ from app_text import said
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.sample import load_sample
 from ui.house import house
 
-QUESTION = "How long did OPM take on average to answer retirement phone calls in fiscal year 2019?"
+QUESTION = load_sample().questions[0].question
 
 
 def ask(app, question=QUESTION):
@@ -114,6 +115,12 @@ def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sampl
     assert "Ask your PDFs" in said(app)
     app.button(key=f"history-{first.run_id}").click().run()
     assert 'data-pick="cite:1"' in said(app)
+
+
+def test_a_deleted_run_is_gone_for_good(with_sample, app):
+    ask(app)
+    app.button(key="delete-run").click().run()
+    assert not app.exception and not house().engine.library().runs(5) and "run" not in app.query_params
 
 
 def test_a_second_question_leaves_the_first_one_a_click_away(with_sample, app):
