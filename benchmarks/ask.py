@@ -4,10 +4,11 @@ python -m benchmarks.ask [--chunks 10000] [--questions 45]
 
 The library is real text: the FinanceBench PDFs of the shared data folder, read and indexed as any other; without that
 folder the sample report again and again with its figures changed, and the results say so. It is built once under
-build/ and copied for each pass, so that no grade is remembered. Each question is asked once, after one warm-up question
-that is not counted. Times are those of the consumer: from the call to the arrival of the event. Processor time is the median of what all
-threads of the process used up to that moment: what a run costs, however busy the machine is with other work. `action`
-is the decision acted on, after the corrective loop where there was one; `first action` the one before it.
+build/ and copied for each pass, so that no grade is remembered. Each question is asked once, after one warm-up
+question that is not counted. Times are those of the consumer: from the call to the arrival of the event. Processor
+time is the median of what all threads of the process used up to that moment: what a run costs, however busy the
+machine is with other work. `action` is the decision acted on, after the corrective loop where there was one; `first
+action` the one before it.
 """
 
 from __future__ import annotations
