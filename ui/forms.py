@@ -68,7 +68,7 @@ def field(
     number = float if kind is float else int
     low, high = about["minimum"], about["maximum"]
     step = number(about["step"] or 1)
-    bounds = {"min_value": number(low), "max_value": number(high), "value": number(value), "step": step}
+    bounds: dict[str, Any] = {"min_value": number(low), "max_value": number(high), "value": number(value), "step": step}
     if (high - low) / step > _SLIDER_STEPS:
         return st.number_input(format=_format(step) or "%d", **bounds, **common)
     return st.slider(format=_format(step), **bounds, **common)

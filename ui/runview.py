@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -17,6 +18,9 @@ from ui.safe import excerpt, markdown, text
 from ui.session import Session
 
 __all__ = ["show"]
+
+_LEFT_OVER = 12
+"""At most so many elements does the welcome have, which a new run takes the place of."""
 
 
 class _Slots:
@@ -52,6 +56,10 @@ def show(session: Session, run: str) -> None:
         session.forget(run)
         raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
     job = session.job(run)
+    if job is not None and job.problem:
+        problems.show(job.problem)
+    if job is not None and not job.running and not trace.finished:
+        trace = replace(trace, finished=True)  # it broke off: nothing more will come
     slots = _Slots(session)
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
@@ -62,7 +70,9 @@ def show(session: Session, run: str) -> None:
     with right:
         settings, change = _right(session, run, trace, slots)
     if job is not None and job.running:
-        trace = _follow(job, slots)
+        for _ in range(_LEFT_OVER):
+            st.empty()  # what stood here before the question would otherwise stay until the run is over
+        _follow(job, slots)
         st.rerun()
     view, what = tuning.view(trace, settings)
     slots.write(trace, view)
@@ -124,16 +134,13 @@ def _right(session: Session, run: str, trace: Trace, slots: _Slots) -> tuple[Set
     return settings, change
 
 
-def _follow(job: Job[Event], slots: _Slots) -> Trace:
+def _follow(job: Job[Event], slots: _Slots) -> None:
     """Draw every beat until the job is over. Any touch of a widget interrupts here and harms nothing."""
     trace = Trace()
     for fresh in job.follow():
         for event in fresh:
             trace = trace.apply(event)
         slots.write(trace, evidence.View.of(trace))
-    if job.problem:
-        problems.show(job.problem)
-    return trace
 
 
 def _tools(session: Session, run: str, trace: Trace) -> None:

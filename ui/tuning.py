@@ -11,6 +11,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Aggregation
 from crag.measure.whatif import WhatIf, redecide
+from crag.strategies import STRATEGIES
 from ui import forms, words
 from ui.evidence import View
 from ui.look import draw
@@ -73,10 +74,18 @@ def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> 
             "Use these for the next question",
             key="tune-use",
             type="primary",
-            on_click=session.change,
-            args=(trace.strategy, settings),
+            disabled=trace.strategy not in STRATEGIES,
+            on_click=_adopt,
+            args=(session, trace.strategy, settings),
         )
         st.button("Back to the run's own", key="tune-back", on_click=_back)
+
+
+def _adopt(session: Session, strategy: str, settings: Settings) -> None:
+    """The next question is asked with exactly these, so with the run's strategy too."""
+    session.change(strategy, settings)
+    session.use(strategy)
+    st.session_state["strategy-choice"] = strategy
 
 
 def _back() -> None:

@@ -79,7 +79,7 @@ def follow(job: Job[IngestEvent]) -> None:
             else:
                 finished.append(event)
                 latest = None
-        draw(_progress(latest, job.label) if job.running else "", bar)
+        draw(_progress(latest, job.label, len(finished)) if job.running else "", bar)
         draw(results(finished), done)
     if running:
         st.rerun()
@@ -89,7 +89,7 @@ def follow(job: Job[IngestEvent]) -> None:
         st.success(f"Done: {job.label}.")
 
 
-def _progress(event: ReadingPage | Embedding | None, label: str) -> str:
+def _progress(event: ReadingPage | Embedding | None, label: str, done: int) -> str:
     if event is None:
         name, said, share = label, "starting", 0.0
     elif isinstance(event, ReadingPage):
@@ -98,8 +98,10 @@ def _progress(event: ReadingPage | Embedding | None, label: str) -> str:
     else:
         name, said = event.name, f"indexing chunk {event.done:,} of {event.total:,}"
         share = 0.5 + 0.5 * event.done / max(1, event.total)
+    finished = f", {words.count(done, 'file')} done" if done else ""
     return (
-        f'<div class="cx" role="status"><b>{text(name)}</b> <span class="quiet num">{text(said)}</span>'
+        f'<div class="cx" role="status"><b>{text(name)}</b> <span class="quiet num">{text(said)}'
+        f"{finished}</span>"
         f'<div class="progress"><i style="width:{share:.0%}"></i></div></div>'
     )
 

@@ -117,6 +117,28 @@ def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sampl
     assert 'data-pick="cite:1"' in said(app)
 
 
+def test_kept_sliders_bring_their_strategy_along(with_sample, app):
+    ask(app)
+    app.selectbox(key="strategy-choice").set_value("paper").run()
+    next(slider for slider in app.slider if slider.label == "Strip filter").set_value(0.5).run()
+    app.button(key="tune-use").click().run()
+    assert app.selectbox(key="strategy-choice").value == "balanced"
+    assert app.session_state.changes == {"balanced": {"strip_filter": 0.5}}
+
+
+def test_a_defect_in_a_part_is_told_in_words_and_the_page_lives_on(with_sample, app):
+    class Broken:
+        id, calls_models = "broken", False
+
+        def grade(self, question, passages):
+            raise ZeroDivisionError("secret")
+
+    house().make = lambda config: Engine(config, evaluator=Broken())
+    ask(app)
+    assert "ZeroDivisionError" in said(app) and "secret" not in said(app)
+    assert "stopped" in said(app) and app.chat_input(key="question")
+
+
 def test_a_deleted_run_is_gone_for_good(with_sample, app):
     ask(app)
     app.button(key="delete-run").click().run()

@@ -86,6 +86,7 @@ def test_a_run_survives_sliders_page_switches_and_a_reload(page, served):
     ask(page, QUESTION)
     page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
     assert page.locator(".path li.active").inner_text().startswith("Evaluate")
+    expect(page.get_by_text("Three questions to try")).to_have_count(0)
     page.get_by_role("slider").nth(1).focus()
     page.keyboard.press("ArrowLeft")
     page.get_by_text("0.69").first.wait_for()
