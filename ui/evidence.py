@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crag.core.trace import Round, Trace
 from crag.core.types import Grade, RetrievedChunk, Strip, WebPage
 from ui import words
 from ui.safe import excerpt, link, site, text
 
-__all__ = ["View", "chunks", "passage", "web"]
+__all__ = ["View", "chunks", "passage", "surroundings", "web"]
+
+_WHOLE = 6000
+"""Characters up to which a web page is shown whole."""
+_BESIDE = 3
+"""Strips shown before and after a kept one of a longer page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +113,8 @@ def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> str:
         lines.append(f"The grade failed: {grade.error}. It counts as unknown.")
     elif grade is not None:
         how = "remembered" if grade.cached else words.duration(grade.seconds)
-        reason = f"{grade.reason.rstrip('.')}. " if grade.reason else ""
+        ended = grade.reason if grade.reason.endswith((".", "…")) else f"{grade.reason}."
+        reason = f"{ended[0].upper()}{ended[1:]} " if grade.reason else ""
         lines.append(f"{reason}Graded by {grade.evaluator or 'the evaluator'} ({how}).")
     if strips:
         kept = sum(1 for strip in strips if view.keeps(strip))
@@ -116,8 +122,8 @@ def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> str:
     return "".join(f'<p class="small" style="margin:.5rem 0 0">{text(line)}</p>' for line in lines)
 
 
-def passage(whole: str, strips: Sequence[Strip], view: View) -> str:
-    """A text with its kept strips highlighted and its dropped ones struck; score on hover."""
+def passage(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> str:
+    """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed."""
     parts, at = [], 0
     for strip in sorted(strips, key=lambda strip: strip.start):
         if strip.start < at:
@@ -125,7 +131,8 @@ def passage(whole: str, strips: Sequence[Strip], view: View) -> str:
         parts.append(text(whole[at : strip.start]))
         score = "not scored" if strip.score is None else f"score {strip.score:.2f}"
         tag, word = ("mark", "kept") if view.keeps(strip) else ("s", "dropped")
-        parts.append(f'<{tag} title="{score}, {word}">{text(whole[strip.start : strip.end])}</{tag}>')
+        frame = ' class="cited"' if strip.id == cited else ""
+        parts.append(f'<{tag}{frame} title="{score}, {word}">{text(whole[strip.start : strip.end])}</{tag}>')
         at = strip.end
     parts.append(text(whole[at:]))
     return f'<div class="text">{"".join(parts)}</div>'
@@ -155,7 +162,7 @@ def _page(page: WebPage, trace: Trace, view: View) -> str:
         if address
         else f'<span class="quiet">{text(page.url)}</span>'
     )
-    shown = _around(page.text, strips, view)
+    shown = surroundings(page.text, strips, view)
     return (
         f'<details data-keep="{text(page.id)}"><summary><span class="rank num">{page.rank}</span>'
         f'<span><span class="where"><span class="tag web">WEB</span><span class="name">{text(page.title or page.url)}'
@@ -165,36 +172,24 @@ def _page(page: WebPage, trace: Trace, view: View) -> str:
     )
 
 
-def _around(whole: str, strips: Sequence[Strip], view: View, reach: int = 400, most: int = 6000) -> str:
-    """A long page cut to the surroundings of what was kept."""
-    if len(whole) <= most:
-        return passage(whole, strips, view)
-    kept = [strip for strip in strips if view.keeps(strip)]
-    if not kept:
-        return passage(whole[:1500], [strip for strip in strips if strip.end <= 1500], view) + '<p class="small">…</p>'
-    spans: list[list[int]] = []
-    for strip in sorted(kept, key=lambda strip: strip.start):
-        start, end = max(0, strip.start - reach), min(len(whole), strip.end + reach)
-        if spans and start <= spans[-1][1]:
-            spans[-1][1] = max(end, spans[-1][1])
+def surroundings(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> str:
+    """A page's text; a long one cut to what was kept, each with the strips beside it."""
+    if len(whole) <= _WHOLE:
+        return passage(whole, strips, view, cited)
+    ordered = sorted(strips, key=lambda strip: strip.start)
+    wanted = [place for place, strip in enumerate(ordered) if view.keeps(strip)] or list(range(len(ordered)))[:_BESIDE]
+    shown = sorted({near for place in wanted for near in range(place - _BESIDE, place + _BESIDE + 1)})
+    groups: list[list[Strip]] = []
+    for place in shown:
+        if not 0 <= place < len(ordered):
+            continue
+        if groups and ordered[place - 1] is groups[-1][-1]:
+            groups[-1].append(ordered[place])
         else:
-            spans.append([start, end])
+            groups.append([ordered[place]])
     parts = []
-    for start, end in spans:
-        inside = [strip for strip in strips if strip.start >= start and strip.end <= end]
-        moved = [_shift(strip, start) for strip in inside]
-        parts.append(passage(whole[start:end], moved, view))
-    return '<p class="small">…</p>'.join(parts)
-
-
-def _shift(strip: Strip, by: int) -> Strip:
-    return Strip(
-        id=strip.id,
-        source_id=strip.source_id,
-        origin=strip.origin,
-        start=strip.start - by,
-        end=strip.end - by,
-        text=strip.text,
-        score=strip.score,
-        kept=strip.kept,
-    )
+    for group in groups:
+        start, end = group[0].start, max(strip.end for strip in group)
+        moved = [replace(strip, start=strip.start - start, end=strip.end - start) for strip in group]
+        parts.append(passage(whole[start:end], moved, view, cited))
+    return '<p class="small">…</p>'.join(parts) if parts else passage(whole[:_WHOLE], (), view)

@@ -39,7 +39,8 @@ def page(trace: Trace) -> str:
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{text(trace.question)}</title><style>{sheet()}"
-        "html { color-scheme: light dark; } body { font-family: system-ui, sans-serif; margin: 2rem auto;"
+        "html { color-scheme: light dark; } body { font-family: Inter, 'Segoe UI', Roboto,"
+        " 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif; margin: 2rem auto;"
         " padding: 0 1rem; max-width: 60rem; background: var(--ground); } body > .cx { margin-bottom: 1.2rem; }"
         " .cx button { cursor: default; } .cx .more { display: none; }</style></head>"
         f'<body>{body}<p class="cx small">CRAG Explorer, {asked}</p></body></html>'

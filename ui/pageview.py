@@ -11,7 +11,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Rect, WebPage
 from crag.ingest.render import render_page
 from crag.library.library import Library
-from ui.evidence import View, passage
+from ui.evidence import View, surroundings
 from ui.look import draw
 from ui.problems import told
 from ui.safe import link, text
@@ -67,7 +67,7 @@ def _chunk(session: Session, chunk: Chunk, citation: Citation | None) -> None:
     home = min((rect.page for rect in rects), default=chunk.page)
     pages = session.library.document(chunk.document_id).pages
     number = f"Source {citation.number}: " if citation else ""
-    head, back, on = st.columns([6, 1, 1], vertical_alignment="center")
+    head, back, on = st.columns([12, 1, 1], vertical_alignment="center", gap="small")
     leaf = st.session_state.get("leaf", home)
     back.button("‹", key="page-back", help="Previous page", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
     on.button("›", key="page-on", help="Next page", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
@@ -92,12 +92,7 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
         if address
         else text(page.url)
     )
-    strips = trace.strips.get(page.id, ())
-    own = [strip for strip in strips if strip.id == citation.strip_id] or list(strips)
-    start = max(0, min((strip.start for strip in own), default=0) - 500)
-    end = max((strip.end for strip in own), default=1500) + 500
-    inside = [strip for strip in strips if strip.start >= start and strip.end <= end]
-    body = passage(page.text[:end], inside, View.of(trace))
+    body = surroundings(page.text, trace.strips.get(page.id, ()), View.of(trace), citation.strip_id)
     draw(
         f'<div class="cx"><b>Source {citation.number}: <span class="tag web">WEB</span> {text(page.title)}</b>'
         f'<p class="small">{where}. Found by {text(page.provider)} for '

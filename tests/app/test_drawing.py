@@ -249,6 +249,19 @@ def test_web_sources_show_the_query_as_sent_and_open_in_a_new_tab():
     assert "2019-05-01" in said and "WEB" in said and f"web {NASTY}" in Inspector(said).said
 
 
+def test_a_long_page_is_cut_to_what_was_kept_and_the_cited_strip_is_framed():
+    sentences = [f"Sentence number {number} of a long page with words." for number in range(400)]
+    whole, strips, at = " ".join(sentences), [], 0
+    for number, sentence in enumerate(sentences):
+        strips.append(strip("w1", "external", at, sentence, 0.9 if number in (200, 300) else 0.1, number in (200, 300)))
+        at += len(sentence) + 1
+    said = evidence.surroundings(whole, strips, evidence.View(upper=0.7, lower=0.3), strips[200].id)
+    assert said.count("<mark") == 2 and said.count('class="cited"') == 1 and len(said) < 4000
+    assert "number 197 " in said and "number 203 " in said and "number 204 " not in said and "number 196 " not in said
+    none = evidence.surroundings(whole, [], evidence.View(upper=0.7, lower=0.3))
+    assert "Sentence number 0" in none and len(none) < 7000
+
+
 def test_an_address_that_is_no_web_address_is_only_text():
     trace = Trace.from_events(events())
     search = trace.searches[0]
