@@ -12,7 +12,7 @@ from ui.safe import excerpt, link, site, text
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
 
-_WHOLE = 6000
+_WHOLE = 2500
 """Characters up to which a web page is shown whole."""
 _BESIDE = 3
 """Strips shown before and after a kept one of a longer page."""

@@ -259,7 +259,7 @@ def test_a_long_page_is_cut_to_what_was_kept_and_the_cited_strip_is_framed():
     assert said.count("<mark") == 2 and said.count('class="cited"') == 1 and len(said) < 4000
     assert "number 197 " in said and "number 203 " in said and "number 204 " not in said and "number 196 " not in said
     none = evidence.surroundings(whole, [], evidence.View(upper=0.7, lower=0.3))
-    assert "Sentence number 0" in none and len(none) < 7000
+    assert "Sentence number 0" in none and len(none) < 3500
 
 
 def test_an_address_that_is_no_web_address_is_only_text():
