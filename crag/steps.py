@@ -34,20 +34,7 @@ from crag.evaluator.trigger import decide
 from crag.generate.verification import faithfulness
 from crag.knowledge import make_strip, scored_strips
 
-__all__ = [
-    "Parts",
-    "State",
-    "act",
-    "answer",
-    "evaluate",
-    "refine_documents",
-    "refine_pages",
-    "retrieve",
-    "rewrite_for_library",
-    "rewrite_for_web",
-    "search",
-    "verify",
-]
+__all__ = ["Parts", "State"]
 
 PAGE_CHARS = 2_000
 """How much of a web page is used where the strategy takes pages as they are."""
@@ -108,10 +95,7 @@ def retrieve(state: State, parts: Parts) -> State:
 def evaluate(state: State, parts: Parts) -> State:
     """A grade for every chunk, or one over all of them; always of the question as it was asked."""
     limit = parts.settings.grade_chars
-    passages = [
-        Passage(id=found.chunk.id, text=found.chunk.text[:limit] if limit else found.chunk.text)
-        for found in state["retrieved"]
-    ]
+    passages = [Passage(id=found.chunk.id, text=found.chunk.graded_text(limit)) for found in state["retrieved"]]
     if not passages:
         return {}
     if parts.settings.evaluator == "joint":
@@ -241,8 +225,8 @@ def answer(state: State, parts: Parts) -> State:
             parts.emit(ev.Token(text=piece, at=parts.now()))
     if whole is None:
         raise ProviderError("The answer ended before it was complete.", "Ask again.")
-    if _unsure(state, parts) and not whole.abstained:
-        whole = replace(whole, low_confidence=True)
+    if not whole.abstained:
+        whole = replace(whole, low_confidence=_unsure(state, whole))
     parts.emit(ev.Answered(answer=whole, at=parts.now()))
     return {"answer": whole}
 
@@ -285,11 +269,17 @@ def _score(grade: Grade | None) -> float | None:
     return grade.score if grade else None
 
 
-def _unsure(state: State, parts: Parts) -> bool:
-    """Whether an answer is given although the retrieval was judged INCORRECT and nothing from the web stands in."""
+def _unsure(state: State, answer: Answer) -> bool:
+    """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
+
+    Between the two, and where nothing was graded, it is what the generator says of the strips it used.
+    """
     decision = state.get("decision")
-    used_web = any(strip.kept for strip in state.get("web_strips", ()))
-    return decision is not None and decision.action is Action.INCORRECT and not used_web
+    if decision is None:
+        return answer.low_confidence
+    if decision.action is Action.INCORRECT and not any(strip.kept for strip in state.get("web_strips", ())):
+        return True
+    return decision.action is not Action.CORRECT and answer.low_confidence
 
 
 def _worked_around(parts: Parts, step: Step, error: CragError, instead: str) -> None:

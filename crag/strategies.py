@@ -26,6 +26,8 @@ class Strategy:
 
 
 _THREE_WAY = Settings(
+    upper=0.7,
+    lower=0.3,
     aggregation=Aggregation.WORST,
     grade_chars=2000,
     refine_on=(_A,),
@@ -70,8 +72,10 @@ _ALL = (
         settings=Settings(
             loop_on=(),
             max_rewrites=0,
+            upper=0.55,
+            lower=0.05,
             strip_sentences=3,
-            strip_filter=0.3,
+            strip_filter=0.15,
             strip_top_k=5,
             rewrite_keywords=3,
             web_results=5,

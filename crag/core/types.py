@@ -124,6 +124,15 @@ class Chunk:
             context, text = self.context.removeprefix(self.title).lstrip(" ›"), self.text
         return f"{context}\n{text}" if context else text
 
+    def graded_text(self, limit: int = 0) -> str:
+        """What an evaluator reads: the context, then the text (its first `limit` characters; 0: all of it).
+
+        A chunk of a report seldom names its company and year; its title does. Of a table, the words without amounts.
+        """
+        text = self.text[:limit] if limit else self.text
+        text = without_amounts(text) if self.kind == "table" else text
+        return f"{self.context}\n{text}" if self.context else text
+
     def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:
         """The rectangles that the characters [start, end) of `text` cover; a line cut short is cut in proportion."""
         stop = len(self.text) if end is None else end
