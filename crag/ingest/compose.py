@@ -80,6 +80,8 @@ def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) 
         rows = [row for block in blocks for row in block]
         rows.sort(key=lambda row: row.top)
         edges = {id(row) for row in [*rows[:_EDGE_ROWS], *rows[-_EDGE_ROWS:]] if _edge_key(row) in repeated}
+        if len(edges) == len(rows):
+            edges = set()  # pages alike but for their numbers: nothing else stands on them
         for block in blocks:
             kept = [row for row in block if id(row) not in edges]
             items: list[Row | Table] = []

@@ -45,7 +45,7 @@ def document_title(metadata: str, lines: Sequence[tuple[str, float]], name: str)
     title = _registrant(lines) or _metadata(metadata, stem) or _largest(lines)
     if not title:
         return (stem or "document")[:_MOST]
-    new = [word for word in stem.split() if not _in(word, title)]
+    new = [word for word in re.split(r"[\s-]+", stem) if not _in(word, title)]
     if stem and _tells(stem) and len(new) > 0:
         title = f"{stem} – {title}" if len(stem) <= 60 else title
     return _cut(title)

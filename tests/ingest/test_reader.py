@@ -108,6 +108,27 @@ def test_headings_and_title() -> None:
     assert all(page.text.startswith(heading, at) for at, heading in page.headings)
 
 
+def test_pages_alike_but_for_their_numbers_keep_their_text() -> None:
+    pages = [line(72, 700, f"Certificate number {number} is valid for one year.") for number in range(1, 7)]
+    parsed = read_pdf(pdf(pages), "certificates.pdf", CONFIG)
+    assert [page.text for page in parsed.pages] == [
+        f"Certificate number {number} is valid for one year." for number in range(1, 7)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("depth-of-harbours.pdf", "The Depth of Harbours"),
+        ("the_depth_of-harbours.pdf", "The Depth of Harbours"),
+        ("harbours-report.pdf", "harbours report – The Depth of Harbours"),
+    ],
+)
+def test_a_file_name_joins_the_title_only_where_it_says_more(name: str, title: str) -> None:
+    content = line(72, 740, "The Depth of Harbours", 24, "F2") + _prose()
+    assert read_pdf(pdf([content]), name, CONFIG).title == title
+
+
 def test_scanned_pages_are_named() -> None:
     texts: list[str | None] = [
         "Words enough to be a page of text, and some more of them.",
