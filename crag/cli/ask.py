@@ -87,6 +87,8 @@ def _conclude(trace: Trace, output: Output) -> None:
     sentence = plain(outcome_sentence(trace))
     if sentence:
         output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
+    if trace.answer.low_confidence and not trace.answer.abstained:
+        output.line(output.paint("Low confidence: what was found is weak. Check the pages it cites.", "amber"))
     for citation in trace.answer.citations:
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}")
         quote = plain(citation.quote)
