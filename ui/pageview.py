@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace
@@ -29,13 +30,14 @@ def opened(session: Session, trace: Trace) -> None:
         return
     with st.container(border=True, key="page-view"):
         draw('<div class="cx" data-reveal="1"></div>')
+        bar = st.container(horizontal=True, gap="small")
         with told():
             kind, _, name = what.partition(":")
             if kind == "cite":
-                _citation(session, trace, _cited(trace, name))
+                _citation(session, trace, _cited(trace, name), bar)
             elif kind == "chunk":
-                _chunk(session, _found(trace, name), None)
-        st.button("Close", key="page-close", on_click=session.open, args=(None,))
+                _chunk(session, _found(trace, name), None, bar)
+        bar.button("Close", key="page-close", on_click=session.open, args=(None,))
 
 
 def _cited(trace: Trace, number: str) -> Citation:
@@ -52,30 +54,27 @@ def _found(trace: Trace, id: str) -> Chunk:
     return source
 
 
-def _citation(session: Session, trace: Trace, citation: Citation) -> None:
+def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGenerator) -> None:
     source = trace.sources.get(citation.source_id)
     if isinstance(source, WebPage):
         _web(trace, citation, source)
     elif isinstance(source, Chunk):
-        _chunk(session, source, citation)
+        _chunk(session, source, citation, bar)
     else:
         raise NotFoundError("The source of this citation is not part of the run.")
 
 
-def _chunk(session: Session, chunk: Chunk, citation: Citation | None) -> None:
+def _chunk(session: Session, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
     rects = citation.rects if citation and citation.rects else chunk.rects()
     home = min((rect.page for rect in rects), default=chunk.page)
     pages = session.library.document(chunk.document_id).pages
     number = f"Source {citation.number}: " if citation else ""
-    head, back, on = st.columns([12, 1, 1], vertical_alignment="center", gap="small")
     leaf = st.session_state.get("leaf", home)
-    back.button("‹", key="page-back", help="Previous page", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
-    on.button("›", key="page-on", help="Next page", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
-    with head:
-        draw(
-            f'<div class="cx"><b>{number}{text(chunk.source)}</b>'
-            f'<span class="quiet">, page {leaf} of {pages}</span></div>'
-        )
+    draw(
+        f'<div class="cx"><b>{number}{text(chunk.source)}</b><span class="quiet">, page {leaf} of {pages}</span></div>'
+    )
+    bar.button("‹ Page before", key="page-back", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
+    bar.button("Page after ›", key="page-on", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
     st.image(image(session.library, chunk.document_id, leaf, [r for r in rects if r.page == leaf]), width="stretch")
     if citation:
         draw(f'<div class="cx small">Cited: “{text(citation.quote)}”</div>')

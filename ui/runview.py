@@ -125,7 +125,8 @@ def _right(session: Session, run: str, trace: Trace, slots: _Slots) -> tuple[Set
     """The run; returns what the sliders say, and the place for what that would change."""
     slots.path = st.empty()
     slots.action = st.empty()
-    settings = tuning.sliders(run, Settings.checked(trace.settings))
+    with st.container(key="tuning"):
+        settings = tuning.sliders(run, Settings.checked(trace.settings))
     change = st.container()
     pageview.opened(session, trace)
     slots.chunks = st.empty()

@@ -12,6 +12,17 @@ export default function (component) {
     window.cragReveal = Date.now();
     setTriggerValue("pick", target.getAttribute("data-pick"));
   };
+  // A view opened by a click is shown from its top: once its page image is there, or soon if it has none.
+  const reveal = (loaded) => {
+    const view = document.querySelector(".st-key-page-view");
+    if (!view || !window.cragReveal || Date.now() - window.cragReveal > 8000) return;
+    if (!loaded && [...view.querySelectorAll("img")].some((image) => !image.complete)) return;
+    window.cragReveal = 0;
+    view.scrollIntoView({ block: "start", behavior: "smooth" });
+  };
+  const onLoad = (event) => {
+    if (event.target.closest && event.target.closest(".st-key-page-view")) reveal(true);
+  };
   const onToggle = (event) => {
     const id = event.target.getAttribute && event.target.getAttribute("data-keep");
     if (id) opened.set(id, event.target.open);
@@ -22,22 +33,19 @@ export default function (component) {
       const was = opened.get(item.getAttribute("data-keep"));
       if (was !== undefined && item.open !== was) item.open = was;
     });
-    const mark = root.querySelector("[data-reveal]");
-    const view = mark && (mark.closest(".st-key-page-view") || mark);
-    if (view && window.cragReveal && Date.now() - window.cragReveal < 8000) {
-      window.cragReveal = 0;
-      view.scrollIntoView({ block: "nearest", behavior: "smooth" });
-    }
+    if (root.querySelector("[data-reveal]")) window.setTimeout(() => reveal(false), 500);
   };
   const watcher = new MutationObserver((changes) =>
     changes.forEach((change) => change.addedNodes.forEach((node) => restore(node.parentElement || node)))
   );
   document.addEventListener("click", onClick, true);
   document.addEventListener("toggle", onToggle, true);
+  document.addEventListener("load", onLoad, true);
   watcher.observe(document.body, { childList: true, subtree: true });
   return () => {
     document.removeEventListener("click", onClick, true);
     document.removeEventListener("toggle", onToggle, true);
+    document.removeEventListener("load", onLoad, true);
     watcher.disconnect();
   };
 }
