@@ -31,7 +31,7 @@ HEADING = 0.7
 HEADING_WORDS = 5
 TIE = 0.1
 """The most that words shared with the question add to a score."""
-BESIDE_BEST = 0.5
+BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
 _STATEMENT = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$|\||; |\t")

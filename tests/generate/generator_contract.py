@@ -39,8 +39,8 @@ def strip_of(source: Chunk | WebPage, text: str, score: float | None) -> Strip:
 
 KNOWLEDGE = [
     strip_of(BRIDGE, "The bridge was opened in 1890.", 0.9),
-    strip_of(BRIDGE, "It is 2,467 metres long.", 0.5),
-    strip_of(PAGE, "Eight men were saved from the water while the bridge was built.", 0.6),
+    strip_of(BRIDGE, "It is 2,467 metres long.", 0.65),
+    strip_of(PAGE, "Eight men were saved from the water while the bridge was built.", 0.7),
 ]
 
 
