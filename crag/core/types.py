@@ -9,6 +9,7 @@ from typing import Literal
 from crag.core.amounts import without_amounts
 
 __all__ = [
+    "INDEXED_AS",
     "Action",
     "Aggregation",
     "Answer",
@@ -45,6 +46,9 @@ class Aggregation(StrEnum):
     MEAN = "mean"
     JOINT = "joint"
 
+
+INDEXED_AS = "headings-amountless-1"
+"""Names what `Chunk.indexed_text` makes of a chunk: vectors of texts made another way never mix."""
 
 Origin = Literal["internal", "external"]
 """internal: from the library. external: from the web. Never mixed without a mark."""

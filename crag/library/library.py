@@ -21,7 +21,7 @@ from crag.core.errors import (
 from crag.core.events import Event
 from crag.core.protocols import Embedder
 from crag.core.trace import Trace
-from crag.core.types import Chunk, Document, Grade, RetrievedChunk
+from crag.core.types import INDEXED_AS, Chunk, Document, Grade, RetrievedChunk
 from crag.library import runs, store
 from crag.library.cards import first_page
 from crag.library.database import Database
@@ -45,6 +45,7 @@ class Library:
     def __init__(self, folder: Path, embedder: Embedder) -> None:
         self.folder = folder
         self._embedder = embedder
+        self._model = f"{embedder.id}/{INDEXED_AS}"
         self._database = Database(folder / "library.db")
         self._snapshots = Snapshots(folder / "library.vectors")
 
@@ -77,7 +78,7 @@ class Library:
             raise ValueError("vectors must be finite")
         with self._database.write() as connection:
             if store.size(connection)[1] == 0:
-                store.set_meta(connection, "model", self._embedder.id)
+                store.set_meta(connection, "model", self._model)
                 store.set_meta(connection, "dimension", str(self._embedder.dimension))
             else:
                 self._check(store.meta(connection, "model"))
@@ -200,7 +201,7 @@ class Library:
                 if not all(number in done for number in numbers):
                     continue
                 store.replace_vectors(connection, numbers, [done[number] for number in numbers])
-                store.set_meta(connection, "model", self._embedder.id)
+                store.set_meta(connection, "model", self._model)
                 store.set_meta(connection, "dimension", str(self._embedder.dimension))
                 store.set_document_models(connection, self._embedder.id)
                 store.bump(connection)
@@ -262,7 +263,5 @@ class Library:
             return runs.list_labels(connection)
 
     def _check(self, stored: str) -> None:
-        if stored != self._embedder.id:
-            raise ModelMismatchError(
-                f"The library's vectors were made by {stored}; the model in use is {self._embedder.id}."
-            )
+        if stored != self._model:
+            raise ModelMismatchError(f"The library's vectors were made by {stored}; the model in use is {self._model}.")
