@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import TEXTS, WordEmbedder, fill, spread
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from small_library import TEXTS, WordEmbedder, fill, spread
 
 from crag.core import events as ev
 from crag.core.errors import InputError, SettingsError
