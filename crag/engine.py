@@ -130,11 +130,18 @@ class Engine:
         files: Iterable[tuple[str, Callable[[], bytes]]],
         workspace: Workspace = "default",
         *,
+        confidence: float = 1.0,
         cancel: threading.Event | None = None,
     ) -> Iterator[IngestEvent]:
-        """Adds files in order, each (name, function that returns its bytes). See `crag.indexing.index_files`."""
-        library = self.library(workspace)
-        yield from index_files(files, library, self.embedder, self.config, cancel or threading.Event())
+        """Adds files in order, each (name, function that returns its bytes). See `crag.indexing.index_files`.
+
+        `confidence` says how far what these files say is trusted, 0..1: strategies may leave out what is below
+        theirs (`Settings.min_confidence`). Raises InputError outside that range.
+        """
+        if not 0 <= confidence <= 1:
+            raise InputError(f"A confidence of {confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
+        library, stop = self.library(workspace), cancel or threading.Event()
+        yield from index_files(files, library, self.embedder, self.config, stop, confidence)
 
     def ask(
         self,

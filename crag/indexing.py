@@ -64,8 +64,9 @@ def index_files(
     embedder: Embedder,
     config: AppConfig,
     cancel: threading.Event,
+    confidence: float = 1.0,
 ) -> Iterator[IngestEvent]:
-    """Adds each (name, bytes when asked for) to the library, in order.
+    """Adds each (name, bytes when asked for) to the library, in order, with `confidence` (0..1) in what it says.
 
     A file that can't be read or stored is a DocumentFailed, and the next one goes on. Stop ends all: the files
     added by then stay, and each other one is a DocumentFailed that says it was stopped.
@@ -82,7 +83,7 @@ def index_files(
                     return
                 current = window.pop(0)
                 if isinstance(current, _Reading):
-                    yield from _finish(current, library, embedder, cancel)
+                    yield from _finish(current, library, embedder, cancel, confidence)
                 elif isinstance(current, _Again):
                     yield _repeated(current, library)
                 else:
@@ -158,7 +159,9 @@ def _read(reading: _Reading, config: AppConfig, cancel: threading.Event) -> tupl
         reading.progress.put(None)
 
 
-def _finish(reading: _Reading, library: Library, embedder: Embedder, cancel: threading.Event) -> Iterator[IngestEvent]:
+def _finish(
+    reading: _Reading, library: Library, embedder: Embedder, cancel: threading.Event, confidence: float
+) -> Iterator[IngestEvent]:
     """Follows the reading, then embeds and stores."""
     assert reading.result is not None
     while (progress := reading.progress.get()) is not None:
@@ -172,7 +175,7 @@ def _finish(reading: _Reading, library: Library, embedder: Embedder, cancel: thr
             batch = chunks[first : first + EMBED_BATCH]
             vectors.append(embedder.embed([chunk.indexed_text for chunk in batch]))
             yield Embedding(name=reading.name, done=first + len(batch), total=len(chunks))
-        document = _document(reading, parsed, chunks, embedder)
+        document = _document(reading, parsed, chunks, embedder, confidence)
         matrix = np.concatenate(vectors) if vectors else np.zeros((0, embedder.dimension), np.float32)
         library.add(document, reading.data, chunks, matrix)
     except CragError as error:
@@ -181,7 +184,9 @@ def _finish(reading: _Reading, library: Library, embedder: Embedder, cancel: thr
         yield DocumentAdded(name=reading.name, document=document)
 
 
-def _document(reading: _Reading, parsed: ParsedDocument, chunks: Sequence[Chunk], embedder: Embedder) -> Document:
+def _document(
+    reading: _Reading, parsed: ParsedDocument, chunks: Sequence[Chunk], embedder: Embedder, confidence: float
+) -> Document:
     return Document(
         id=reading.id,
         name=reading.name,
@@ -193,4 +198,5 @@ def _document(reading: _Reading, parsed: ParsedDocument, chunks: Sequence[Chunk]
         model=embedder.id,
         seconds=round(time.perf_counter() - reading.began, 3),
         warnings=parsed.warnings,
+        confidence=confidence,
     )

@@ -24,6 +24,9 @@ Result = dict[str, Any]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a PDF, or a folder to search for them")
     add_library(parser)
+    parser.add_argument(
+        "--confidence", type=float, default=1.0, metavar="0..1", help="how far these files are trusted (default 1)"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -43,7 +46,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
                     begun.append(file)
                     yield file.name, partial(load, file)
 
-        for event in engine.add_files(files(), target(options), cancel=cancel):
+        for event in engine.add_files(files(), target(options), confidence=options.confidence, cancel=cancel):
             if isinstance(event, ReadingPage | Embedding):
                 output.progress(_progress(event))
                 continue

@@ -135,6 +135,17 @@ def test_another_config_gives_a_run_another_web(engine: Engine) -> None:
     assert [status.on for status in engine.status(off) if status.name == "Web search"] == [False]
 
 
+def test_files_of_little_confidence_are_left_out_where_the_strategy_says_so(engine: Engine) -> None:
+    pdf = engine.sample().pdf.read_bytes()
+    with pytest.raises(InputError, match="between 0 and 1"):
+        list(engine.add_files([("a.pdf", lambda: pdf)], confidence=1.5))
+    added = list(engine.add_files([("sample.pdf", lambda: pdf)], confidence=0.5))[-1]
+    assert added.kind == "document_added" and added.document.confidence == 0.5
+    fill(engine)
+    sources = {found.chunk.source for found in engine.library().search(QUESTION, 10, min_confidence=0.7)}
+    assert sources == {"report.pdf"}
+
+
 def test_grades_come_in_the_order_of_their_texts(engine: Engine) -> None:
     assert [grade.score for grade in engine.grade("q", TEXTS)] == [spread(text) for text in TEXTS]
 
