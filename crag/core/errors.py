@@ -123,7 +123,7 @@ class EmptyLibraryError(LibraryError):
 class ModelMismatchError(LibraryError):
     """The stored vectors were made by another embedding model."""
 
-    default_remedy = "Re-index the library on the Documents page, or go back to the model named above."
+    default_remedy = "Re-index the library (Documents page, or: python -m crag reindex), or go back to that model."
 
 
 class StorageError(LibraryError):

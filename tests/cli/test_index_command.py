@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +111,16 @@ def test_interrupting_ends_with_130_and_leaves_a_library_that_opens(tmp_path: Pa
     added = [line for line in [first, *out.splitlines()] if line.startswith("added")]
     assert 1 <= len(added) < 40
     assert len(crag("documents", "--library", tmp_path / "library", "--json").records) == len(added)
+
+
+def test_a_library_of_other_vectors_says_so_and_reindexing_mends_it(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "library"
+    assert crag("index", folder / "lighthouse.pdf", "--library", place).code == 0
+    with sqlite3.connect(place / "library.db") as database:
+        database.execute("UPDATE meta SET value = 'another-model' WHERE key = 'model'")
+    refused = crag("search", "lighthouse", "--library", place)
+    assert refused.code == 1 and "another-model" in refused.err and "crag reindex" in refused.err
+    assert crag("reindex", "--library", place, "--json").records == [
+        {"status": "reindexed", "documents": 1, "chunks": 1}
+    ]
+    assert crag("search", "lighthouse", "--library", place).code == 0
