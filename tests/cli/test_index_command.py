@@ -120,7 +120,6 @@ def test_a_library_of_other_vectors_says_so_and_reindexing_mends_it(folder: Path
         database.execute("UPDATE meta SET value = 'another-model' WHERE key = 'model'")
     refused = crag("search", "lighthouse", "--library", place)
     assert refused.code == 1 and "another-model" in refused.err and "crag reindex" in refused.err
-    assert crag("reindex", "--library", place, "--json").records == [
-        {"status": "reindexed", "documents": 1, "chunks": 1}
-    ]
+    (done,) = crag("reindex", "--library", place, "--json").records
+    assert (done["status"], done["documents"]) == ("reindexed", 1) and done["chunks"] >= 1
     assert crag("search", "lighthouse", "--library", place).code == 0
