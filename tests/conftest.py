@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is slow without being wrong.
+settings.register_profile("crag", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("crag")
 
 ROOT = Path(__file__).resolve().parent.parent
 
