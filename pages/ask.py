@@ -3,8 +3,8 @@
 from ui import conversation, picker, problems, runview, welcome
 from ui.session import Session
 
-session = Session()
 with problems.told(stop=True):
+    session = Session()
     empty = session.library.size[0] == 0
 
 picked = picker.clicked()

@@ -2,14 +2,17 @@
 
 import streamlit as st
 
-from ui import problems, shelf, uploads
+from ui import problems, shelf, uploads, workspaces
+from ui.house import house
 from ui.session import Session
 
-session = Session()
 st.title("Documents", anchor=False)
-shelf.drop_zone()
+with problems.told(stop=True):
+    session = Session()
+workspaces.words_on_the_key(house().config)
+shelf.drop_zone(session)
 
-job = uploads.current()
+job = uploads.current(session)
 if job is not None:
     uploads.follow(job)
 

@@ -5,9 +5,9 @@ import streamlit as st
 from ui import choices, problems
 from ui.session import Session
 
-session = Session()
 st.title("Settings", anchor=False)
 with problems.told(stop=True):
+    session = Session()
     choices.status()
 strategy, program = st.tabs(["Questions", "Program"])
 with strategy:

@@ -10,7 +10,7 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.settings import AppConfig, Settings
 from crag.strategies import STRATEGIES
-from ui import forms, problems, words
+from ui import forms, problems, words, workspaces
 from ui.house import house, overridden, providers
 from ui.look import draw
 from ui.safe import markdown, text
@@ -85,23 +85,30 @@ def _shown(value: Any) -> str:
 def program() -> None:
     """What the process is given: stored with the libraries, unless the environment says otherwise. Raises CragError."""
     config = house().config
+    shared = workspaces.private(config)
     if house().notice:
         st.warning(markdown(house().notice))
-    st.caption("These are kept in the data folder and apply to everyone who uses this program.")
+    if shared:
+        st.caption(
+            "These apply to everyone who uses this program, so only who runs it sets them: each is an environment "
+            "variable, CRAG_ and its name."
+        )
+    else:
+        st.caption("These are kept in the data folder and apply to everyone who uses this program.")
     with st.form("program", border=False):
         values: dict[str, Any] = {}
         for group, fields in forms.groups(AppConfig).items():
             st.subheader(group.capitalize(), anchor=False)
             for name, place in _places(fields, 2):
                 with place:
-                    fixed = name == "data" or overridden(name)
+                    fixed = shared or name == "data" or overridden(name)
                     values[name] = forms.field(
                         AppConfig, name, getattr(config, name), key=f"program-{name}", disabled=fixed
                     )
-                    if fixed:
+                    if fixed and not shared:
                         st.caption(_why_fixed(name))
-        saved = st.form_submit_button("Save", type="primary")
-    if saved:
+        saved = st.form_submit_button("Save", type="primary", disabled=shared)
+    if saved and not shared:
         house().configure(**{name: value or None if name == "web_folder" else value for name, value in values.items()})
         st.session_state.saved = True
         st.rerun()

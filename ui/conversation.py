@@ -6,7 +6,8 @@ import streamlit as st
 
 from crag.core.types import Action
 from crag.strategies import STRATEGIES
-from ui import problems, words
+from ui import problems, words, workspaces
+from ui.house import house
 from ui.safe import excerpt, markdown
 from ui.session import Session
 
@@ -53,6 +54,7 @@ def sidebar(session: Session) -> None:
             st.caption(f"With {words.count(len(changes), 'setting')} of yours: {markdown(', '.join(changes))}.")
             st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
+        workspaces.words_on_the_key(house().config)
         _history(session)
 
 

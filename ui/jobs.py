@@ -23,12 +23,12 @@ _log = logging.getLogger(__name__)
 class Job(Generic[E]):
     """One run or one upload under way: its events so far, whether it is over, and how to stop it.
 
-    `id` can't be guessed: whoever holds it may attach. `label` is what a person calls the work.
+    `label` is what a person calls the work. Only who is in its `workspace` finds it.
     """
 
-    def __init__(self, kind: str, label: str, work: Work[E]) -> None:
+    def __init__(self, kind: str, label: str, work: Work[E], workspace: str) -> None:
         self.id = secrets.token_urlsafe(12)
-        self.kind, self.label = kind, label
+        self.kind, self.label, self.workspace = kind, label, workspace
         self.problem: CragError | None = None
         self.over_at: float | None = None
         self._work_of = work
@@ -109,18 +109,20 @@ class Jobs:
         self._jobs: dict[str, Job[object]] = {}
         self._lock = threading.Lock()
 
-    def start(self, kind: str, label: str, work: Work[E]) -> Job[E]:
+    def start(self, kind: str, label: str, work: Work[E], *, workspace: str) -> Job[E]:
         """A new job, already running."""
-        job = Job(kind, label, work)
+        job = Job(kind, label, work, workspace)
         with self._lock:
             self._evict()
             self._jobs[job.id] = job  # type: ignore[assignment]
         job.start()
         return job
 
-    def get(self, id: str) -> Job[object] | None:
+    def get(self, id: str, *, workspace: str) -> Job[object] | None:
+        """The job of this id, if it is this workspace's."""
         with self._lock:
-            return self._jobs.get(id)
+            found = self._jobs.get(id)
+        return found if found is not None and found.workspace == workspace else None
 
     def rename(self, job: Job[E], id: str) -> None:
         """Let the job be found under the id of the run it turned out to make."""
@@ -128,10 +130,14 @@ class Jobs:
             self._jobs[id] = self._jobs.pop(job.id)
             job.id = id
 
-    def running(self, kind: str | None = None) -> list[Job[object]]:
-        """Those under way, oldest first."""
+    def running(self, kind: str | None = None, *, workspace: str | None = None) -> list[Job[object]]:
+        """Those under way, oldest first; None stands for every kind, every workspace."""
         with self._lock:
-            return [job for job in self._jobs.values() if job.running and kind in (None, job.kind)]
+            return [
+                job
+                for job in self._jobs.values()
+                if job.running and kind in (None, job.kind) and workspace in (None, job.workspace)
+            ]
 
     def _evict(self) -> None:
         now = time.monotonic()

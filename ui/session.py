@@ -12,19 +12,23 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.library.library import Library
 from crag.strategies import STRATEGIES
+from ui import workspaces
 from ui.house import house
 from ui.jobs import Job
 
 __all__ = ["Session"]
 
-WORKSPACE = "default"
 _REMEMBERED = 24
 
 
 class Session:
-    """A view of st.session_state with names; make one at the top of each page."""
+    """A view of st.session_state with names; make one at the top of each page. Raises CragError.
+
+    `workspace` names the library that this browser may see.
+    """
 
     def __init__(self) -> None:
+        self.workspace = workspaces.entered(house().config)
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})
@@ -35,7 +39,7 @@ class Session:
 
     @property
     def library(self) -> Library:
-        return house().engine.library(WORKSPACE)
+        return house().engine.library(self.workspace)
 
     # Runs
 
@@ -73,14 +77,14 @@ class Session:
     def ask(self, question: str) -> None:
         """Start a run with the settings of this session and select it. Raises CragError if it can't even start."""
         st.session_state.typed = question
-        engine, strategy = house().engine, self.strategy
+        engine, strategy, workspace = house().engine, self.strategy, self.workspace
         settings = self.settings(strategy)
 
         def work(cancel: Any, emit: Any) -> None:
-            for event in engine.ask(question, strategy, WORKSPACE, settings=settings, cancel=cancel):
+            for event in engine.ask(question, strategy, workspace, settings=settings, cancel=cancel):
                 emit(event)
 
-        job: Job[Event] = house().jobs.start("run", question, work)
+        job: Job[Event] = house().jobs.start("run", question, work, workspace=workspace)
         first = job.first(30)
         if first is None or first.kind != "run_started":
             raise job.problem or CragError("The run did not start in time.")
@@ -94,7 +98,7 @@ class Session:
 
     def job(self, run: str) -> Job[Event] | None:
         """The job that is making or has just made this run, if this process still knows it."""
-        found = house().jobs.get(run)
+        found = house().jobs.get(run, workspace=self.workspace)
         return found if found is not None and found.kind == "run" else None  # type: ignore[return-value]
 
     def events(self, run: str) -> list[Event]:

@@ -15,12 +15,12 @@ from ui.house import house
 from ui.look import draw
 from ui.picker import clicked
 from ui.safe import excerpt, markdown, text
-from ui.session import WORKSPACE, Session
+from ui.session import Session
 
 __all__ = ["drop_zone", "empty", "open_one", "table", "warn_of_model"]
 
 
-def drop_zone() -> None:
+def drop_zone(session: Session) -> None:
     """Where files are dropped; a drop starts adding at once."""
     turn = st.session_state.setdefault("drop-turn", 0)
     with problems.told():
@@ -34,7 +34,7 @@ def drop_zone() -> None:
         )
         if dropped:
             files: list[tuple[str, Callable[[], bytes]]] = [(file.name, file.getvalue) for file in dropped]
-            uploads.start(files, words.count(len(files), "file"))
+            uploads.start(session, files, words.count(len(files), "file"))
             st.session_state["drop-turn"] = turn + 1
             st.rerun()
 
@@ -53,20 +53,20 @@ def warn_of_model(session: Session) -> None:
         session.library.check_model()
     except ModelMismatchError as error:
         problems.show(error)
-        st.button("Re-index the whole library", key="reindex-all", type="primary", on_click=_reindex)
+        st.button("Re-index the whole library", key="reindex-all", type="primary", on_click=_reindex, args=(session,))
     except CragError as error:
         problems.show(error)
 
 
-def _reindex() -> None:
-    engine = house().engine
+def _reindex(session: Session) -> None:
+    engine, workspace = house().engine, session.workspace
 
     def work(cancel: threading.Event, emit: Callable[[Embedding], None]) -> None:
-        engine.library(WORKSPACE).reindex(
+        engine.library(workspace).reindex(
             on_progress=lambda done, total: emit(Embedding(name="The library", done=done, total=total)), cancel=cancel
         )
 
-    st.session_state.upload = house().jobs.start("upload", "re-indexing the library", work).id
+    st.session_state.upload = house().jobs.start("upload", "re-indexing the library", work, workspace=workspace).id
 
 
 def table(session: Session, documents: Sequence[Document]) -> None:
@@ -96,7 +96,13 @@ def table(session: Session, documents: Sequence[Document]) -> None:
     if picked and picked[0] < len(documents):
         st.session_state.document = documents[picked[0]].id
     with st.container(horizontal=True):
-        st.button("Re-index all", key="reindex", on_click=_reindex, help="Makes every vector anew. Questions go on.")
+        st.button(
+            "Re-index all",
+            key="reindex",
+            on_click=_reindex,
+            args=(session,),
+            help="Makes every vector anew. Questions go on.",
+        )
 
 
 def open_one(session: Session, documents: Sequence[Document]) -> None:

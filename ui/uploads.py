@@ -21,22 +21,22 @@ from ui.house import house, overridden
 from ui.jobs import Job
 from ui.look import draw
 from ui.safe import text
-from ui.session import WORKSPACE, Session
+from ui.session import Session
 
 __all__ = ["current", "follow", "load_sample", "results", "start"]
 
 Result = DocumentAdded | DuplicateFound | DocumentFailed
 
 
-def start(files: Sequence[tuple[str, Callable[[], bytes]]], label: str) -> None:
+def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], label: str) -> None:
     """Begin adding files, one after another. Raises CragError."""
-    engine = house().engine
+    engine, workspace = house().engine, session.workspace
 
     def work(cancel: threading.Event, emit: Callable[[IngestEvent], None]) -> None:
-        for event in engine.add_files(files, WORKSPACE, cancel=cancel):
+        for event in engine.add_files(files, workspace, cancel=cancel):
             emit(event)
 
-    job: Job[IngestEvent] = house().jobs.start("upload", label, work)
+    job: Job[IngestEvent] = house().jobs.start("upload", label, work, workspace=workspace)
     st.session_state.upload = job.id
 
 
@@ -46,15 +46,15 @@ def load_sample(session: Session) -> None:
     config = house().config
     if config.web == "off" and not (overridden("web") or overridden("web_folder")):
         house().configure(web="folder", web_folder=sample.web)
-    start([(sample.pdf.name, sample.pdf.read_bytes)], "the sample library")
+    start(session, [(sample.pdf.name, sample.pdf.read_bytes)], "the sample library")
 
 
-def current() -> Job[IngestEvent] | None:
-    """The upload of this session, or one that goes on since before a reload."""
+def current(session: Session) -> Job[IngestEvent] | None:
+    """The upload of this session, or one of its library that goes on since before a reload."""
     id = st.session_state.get("upload")
-    found = house().jobs.get(id) if id else None
+    found = house().jobs.get(id, workspace=session.workspace) if id else None
     if found is None:
-        found = next(iter(house().jobs.running("upload")), None)
+        found = next(iter(house().jobs.running("upload", workspace=session.workspace)), None)
     return found  # type: ignore[return-value]
 
 

@@ -37,7 +37,7 @@ def show(session: Session, *, empty: bool) -> None:
     )
     with problems.told():
         draw(status())
-    job = uploads.current()
+    job = uploads.current(session)
     if job is not None and (job.running or empty):
         uploads.follow(job)
     if empty:

@@ -201,6 +201,13 @@ class AppConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data: Path = _field(Path("data"), "Data folder", "Where libraries are stored.", group="storage")
+    workspaces: Literal["auto", "one", "private"] = _field(
+        "auto",
+        "Libraries",
+        "one: every browser sees the same library. private: each has its own, found by its address. "
+        "auto: private where other machines can reach the app.",
+        group="storage",
+    )
     web: Literal["off", "folder"] = _field(
         "off", "Web provider", "Where knowledge is searched when the documents do not suffice.", group="providers"
     )

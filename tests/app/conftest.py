@@ -35,6 +35,7 @@ def data(tmp_path, monkeypatch):
     for name in ("CRAG_WEB", "CRAG_WEB_FOLDER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CRAG_DATA", str(tmp_path))
+    monkeypatch.setenv("CRAG_WORKSPACES", "one")  # there is no server here whose address could decide
     st.cache_resource.clear()
     st.cache_data.clear()
     yield tmp_path

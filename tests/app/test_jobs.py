@@ -3,7 +3,11 @@
 import threading
 
 from crag.core.errors import StorageError
-from ui.jobs import Jobs
+from ui.jobs import Job, Jobs
+
+
+def run(jobs: Jobs, work) -> Job:
+    return jobs.start("run", "q", work, workspace="w")
 
 
 def test_followers_see_every_event_in_order_and_the_end():
@@ -15,7 +19,7 @@ def test_followers_see_every_event_in_order_and_the_end():
         emit(2)
         emit(3)
 
-    job = jobs.start("run", "q", work)
+    job = run(jobs, work)
     assert job.first(10) == 1 and job.running
     seen = []
     for fresh in job.follow(beat=0.01):
@@ -27,7 +31,7 @@ def test_followers_see_every_event_in_order_and_the_end():
 
 def test_a_beat_comes_without_events_so_that_the_page_stays_alive():
     jobs, go = Jobs(), threading.Event()
-    job = jobs.start("run", "q", lambda cancel, emit: go.wait(10))
+    job = run(jobs, lambda cancel, emit: go.wait(10))
     beats = job.follow(beat=0.01)
     assert next(beats) == [] and next(beats) == []
     go.set()
@@ -42,7 +46,7 @@ def test_an_abandoned_follower_harms_nothing():
         go.wait(10)
         emit("b")
 
-    job = jobs.start("run", "q", work)
+    job = run(jobs, work)
     follower = job.follow(beat=0.01)
     next(follower)
     follower.close()
@@ -58,7 +62,7 @@ def test_stop_reaches_the_work():
         assert cancel.wait(10)
         emit("stopped")
 
-    job = jobs.start("run", "q", work)
+    job = run(jobs, work)
     job.first(10)
     job.stop()
     assert [event for fresh in job.follow() for event in fresh] == ["begun", "stopped"] and job.stopping
@@ -73,7 +77,7 @@ def test_a_failure_is_kept_in_words_and_a_defect_too():
     def defect(cancel, emit):
         raise ZeroDivisionError("secret detail")
 
-    refused, broken = jobs.start("run", "q", refuse), jobs.start("run", "q", defect)
+    refused, broken = run(jobs, refuse), run(jobs, defect)
     for job in (refused, broken):
         list(job.follow())
     assert refused.problem.message == "The disk is full."
@@ -83,20 +87,28 @@ def test_a_failure_is_kept_in_words_and_a_defect_too():
 
 def test_ids_are_unguessable_and_a_job_can_be_renamed():
     jobs = Jobs()
-    made = [jobs.start("run", "q", lambda cancel, emit: None) for _ in range(20)]
+    made = [run(jobs, lambda cancel, emit: None) for _ in range(20)]
     assert len({job.id for job in made}) == 20 and min(len(job.id) for job in made) >= 16
     jobs.rename(made[0], "its-run")
-    assert jobs.get("its-run") is made[0] and jobs.get("nobody") is None
+    assert jobs.get("its-run", workspace="w") is made[0] and jobs.get("nobody", workspace="w") is None
 
 
 def test_old_jobs_are_evicted_and_running_ones_never():
     jobs, go = Jobs(keep=3), threading.Event()
-    slow = jobs.start("upload", "slow", lambda cancel, emit: go.wait(10))
+    slow = jobs.start("upload", "slow", lambda cancel, emit: go.wait(10), workspace="w")
     over = []
     for _ in range(6):
-        over.append(jobs.start("run", "q", lambda cancel, emit: None))
+        over.append(run(jobs, lambda cancel, emit: None))
         list(over[-1].follow())
-    jobs.start("run", "last", lambda cancel, emit: None)
-    assert jobs.get(slow.id) is slow and jobs.running("upload") == [slow]
-    assert [jobs.get(job.id) is None for job in over] == [True, True, True, False, False, False]
+    run(jobs, lambda cancel, emit: None)
+    assert jobs.get(slow.id, workspace="w") is slow and jobs.running("upload") == [slow]
+    assert [jobs.get(job.id, workspace="w") is None for job in over] == [True, True, True, False, False, False]
+    go.set()
+
+
+def test_a_job_is_found_from_its_own_workspace_only():
+    jobs, go = Jobs(), threading.Event()
+    mine = run(jobs, lambda cancel, emit: go.wait(10))
+    assert jobs.get(mine.id, workspace="w") is mine and jobs.get(mine.id, workspace="v") is None
+    assert jobs.running("run", workspace="w") == [mine] == jobs.running() and not jobs.running(workspace="v")
     go.set()

@@ -1,0 +1,151 @@
+"""Whose library a session sees: one for all, or each browser its own, kept in the address."""
+
+import re
+
+import pytest
+import streamlit as st
+from app_text import said
+from small_pdf import small_pdf
+from streamlit import config as streamlit_config
+from streamlit.testing.v1 import AppTest
+
+from crag.core.settings import AppConfig
+from ui import workspaces
+from ui.house import house
+
+TEXT = "The lighthouse of Alexandria guided ships into the harbour of the city, and was built of stone."
+
+
+@pytest.fixture
+def private(monkeypatch):
+    monkeypatch.setenv("CRAG_WORKSPACES", "private")
+
+
+def visit(app, page="", **address) -> AppTest:
+    """A browser of its own, opening the app at an address."""
+    app = AppTest.from_file(app._script_path, default_timeout=60)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.run()
+    if page:
+        app.switch_page(page).run()
+    assert not app.exception
+    return app
+
+
+def key(app) -> str:
+    return app.query_params["w"]
+
+
+def drop(app, name="light.pdf"):
+    app.file_uploader[0].set_value([(name, small_pdf(TEXT), "application/pdf")]).run()
+    assert not app.exception and "Added: 1 page" in said(app)
+
+
+def test_two_browsers_see_two_libraries(private, app):
+    first, second = visit(app, "pages/documents.py"), visit(app, "pages/documents.py")
+    assert key(first) != key(second) and re.fullmatch("[0-9a-f]{32}", key(first))
+    drop(first)
+    second.run()
+    assert "The library is empty" in said(second) and "light.pdf" not in said(second)
+    assert "This address is the key" in said(second)
+    assert [house().engine.library(each).size[0] for each in (key(first), key(second), "default")] == [1, 0, 0]
+
+
+def test_the_address_opens_its_library_again(private, app):
+    first = visit(app, "pages/documents.py")
+    drop(first)
+    again = visit(app, "pages/documents.py", w=key(first))
+    assert key(again) == key(first) and list(again.dataframe[0].value["Document"]) == ["light.pdf"]
+
+
+def test_the_key_survives_page_switches_that_drop_the_address(private, app):
+    first = visit(app)
+    before = key(first)
+    first.switch_page("pages/documents.py")
+    first.query_params.clear()
+    first.run()
+    assert key(first) == before
+
+
+@pytest.mark.parametrize(
+    "forged",
+    ["default", "", "../default", "0" * 31, "0" * 33, "G" * 32, "A" * 32, "0" * 32 + "\n", ["0" * 32, "1" * 32]],
+)
+def test_a_forged_key_is_replaced_by_a_new_one(private, app, forged):
+    visitor = visit(app, w=forged)
+    assert re.fullmatch("[0-9a-f]{32}", key(visitor)) and key(visitor) not in forged
+    folders = {folder.name for folder in (house().config.data / "workspaces").iterdir()}
+    assert folders == {key(visitor)}
+
+
+def test_a_run_opens_in_its_own_library_only(private, app):
+    owner = visit(app, "pages/documents.py")
+    drop(owner)
+    owner.switch_page("pages/ask.py").run()
+    owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
+    run = owner.query_params["run"]
+    assert "lighthouse of Alexandria" in said(owner)
+    stranger = visit(app, run=run)
+    assert "not in this library" in said(stranger) and "lighthouse" not in said(stranger)
+    assert "run" not in stranger.query_params
+    assert "lighthouse of Alexandria" in said(visit(app, run=run, w=key(owner)))
+
+
+def test_another_key_in_the_same_tab_takes_nothing_along(private, app):
+    owner = visit(app, "pages/documents.py")
+    drop(owner)
+    owner.switch_page("pages/ask.py").run()
+    owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
+    owner.query_params.clear()
+    owner.query_params["w"] = "0" * 32
+    owner.run()
+    assert key(owner) == "0" * 32 and "lighthouse" not in said(owner) and "run" not in owner.query_params
+
+
+def test_an_upload_under_way_is_shown_in_its_own_library_only(private, app):
+    owner = visit(app)
+    house().jobs.start("upload", "secret.pdf", lambda cancel, emit: cancel.wait(30), workspace=key(owner))
+    [job] = house().jobs.running()
+    try:
+        assert "secret.pdf" not in said(visit(app, "pages/documents.py"))
+    finally:
+        job.stop()
+
+
+def test_what_concerns_everyone_is_not_any_visitors_to_change(private, app):
+    visitor = visit(app, "pages/settings.py")
+    assert visitor.selectbox(key="program-web").disabled and visitor.text_input(key="program-web_folder").disabled
+    assert next(button for button in visitor.button if button.label == "Save").disabled
+    assert "only who runs it sets them" in said(visitor)
+
+
+def test_one_library_for_all_where_that_is_chosen(app):
+    first, second = visit(app, "pages/documents.py", w="0" * 32), visit(app, "pages/documents.py")
+    drop(first)
+    second.run()
+    assert list(second.dataframe[0].value["Document"]) == ["light.pdf"]
+    assert "w" not in first.query_params and "This address" not in said(first)
+
+
+@pytest.mark.parametrize(
+    ("address", "own"),
+    [
+        ("127.0.0.1", False),
+        ("localhost", False),
+        ("::1", False),
+        ("0.0.0.0", True),
+        ("192.168.1.7", True),
+        (None, True),
+    ],
+)
+def test_the_servers_address_decides_unless_it_is_chosen(address, own):
+    before = st.get_option("server.address")
+    streamlit_config.set_option("server.address", address)
+    try:
+        assert workspaces.private(AppConfig()) is own
+        assert workspaces.private(AppConfig(workspaces="private")) and not workspaces.private(
+            AppConfig(workspaces="one")
+        )
+    finally:
+        streamlit_config.set_option("server.address", before)
