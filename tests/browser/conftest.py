@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -41,13 +42,25 @@ class Served:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("browser")
+    with _serving(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture
+def served_to_many(tmp_path) -> Iterator[Served]:
+    """An app as it is where others can reach it: each browser has its own library."""
+    with _serving(tmp_path, CRAG_WORKSPACES="private") as found:
+        yield found
+
+
+@contextmanager
+def _serving(folder: Path, **chosen: str) -> Iterator[Served]:
     data, gate, log = folder / "data", folder / "gate", folder / "log"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
-    environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(ROOT)}
+    environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(ROOT), **chosen}
     environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
     command = [sys.executable, "-m", "streamlit", "run", str(Path(__file__).parent / "gated_app.py")]
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
@@ -87,13 +100,13 @@ def open_page(browser, served):
     """Opens a page of the app in a fresh browser profile; at the end nothing may have left this machine."""
     left, contexts = [], []
 
-    def opened(path: str = "", *, width: int = 1440, theme: str = "light"):
+    def opened(path: str = "", *, width: int = 1440, theme: str = "light", base: str = ""):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
         context.set_default_timeout(40_000)
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: left.append(request.url))
-        page.goto(served.url + path)
+        page.goto((base or served.url) + path)
         return page
 
     yield opened

@@ -158,6 +158,32 @@ def _pdf() -> bytes:
     return b"%PDF-1.4\n" + body + b"trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF\n"
 
 
+def test_a_private_library_stays_with_its_address(open_page, served_to_many):
+    mine = open_page("/documents", base=served_to_many.url)
+    drop = mine.get_by_test_id("stFileUploaderDropzoneInput")
+    drop.wait_for(state="attached")
+    drop.set_input_files([{"name": "light.pdf", "mimeType": "application/pdf", "buffer": _pdf()}])
+    mine.locator(".result").wait_for()
+    mine.wait_for_url(re.compile(r"/documents\?w=[0-9a-f]{32}$"))
+    key = mine.url[-32:]
+    mine.get_by_role("link", name="Ask", exact=True).click()
+    mine.get_by_text("1 document, 1 chunk in the library").wait_for()
+    mine.wait_for_url(re.compile(rf"/\?w={key}$"))
+    ask(mine, "What guided ships?")
+    mine.locator(".action .word").wait_for()
+    settled(mine)
+    mine.reload()
+    mine.locator(".action .word").wait_for()
+    assert f"w={key}" in mine.url and "run=" in mine.url
+    run = re.search(r"run=([\w-]+)", mine.url)[1]
+    other = open_page(f"/?run={run}&w=default", base=served_to_many.url)
+    other.get_by_text("not in this library").wait_for()
+    other.get_by_text("This address is the key to your library").wait_for()
+    settled(other)
+    assert re.search(r"[?&]w=[0-9a-f]{32}$", other.url) and key not in other.url
+    assert "1 document" not in other.get_by_test_id("stMain").inner_text()
+
+
 def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
     page.locator(".st-key-try-0 button").first.click()
     page.locator(".sources li").first.wait_for()
