@@ -14,6 +14,7 @@ import streamlit as st
 from crag.core.errors import SettingsError, StorageError
 from crag.core.settings import AppConfig
 from crag.engine import Engine
+from ui import warmup
 from ui.jobs import Jobs
 
 __all__ = ["House", "house", "overridden", "providers"]
@@ -43,6 +44,7 @@ class House:
         with self._lock:
             if self._engine is None:
                 self._engine = self.make(self._configured())
+                warmup.begin(self._engine)
             return self._engine
 
     @property
@@ -65,6 +67,7 @@ class House:
             _check_web(after)
             _store(config)
             self._engine = after
+            warmup.begin(after)
             before.close()
 
     def _configured(self) -> AppConfig:

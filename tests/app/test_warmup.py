@@ -1,0 +1,81 @@
+"""The warm-up loads what a first run needs, and is no one's failure."""
+
+import logging
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from crag.core.errors import ModelError
+from crag.core.settings import AppConfig
+from crag.engine import Engine
+from ui import warmup
+from ui.house import House
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Watched:
+    """An embedder that says when it was first asked."""
+
+    id, dimension = "watched", 3
+
+    def __init__(self, problem=None):
+        self.asked, self.problem = threading.Event(), problem
+
+    def embed(self, texts):
+        self.asked.set()
+        if self.problem:
+            raise self.problem
+        return np.ones((len(texts), 3), np.float32)
+
+
+def test_the_first_engine_of_a_process_is_warmed_up_and_only_once():
+    made, embedder = [], Watched()
+
+    def make(config):
+        made.append(Engine(config, embedder=embedder))
+        return made[-1]
+
+    house = House(make)
+    assert not embedder.asked.is_set()
+    engine = house.engine
+    assert embedder.asked.wait(30) and house.engine is engine and len(made) == 1
+
+
+def test_a_failing_part_ends_the_warm_up_quietly(data, caplog):
+    with caplog.at_level(logging.DEBUG, logger="ui.warmup"):
+        thread = warmup.begin(Engine(AppConfig(data=data), embedder=Watched(ModelError("The model is missing."))))
+        thread.join(30)
+    assert not thread.is_alive() and thread.daemon
+    [record] = [record for record in caplog.records if record.name == "ui.warmup"]
+    assert record.levelno == logging.DEBUG and "The model is missing." in caplog.text
+
+
+def test_a_fresh_process_has_everything_loaded_afterwards(data):
+    code = """
+import sys
+from crag.core.settings import AppConfig
+from crag.engine import Engine
+from ui import warmup
+engine = Engine(AppConfig(data=sys.argv[1]))
+assert "langgraph" not in sys.modules and "onnxruntime" not in sys.modules
+warmup.begin(engine).join(60)
+assert "crag.graph" in sys.modules and "langgraph" in sys.modules and "onnxruntime" in sys.modules
+"""
+    ran = subprocess.run([sys.executable, "-c", code, str(data)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_process_that_ends_at_once_ends_in_good_order(data):
+    code = """
+import sys
+from crag.core.settings import AppConfig
+from crag.engine import Engine
+from ui import warmup
+warmup.begin(Engine(AppConfig(data=sys.argv[1])))
+"""
+    ran = subprocess.run([sys.executable, "-c", code, str(data)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
