@@ -36,8 +36,9 @@ from crag.core import events as ev
 from crag.core.ingesting import DocumentAdded
 from crag.core.settings import AppConfig
 from crag.core.trace import Trace
-from crag.core.types import Action
+from crag.core.types import INDEXED_AS, Action
 from crag.engine import Engine
+from crag.ingest.chunking import CHUNKING_ID
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -55,7 +56,8 @@ def main() -> None:
 
     shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data" / "financebench"
     source = "FinanceBench PDFs" if shared.is_dir() else "the sample report, its figures changed copy by copy"
-    pristine = ROOT / "build" / "benchmarks" / f"ask-{'finance' if shared.is_dir() else 'sample'}-{options.chunks}"
+    kind = "finance" if shared.is_dir() else "sample"
+    pristine = ROOT / "build" / "benchmarks" / f"ask-{kind}-{options.chunks}-{CHUNKING_ID}-{INDEXED_AS}"
     chunks = build(pristine, shared if shared.is_dir() else None, options.chunks)
     asked = questions(shared if shared.is_dir() else None, options.questions)
     if len(asked) < 30:
