@@ -152,12 +152,12 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
         with st.popover("Export"):
             st.download_button(
                 "One HTML page",
-                lambda: export.page(trace),
+                lambda: export.page(trace, session.events(run)),
                 file_name=export.file_name(trace, "html"),
                 mime="text/html",
                 on_click="ignore",
                 key="export-html",
-                help=markdown("Opens anywhere, without this program."),
+                help=markdown("Opens and replays anywhere, without this program."),
             )
             st.download_button(
                 "Events, one JSON object a line",

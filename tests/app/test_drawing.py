@@ -1,5 +1,10 @@
 """What the drawing functions make of a trace at every moment of a run."""
 
+import base64
+import hashlib
+import itertools
+import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -9,7 +14,7 @@ from whole_run import NASTY, events, strip
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer
-from ui import answer, evidence, export, path
+from ui import answer, evidence, export, path, replay
 
 
 class Inspector(HTMLParser):
@@ -26,7 +31,7 @@ class Inspector(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += attrs
-        if tag not in ("br", "meta", "img"):
+        if tag not in ("br", "meta", "img", "input"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -156,8 +161,40 @@ def test_failures_and_stops_are_told():
 
 def test_the_exported_page_is_whole_and_loads_nothing():
     trace = Trace.from_events(events())
-    made = export.page(trace)
+    made = export.page(trace, events())
     seen = Inspector(made)
-    assert not seen.open and "script" not in seen.tags and "link" not in seen.tags and "AMBIGUOUS" in seen.said
+    assert not seen.open and "link" not in seen.tags and "AMBIGUOUS" in seen.said
     assert "default-src 'none'" in made and not [name for name, _ in seen.attributes if name == "src"]
     assert export.file_name(trace, "html") == "crag-why-img-src-x-onerror-alert.html"
+
+
+def test_only_the_exports_own_script_may_run():
+    made = export.page(Trace.from_events(events()), events())
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", made, re.DOTALL)
+    assert [about for about, _ in scripts] == [' type="application/json" id="states"', ""]
+    digest = base64.b64encode(hashlib.sha256(scripts[1][1].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in made and not re.search(r"script-src[^;]*unsafe", made)
+    assert "<" not in scripts[0][1]
+
+
+def test_replayed_states_begin_with_the_run_and_end_with_the_whole():
+    trace = Trace.from_events(events())
+    made = json.loads(replay.states(trace, events()))
+    drawn = ["".join(made["pieces"][id] for part in frame["parts"] for id in part) for frame in made["frames"]]
+    assert drawn[-1] == "".join(replay.sections(trace)) and len(drawn) > 15
+    assert all(one != other for one, other in itertools.pairwise(drawn)), "a moment that changes nothing is none"
+    assert drawn[0] == "".join(replay.sections(Trace.from_events(events()[:1])))
+    assert len(set(made["pieces"])) == len(made["pieces"])
+    assert [frame["at"] for frame in made["frames"]] == sorted(frame["at"] for frame in made["frames"])
+
+
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.3])
+def test_a_run_too_long_skips_moments_but_never_its_end(share):
+    trace = Trace.from_events(events())
+    whole = replay.states(trace, events())
+    budget = int(share * len(whole.encode()))
+    less = replay.states(trace, events(), budget)
+    assert len(less.encode()) <= budget
+    frames = json.loads(less)["frames"]
+    if share > 0.5:
+        assert frames[-1]["said"] == "the whole run" and len(frames) < len(json.loads(whole)["frames"])

@@ -1,0 +1,104 @@
+"""An exported run in a real browser, as a file: it replays to its end, asks for nothing, hostile text is inert."""
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crag.core.trace import Trace
+from ui import export
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+WHOLE_RUN = runpy.run_path(str(Path(__file__).resolve().parents[1] / "app" / "whole_run.py"))
+HOSTILE = "</script><script>window.broken = 1</script><!--<script> <img src=x onerror='window.broken = 1'> ]]>\u2028"
+
+
+@pytest.fixture
+def run():
+    first, *rest = WHOLE_RUN["events"]()
+    return [replace(first, question=HOSTILE), *rest]
+
+
+@pytest.fixture
+def exported(browser, run, tmp_path):
+    """The page, opened from a file; at the end it must have asked for nothing but itself."""
+    file = tmp_path / "run.html"
+    file.write_text(export.page(Trace.from_events(run), run), encoding="utf-8")
+    context = browser.new_context(viewport={"width": 900, "height": 900})
+    page, asked, troubles = context.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.goto(file.as_uri())
+    yield page
+    assert page.evaluate("window.broken") is None
+    context.close()
+    assert asked == [file.as_uri()] and not troubles
+
+
+def state(page):
+    return page.locator("body").get_attribute("data-state")
+
+
+def test_it_opens_at_the_end_and_replays_to_the_end(exported):
+    page = exported
+    expect(page.locator(".action .word")).to_have_text("AMBIGUOUS")
+    end = page.locator("body").inner_html()
+    page.get_by_role("button", name="Replay").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.locator(".action .word")).to_have_count(0)
+    page.locator("body[data-state=end]").wait_for()
+    expect(page.locator(".action .word")).to_have_text("AMBIGUOUS")
+    assert page.locator("body").inner_html() == end
+
+
+def test_it_pauses_steps_and_slides(exported):
+    page = exported
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("Home")
+    assert state(page) == "paused" and page.locator("#label").inner_text().startswith("1 of ")
+    expect(page.locator("details")).to_have_count(0)
+    assert page.get_by_role("button", name="Back").is_disabled()
+    step = page.get_by_role("button", name="Step")
+    for _ in range(40):
+        if page.locator(".path li.active", has_text="Evaluate").count():
+            break
+        step.click()
+    assert page.get_by_text("waiting…").count() == 3
+    page.locator("details summary").first.click()
+    step.click()
+    assert page.get_by_text("waiting…").count() == 2
+    assert page.locator("details").first.get_attribute("open") is not None, "what was opened stays open"
+    page.get_by_role("button", name="Play").click()
+    page.get_by_role("button", name="Pause").click()
+    assert state(page) == "paused"
+    at = slider.input_value()
+    page.wait_for_timeout(400)
+    assert slider.input_value() == at
+    slider.focus()
+    page.keyboard.press("End")
+    assert state(page) == "end" and step.is_disabled()
+
+
+def test_hostile_words_are_only_words(exported):
+    page = exported
+    for key in ("Home", "End"):
+        page.get_by_role("slider").focus()
+        page.keyboard.press(key)
+        assert page.locator("body").inner_text().count("window.broken = 1") >= 2
+        assert page.locator("img, .part script").count() == 0
+    assert page.locator("script").count() == 2
+
+
+def test_without_scripts_the_whole_run_is_there(browser, run, tmp_path):
+    file = tmp_path / "run.html"
+    file.write_text(export.page(Trace.from_events(run), run), encoding="utf-8")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    expect(page.locator(".action .word")).to_have_text("AMBIGUOUS")
+    expect(page.locator("#replay")).to_be_hidden()
+    context.close()
