@@ -21,6 +21,7 @@ from ui.session import Session
 __all__ = ["image", "opened"]
 
 _WIDTH = 1100
+_METRES_A_POINT = 0.0254 / 72
 
 
 def opened(session: Session, trace: Trace) -> None:
@@ -75,7 +76,11 @@ def _chunk(session: Session, chunk: Chunk, citation: Citation | None, bar: Delta
     )
     bar.button("‹ Page before", key="page-back", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
     bar.button("Page after ›", key="page-on", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
-    st.image(image(session.library, chunk.document_id, leaf, [r for r in rects if r.page == leaf]), width="stretch")
+    here = [rect for rect in rects if rect.page == leaf]
+    drawn = image(session.library, chunk.document_id, leaf, here)
+    with st.container(key="page-image"):
+        draw(f'<div class="cx" data-at="{_depth(drawn, here):.4f}"></div>')
+        st.image(drawn, width="stretch")
     if citation:
         draw(f'<div class="cx small">Cited: “{text(citation.quote)}”</div>')
 
@@ -102,6 +107,20 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
 def image(library: Library, document: str, page: int, rects: Sequence[Rect]) -> bytes:
     """A page as PNG with the rectangles marked; remembered. Raises NotFoundError, DocumentError."""
     return _image(str(library.folder), document, page, tuple(rects), _library=library)
+
+
+def _depth(png: bytes, rects: Sequence[Rect]) -> float:
+    """How far down the image the first of the rectangles begins: 0 at the top, also for none, to 1 at the bottom."""
+    pixels_a_metre = place = 0
+    height = int.from_bytes(png[20:24], "big")
+    while place < len(png) - 24 and not pixels_a_metre:
+        if png[place + 12 : place + 16] == b"IDAT":
+            break
+        if png[place + 12 : place + 16] == b"pHYs":
+            pixels_a_metre = int.from_bytes(png[place + 20 : place + 24], "big")
+        place += 12 + int.from_bytes(png[place + 8 : place + 12], "big")
+    top = min((rect.top for rect in rects), default=0.0)
+    return min(1.0, max(0.0, top * _METRES_A_POINT * pixels_a_metre / height)) if height else 0.0
 
 
 @st.cache_data(show_spinner=False, max_entries=96, ttl=3600)

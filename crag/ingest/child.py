@@ -190,7 +190,7 @@ def _render(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
             draw.rectangle(box, fill=(255, 196, 0, 96), outline=(214, 140, 0, 200))
         picture = Image.alpha_composite(picture, layer)
     buffer = io.BytesIO()
-    picture.convert("RGB").save(buffer, "PNG")
+    picture.convert("RGB").save(buffer, "PNG", dpi=(72 * scale, 72 * scale))  # so it tells how long a point is
     _send(out, {"image": "png"}, buffer.getvalue())
 
 

@@ -19,7 +19,7 @@ _WIDEST = 4000
 def render_page(
     data: bytes, page: int, *, highlights: Sequence[Rect] = (), width: int = 900, config: AppConfig | None = None
 ) -> bytes:
-    """A PNG `width` pixels wide (fewer for a very tall page) of page `page`, counted from 1.
+    """A PNG `width` pixels wide (fewer for a very tall page) of page `page`, counted from 1; it holds its resolution.
 
     Highlights of other pages are left out. Raises the errors of `read_pdf`, DocumentError for a page that is not.
     """

@@ -68,6 +68,23 @@ def test_a_citation_opens_the_page_it_comes_from(page):
     image.wait_for(state="detached")
 
 
+def test_a_page_taller_than_its_box_is_shown_at_the_cited_words(page):
+    page.set_viewport_size({"width": 1440, "height": 600})
+    page.locator(".st-key-try-0 button").first.click()
+    page.locator(".sources li").first.wait_for()
+    settled(page)
+    page.locator("button.cite").first.click()
+    page.wait_for_function("""() => {
+        const box = document.querySelector('.st-key-page-image'), image = box && box.querySelector('img');
+        if (!image || !image.clientHeight || image.clientHeight < 1.2 * box.clientHeight) return false;
+        const share = Number(box.querySelector('[data-at]').dataset.at);
+        const cited = image.getBoundingClientRect().top + share * image.clientHeight;
+        const seen = box.getBoundingClientRect();
+        return share > 0.3 && box.scrollTop > 50 && cited > Math.max(0, seen.top)
+            && cited < Math.min(innerHeight, seen.bottom) - 20;
+    }""")
+
+
 def test_a_chunk_opens_with_its_strips_and_stays_open_while_sliders_move(page):
     page.locator(".st-key-try-0 button").first.click()
     page.locator(".sources li").first.wait_for()

@@ -10,17 +10,28 @@ export default function (component) {
     event.preventDefault();
     event.stopPropagation();
     window.cragReveal = Date.now();
+    window.cragRevealed = false;
     setTriggerValue("pick", target.getAttribute("data-pick"));
   };
-  // A view opened by a click is shown from its top: once its page image is there, or soon if it has none.
+  // A view opened by a click is shown from its top: soon, and once more when its page image has given it its height.
   const reveal = (loaded) => {
     const view = document.querySelector(".st-key-page-view");
     if (!view || !window.cragReveal || Date.now() - window.cragReveal > 8000) return;
-    if (!loaded && [...view.querySelectorAll("img")].some((image) => !image.complete)) return;
-    window.cragReveal = 0;
+    if (!loaded && window.cragRevealed) return;
+    window.cragRevealed = true;
+    if (loaded) window.cragReveal = 0;
     view.scrollIntoView({ block: "start", behavior: "smooth" });
   };
+  // A page taller than its box is shown where its marked words begin, with some lines above them.
+  const toMark = (image) => {
+    const box = image.closest && image.closest(".st-key-page-image");
+    const mark = box && box.querySelector("[data-at]");
+    if (!mark) return;
+    const above = image.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
+    box.scrollTop = above + Number(mark.getAttribute("data-at")) * image.clientHeight - 0.25 * box.clientHeight;
+  };
   const onLoad = (event) => {
+    toMark(event.target);
     if (event.target.closest && event.target.closest(".st-key-page-view")) reveal(true);
   };
   const onToggle = (event) => {
