@@ -14,12 +14,17 @@ MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _MARKS = re.compile(rf"(?:\s*{MARK.pattern})+")
 _MARKS_INSIDE = re.compile(rf"{_MARKS.pattern}(?=\w)")
 _LEADING_MARKS = re.compile(r"(?:\s*\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\])+[.!?]?")
+_LEADERS = re.compile(r"(?:\s*[.·_…]){4,}\s*")
 _END = re.compile(r"[\s.!?…。！？;:,]+$")
 
 
 def quotable(text: str) -> str:
-    """A source's words on one line, without a bullet before them; its own [12] as (12), or it would be a citation."""
-    return MARK.sub(r"(\1)", " ".join(re.sub(r"^\s*[-–•*▪]\s+", "", text).split()))
+    """A source's words on one line, without a bullet before them and with a dash for a row of dots.
+
+    Its own [12] becomes (12), or it would be a citation.
+    """
+    words = _LEADERS.sub(" – ", re.sub(r"^\s*[-–•*▪]\s+", "", text))
+    return MARK.sub(r"(\1)", " ".join(words.split()))
 
 
 def with_mark(text: str, number: int) -> str:

@@ -68,8 +68,9 @@ class ExtractiveGenerator:
         """Pieces that add up to the answer's text, then the Answer.
 
         At most `answer_sentences` sentences, one citation number a strip. Abstains where there is no knowledge,
-        or its best score is under `answer_floor`; knowledge that was never scored (plain RAG) is quoted all the
-        same, flagged as of low confidence. So is an answer whose best strip is under the upper threshold.
+        or its best score is under `answer_floor`. Of knowledge that was never scored (whole chunks) the sentences'
+        scores stand in for it; plain RAG, whose floor is 0, quotes the best of them all the same. Such an answer is
+        flagged as of low confidence, and so is one whose best strip is under the upper threshold.
         """
         usable = [strip for strip in knowledge if any(character.isalnum() for character in strip.text)]
         scores = [strip.score for strip in usable if strip.score is not None]
@@ -77,8 +78,12 @@ class ExtractiveGenerator:
         if not usable or (best is not None and best < settings.answer_floor):
             whole = self._abstention(best, sources, settings)
         else:
-            units = _chosen(self._units(question, usable, settings.answer_floor), settings.answer_sentences)
-            whole = _composed(_presented(units), sources, low=best is None or best < settings.upper, by=self.by)
+            units, graded = self._units(question, usable, settings.answer_floor)
+            if best is None and graded is not None and graded < settings.answer_floor:
+                whole = self._abstention(graded, sources, settings)
+            else:
+                chosen = _presented(_chosen(units, settings.answer_sentences))
+                whole = _composed(chosen, sources, low=best is None or best < settings.upper, by=self.by)
         yield from re.findall(r"\s*\S+\s*", whole.text)
         yield whole
 
@@ -92,8 +97,11 @@ class ExtractiveGenerator:
         )
         return Answer(text=f"{where}: {why}.", by=self.by, abstained=True, low_confidence=True)
 
-    def _units(self, question: str, strips: Sequence[Strip], floor: float) -> list[_Unit]:
-        """All that may be quoted: short strips whole, long ones by sentence."""
+    def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[_Unit], float | None]:
+        """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.
+
+        The score is None where no sentence was scored.
+        """
         asked = _words(question)
         rarity = _rarity([_words(strip.text) for strip in strips])
         units: list[_Unit] = []
@@ -109,11 +117,11 @@ class ExtractiveGenerator:
                 units.append(_Unit(strip, start, end, rank, tie, len(units), inside))
         return self._graded(question, units)
 
-    def _graded(self, question: str, units: list[_Unit]) -> list[_Unit]:
-        """Sentences of long strips ranked by the evaluator's score, where there is an evaluator."""
+    def _graded(self, question: str, units: list[_Unit]) -> tuple[list[_Unit], float | None]:
+        """Sentences of long or unscored strips ranked by the evaluator's score, if there is one; and the best of these."""
         if self._evaluator is None:
-            return units
-        parts = [unit for unit in units if unit.end - unit.start < len(unit.strip.text)]
+            return units, None
+        parts = [unit for unit in units if unit.strip.score is None or unit.end - unit.start < len(unit.strip.text)]
         parts = sorted(parts, key=_best_first)[:MAX_GRADED]
         passages = [Passage(id=str(unit.place), text=unit.text) for unit in parts]
         grades = {grade.passage_id: grade for grade in self._evaluator.grade(question, passages)} if parts else {}
@@ -126,7 +134,7 @@ class ExtractiveGenerator:
                 rank = score if _is_statement(unit.text) else score * HEADING
                 unit = replace(unit, rank=rank, tie=unit.tie / 10)
             found.append(unit)
-        return found
+        return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 
 
 def _quotable_spans(text: str) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, LineBox, Rect, Strip
 from crag.generate.citations import cited_sentences
 from crag.generate.extractive import MAX_QUOTE, ExtractiveGenerator
+from crag.generate.verification import CitationVerifier
 
 QUESTION = "When was the bridge opened?"
 
@@ -198,3 +199,25 @@ def test_any_knowledge_gives_a_whole_answer(given_strips: list[tuple[str, float 
     assert "".join(str(piece) for piece in pieces) == answer.text
     assert len(answer.citations) <= limit
     assert answer.abstained == (not answer.citations)
+
+
+def test_unscored_chunks_are_answered_from_only_if_a_sentence_is_good_enough() -> None:
+    """A strategy that grades all chunks together leaves no score on any one of them."""
+    text = "The harbour has two basins. " * 20
+    chunk = replace(BRIDGE, text=text, end=len(text))
+    strip = Strip(
+        id="s", source_id=chunk.id, origin="internal", start=0, end=len(text), text=text, score=None, kept=True
+    )
+    weak = ExtractiveGenerator(ScriptedEvaluator(score=lambda part: 0.05))
+    *_, silent = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings())
+    *_, plain = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings(answer_floor=0.0))
+    assert isinstance(silent, Answer) and isinstance(plain, Answer)
+    assert silent.abstained and "0.05" in silent.text
+    assert not plain.abstained and plain.low_confidence
+
+
+def test_the_dots_of_a_table_of_contents_are_no_sentences() -> None:
+    strip = plain_strip("Management Approach . . . . . . . . . .10 Agency Goals ...........14", 0.9)
+    assert answered([strip]).text == "Management Approach – 10 Agency Goals – 14 [1]."
+    (check,) = CitationVerifier(ScriptedEvaluator(score=lambda part: 0.0)).verify(answered([strip]), [strip])
+    assert check.supported
