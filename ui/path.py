@@ -96,7 +96,7 @@ def _notes(trace: Trace) -> list[str]:
     for number, round in enumerate(trace.rounds[:-1]):
         if round.decision:
             retry = trace.rounds[number + 1].query
-            lines.append(f"First try: {decision_sentence(round.decision)} Searched again for “{retry}”.")
+            lines.append(f"Try {number + 1}: {decision_sentence(round.decision)} Searched again for “{retry}”.")
     lines += [f"{failure.message} {failure.remedy}" for failure in trace.failures if not failure.fatal]
     if trace.cancelled:
         lines.append("Stopped by you.")

@@ -50,7 +50,9 @@ def outcome_sentence(trace: Trace) -> str:
         )
     if pages:
         used.append(_count(len(pages), "web page"))
-    if used:
+    if trace.answer and trace.answer.abstained:
+        parts.append("Nothing found is good enough to answer from.")
+    elif used:
         parts.append(f"Using {' and '.join(used)}.")
     if trace.action and trace.finished and not trace.searches and _wanted_web(trace.action, trace):
         failed = any(failure.step in ("rewrite", "search") for failure in trace.failures)

@@ -118,7 +118,7 @@ class ExtractiveGenerator:
         return self._graded(question, units)
 
     def _graded(self, question: str, units: list[_Unit]) -> tuple[list[_Unit], float | None]:
-        """Sentences of long or unscored strips ranked by the evaluator's score, if there is one; and the best of these."""
+        """Sentences of long or unscored strips ranked by the evaluator's score, where there is one; and the best."""
         if self._evaluator is None:
             return units, None
         parts = [unit for unit in units if unit.strip.score is None or unit.end - unit.start < len(unit.strip.text)]

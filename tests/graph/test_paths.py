@@ -14,6 +14,7 @@ from crag.core.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_o
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
+from crag.core.wording import outcome_sentence
 from crag.correct.rewriting import KeywordRewriter
 from crag.correct.strips import StripRefiner
 from crag.generate.extractive import ExtractiveGenerator
@@ -200,6 +201,8 @@ def test_without_a_web_nothing_leaves_and_the_answer_abstains() -> None:
     assert "search" not in case.path
     assert case.trace.answer is not None and case.trace.answer.abstained
     assert case.trace.answer.citations == ()
+    said = outcome_sentence(case.trace.apply(ev.RunFinished(at=9)))
+    assert "Nothing found is good enough" in said and "web search is off" in said and "Using" not in said
 
 
 def test_a_failing_web_is_said_and_the_run_goes_on() -> None:
