@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from crag.core.errors import CancelledError, CragError
+from crag.core.errors import CancelledError, CragError, NotFoundError
 from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
@@ -127,7 +127,10 @@ def _begin(
 
 def _known(library: Library, identity: str) -> Document | None:
     """The stored document with these bytes, if there is one."""
-    return next((document for document in library.documents() if document.id == identity), None)
+    try:
+        return library.document(identity)
+    except NotFoundError:
+        return None
 
 
 def _repeated(again: _Again, library: Library) -> DuplicateFound | DocumentFailed:

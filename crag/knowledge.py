@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -52,15 +53,19 @@ def scored_strips(
 
 def likeliest(strips: Sequence[Strip], question: str) -> list[Strip]:
     """Of each long web page, the strips that share most words with the question, in reading order."""
-    words = set(question.lower().split())
+    words = _words(question)
     by_source: dict[str, list[Strip]] = {}
     for strip in strips:
         by_source.setdefault(strip.source_id, []).append(strip)
     kept: set[str] = set()
     for group in by_source.values():
-        ranked = sorted(group, key=lambda strip: -len(words & set(strip.text.lower().split())))
+        ranked = sorted(group, key=lambda strip: -len(words & _words(strip.text)))
         kept.update(strip.id for strip in ranked[:PAGE_STRIPS])
     return [strip for strip in strips if strip.id in kept]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
 
 
 def make_strip(

@@ -221,7 +221,6 @@ class Decision:
     aggregation: Aggregation
     graded: int
     unknown: int = 0
-    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,13 +76,13 @@ class LlmRewriter:
             # Every vendor raises its own; what they share is that there is no query.
             raise ProviderError(
                 f"The query could not be rewritten by {self.by}: {type(error).__name__}.",
-                "The keyword rewriter is used instead; check the model in Settings.",
+                "Check that the model is there and answers.",
             ) from error
         query = _checked(written, max_keywords)
         if query is None or _key(query) in {_key(each) for each in tried}:
             raise ProviderError(
                 f"What {self.by} wrote is no new search query.",
-                "The keyword rewriter is used instead; a larger model may follow the format.",
+                "A larger model may follow the format.",
             )
         return query
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from crag.core.sentences import sentences
-from crag.core.types import Chunk, Citation, Strip, WebPage
+from crag.core.types import Chunk, Citation, Rect, Strip, WebPage
 
 __all__ = ["build_citation", "cited_sentences", "literal", "quotable", "with_mark"]
 
@@ -63,39 +63,28 @@ def literal(claim: str, cited: str) -> bool:
 
 def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, start: int, end: int) -> Citation:
     """The pointer to the characters [start, end) of a strip, with page and rectangles where its source has them."""
-    quote = strip.text[start:end]
+    page: int | None = None
+    url: str | None = None
+    rects: tuple[Rect, ...] = ()
     match source:
         case Chunk():
-            first, last = strip.start + start, strip.start + end
-            return Citation(
-                number=number,
-                strip_id=strip.id,
-                source_id=strip.source_id,
-                origin=strip.origin,
-                source=source.source,
-                quote=quote,
-                page=source.page,
-                rects=source.rects(first, last),
-            )
+            name, page = source.source, source.page
+            rects = source.rects(strip.start + start, strip.start + end)
         case WebPage():
-            return Citation(
-                number=number,
-                strip_id=strip.id,
-                source_id=strip.source_id,
-                origin=strip.origin,
-                source=source.title or source.url,
-                quote=quote,
-                url=source.url,
-            )
+            name, url = source.title or source.url, source.url
         case None:
-            return Citation(
-                number=number,
-                strip_id=strip.id,
-                source_id=strip.source_id,
-                origin=strip.origin,
-                source=strip.source_id,
-                quote=quote,
-            )
+            name = strip.source_id
+    return Citation(
+        number=number,
+        strip_id=strip.id,
+        source_id=strip.source_id,
+        origin=strip.origin,
+        source=name,
+        quote=strip.text[start:end],
+        page=page,
+        url=url,
+        rects=rects,
+    )
 
 
 def _marked(sentence: str, number: int) -> str:

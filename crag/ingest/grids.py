@@ -144,13 +144,13 @@ def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> Table:
         texts = [_text(own) for _, own in row]
         if any(is_value(text) for text in texts) or len(rows) - count < 2 or (count and len(row) < 2):
             break
-        if count and not any(len(each) > len(heads) for each in (row,)):
+        if count and len(row) <= len(heads):
             break
         heads += [(box, text) for (box, _), text in zip(row, texts, strict=True)]
         count += 1
         if len(row) >= max(len(each) for each in rows):
             break
-    table = Table(header=" | ".join(text for _, text in heads)[:300], header_lines=count)
+    table = Table(header=" | ".join(text for _, text in heads)[:300])
     for number, row in enumerate(rows):
         line: list[Piece] = []
         for place, (box, own) in enumerate(row):

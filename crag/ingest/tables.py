@@ -34,7 +34,6 @@ class Table:
 
     header: str
     lines: list[list[Piece]] = field(default_factory=list)
-    header_lines: int = 0
 
 
 @dataclass(slots=True)
@@ -122,7 +121,6 @@ def _table(rows: Sequence[Row], cells: Sequence[list[Segment]], head: int, start
     table = Table(header=" ".join([*captions, names]).strip()[:300])
     for each in cells[head:start]:
         table.lines.append(_spaced(each))
-    table.header_lines = start - head
     index = start
     while index < end:
         if not is_data(cells[index]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -226,6 +227,14 @@ def test_only_relevant_chunks_are_kept_where_the_strategy_says_so() -> None:
     assert {strip.text for strip in case.trace.kept("internal")} == {GOOD}
 
 
+def test_of_a_long_web_page_the_strips_that_share_words_with_the_question_are_scored() -> None:
+    filler = " ".join(f"Sentence number {n} is about something else altogether." for n in range(200))
+    case = Case("balanced", [BAD], web=FixedWeb(texts=[f"{filler} Paris holds that capital, anywhere in France."]))
+    (strips,) = (group for source, group in case.trace.strips.items() if source.startswith("web-"))
+    assert strips[-1].score == 0.95 and strips[-1].kept
+    assert 0 < sum(strip.score is not None for strip in strips) < len(strips)
+
+
 def test_three_way_cuts_the_graded_text() -> None:
     case = Case("three-way", ["x" * 5000], web=FixedWeb(texts=WEB))
     assert len(case.evaluator.graded[0][1]) == 2000
@@ -254,43 +263,28 @@ def test_stop_ends_the_run_at_the_next_grade() -> None:
         return 0.5
 
     case = Case("plain-rag", [GOOD])
-    parts = Parts(
-        **{
-            name: getattr(case.parts, name)
-            for name in ("retriever", "refiner", "rewriter", "web", "generator", "verifier", "began")
-        },
-        settings=Settings(),
-        evaluator=ScriptedEvaluator(score=stopping),
-        cancel=stop,
-    )
+    parts = replace(case.parts, settings=Settings(), evaluator=ScriptedEvaluator(score=stopping), cancel=stop)
     seen: list[ev.Event] = []
     with pytest.raises(CancelledError):
         seen.extend(run_graph(QUESTION, parts))
 
 
-def test_events_arrive_while_the_run_is_under_way() -> None:
-    """The first grade is out before the second chunk is graded."""
-    order: list[str] = []
+def test_events_arrive_while_the_step_is_under_way() -> None:
+    """The first grade is out before the second chunk is graded: its grading waits for whoever reads the events."""
+    first_seen, graded = threading.Event(), []
 
-    def slow(text: str) -> float:
-        order.append("graded")
+    def waiting(text: str) -> float:
+        if graded and not first_seen.wait(20):
+            pytest.fail("the first grade was held back until the step ended")
+        graded.append(text)
         return 0.9
 
-    case = Case("plain-rag", [GOOD, GOOD])
-    parts = Parts(
-        **{
-            name: getattr(case.parts, name)
-            for name in ("retriever", "refiner", "rewriter", "web", "generator", "verifier", "began", "cancel")
-        },
-        settings=Settings(),
-        evaluator=ScriptedEvaluator(score=slow),
-    )
+    case = Case("plain-rag", [GOOD, SOSO])
+    parts = replace(case.parts, settings=Settings(), evaluator=ScriptedEvaluator(score=waiting))
     for event in run_graph(QUESTION, parts):
-        if isinstance(event, ev.Retrieved):
-            assert order == []
-            break
-    else:
-        pytest.fail("nothing was retrieved")
+        if isinstance(event, ev.Graded):
+            first_seen.set()
+    assert graded[:2] == [GOOD, SOSO]
 
 
 def test_what_if_with_the_same_settings_is_what_was() -> None:
