@@ -1,0 +1,216 @@
+"""The retrieval evaluator on data that people or exact rules labelled, beside simpler graders on the same rows.
+
+python -m benchmarks.evaluator [--data FOLDER] [--sets NAME ...] [--limit N] [--skip-t5] [--out FOLDER]
+
+Prints a page and writes it to results/evaluator.md, and everything to results/evaluator.json. A run of some sets, or of
+a part of each, is only printed unless --out says where to write. Nothing here chooses a setting: see
+benchmarks.thresholds for that. A language model joins the comparison where CRAG_BENCH_LLM_URL and CRAG_BENCH_LLM_MODEL
+(and CRAG_BENCH_LLM_KEY, if it wants one) are set. PDFs are read as in benchmarks.retrieval, with the same cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.evaluator_graders import Cosine, LanguageModel, Memo, bm25, evaluator_version, shipped_evaluator
+from benchmarks.evaluator_library import spread
+from benchmarks.evaluator_measures import (
+    accuracy,
+    auc,
+    best_accuracy,
+    best_macro_f1,
+    calibration_bins,
+    calibration_error,
+    macro_f1,
+    majority,
+    ranking,
+)
+from benchmarks.evaluator_report import report
+from benchmarks.evaluator_row import DataSet, Row, grouped
+from benchmarks.evaluator_sets import SETS, Sources
+from benchmarks.evaluator_speed import measure_speed
+from benchmarks.evaluator_strips import measure_strips
+from crag.core.settings import Settings
+from crag.core.types import Action, Grade
+from crag.evaluator.trigger import decide
+from crag.generate.verification import SUPPORTED_FROM
+from crag.models.minilm import MiniLM
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+STRIPS, SPEED = "clapnq-strips", "speed"
+MODEL_PAIRS = 100
+"""Pairs of a set that a language model is asked about at most."""
+
+Figures = dict[str, Any]
+Scores = NDArray[np.float64]
+
+
+def main() -> int:
+    options = arguments()
+    if not options.data.is_dir():
+        print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
+        return 2
+    settings, chosen = Settings(), options.sets or [*SETS, STRIPS, SPEED]
+    # First, while this process is small: memory is measured in others, but they share the machine.
+    speed = measure_speed(t5=not options.skip_t5) if SPEED in chosen else None
+    cosine, memo, model = Cosine(MiniLM()), Memo(shipped_evaluator()), LanguageModel.from_environment()
+    sources = Sources(options.data, cosine, options.limit)
+    results: Figures = {
+        "evaluator": memo.id,
+        "version": evaluator_version(),
+        "thresholds": {"upper": settings.upper, "lower": settings.lower, "aggregation": settings.aggregation},
+        "supported_from": SUPPORTED_FROM,
+        "limit": options.limit,
+        "language_model": model.name if model else None,
+        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "load": round(os.getloadavg()[0], 1)},
+        "speed": speed,
+        "sets": {name: measure(SETS[name](sources), memo, cosine, model, settings) for name in SETS if name in chosen},
+        "strips": measure_strips(sources, memo, cosine, settings) if STRIPS in chosen else None,
+    }
+    write(results, options.out or (None if options.sets or options.limit else RESULTS))
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser.add_argument("--sets", nargs="+", choices=[*SETS, STRIPS, SPEED], metavar="NAME", help="only these")
+    parser.add_argument("--limit", type=int, default=0, help="so many questions of each set's file; 0: all")
+    parser.add_argument("--skip-t5", action="store_true", help="leave out T5-large, which takes 3.5 GB and minutes")
+    parser.add_argument("--out", type=Path, help="where to write evaluator.json and evaluator.md")
+    return parser.parse_args()
+
+
+def write(results: Figures, folder: Path | None) -> None:
+    """Prints the page; writes it and the figures where there is a folder for them."""
+    page = report(results)
+    print(page)
+    if folder is None:
+        print("A part of the whole: nothing was written. --out FOLDER writes it.", file=sys.stderr)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "evaluator.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    (folder / "evaluator.md").write_text(page, encoding="utf-8")
+
+
+# ---- one set -------------------------------------------------------------------------------------------------------
+
+
+def measure(data: DataSet, memo: Memo, cosine: Cosine, model: LanguageModel | None, settings: Settings) -> Figures:
+    """All figures of one set: the shipped evaluator's, and those of the others on the same rows."""
+    print(f"{data.title}: {len(data.rows)} pairs", file=sys.stderr)
+    grades = memo.grades(data.rows)
+    scores = np.array([math.nan if grade.score is None else grade.score for grade in grades], np.float64)
+    threshold = SUPPORTED_FROM if data.supports else settings.upper
+    labels, judged = judgements(data, scores)
+    return {
+        "title": data.title,
+        "about": data.about,
+        "use": data.use,
+        "judged": data.judged,
+        "pairs": len(data.rows),
+        "questions": len(grouped(data.rows)),
+        "failed": int(np.isnan(scores).sum()),
+        "majority": majority(labels),
+        **quality(data, scores),
+        "default_threshold": threshold,
+        "accuracy_default": accuracy(labels, judged, threshold),
+        "macro_f1_default": macro_f1(labels, judged, threshold) if data.supports else None,
+        "calibration_error": calibration_error(labels, judged),
+        "calibration_bins": calibration_bins(labels, judged),
+        **actions(data, grades, settings),
+        "ms_per_pair": 1000 * sum(grade.seconds for grade in grades) / len(grades),
+        "others": {
+            "cosine": quality(data, cosine.scores(data.rows)),
+            "bm25": quality(data, bm25(data.rows)),
+            "language_model": asked(data, scores, model),
+        },
+    }
+
+
+def judgements(data: DataSet, scores: Scores) -> tuple[NDArray[np.int64], Scores]:
+    """Labels and scores of what is judged, pairs or questions, without those that have no score."""
+    labels = data.labels
+    if data.judged == "question":
+        groups = [place for place in grouped(data.rows).values() if not np.isnan(scores[place]).all()]
+        best = np.array([np.nanmax(scores[places]) for places in groups], np.float64)
+        return np.array([labels[places].max() for places in groups], np.int64), best
+    known = ~np.isnan(scores)
+    return labels[known], scores[known]
+
+
+def quality(data: DataSet, scores: Scores) -> Figures:
+    """The figures that any grader's scores have, whatever their scale."""
+    labels, judged = judgements(data, scores)
+    if not len(labels):
+        return {"n": 0}
+    best, at = best_accuracy(labels, judged)
+    found: Figures = {"n": len(labels), "auc": auc(labels, judged), "accuracy_best": best, "best_threshold": finite(at)}
+    if data.ranking:
+        groups = [(data.labels[places], scores[places]) for places in grouped(data.rows).values()]
+        for name, both in (("ranking", False), ("ranking_both", True)):
+            order = ranking(groups, both=both)
+            found[name] = asdict(order) if order else None
+    if data.supports:
+        found["macro_f1_best"], at = best_macro_f1(labels, judged)
+        found["macro_f1_best_threshold"] = finite(at)
+    return found
+
+
+def finite(threshold: float) -> float | None:
+    """None for the threshold that nothing reaches: JSON has no infinity."""
+    return threshold if math.isfinite(threshold) else None
+
+
+def actions(data: DataSet, grades: Sequence[Grade], settings: Settings) -> Figures:
+    """How often each action follows at the default thresholds, by whether a text of the question answers it."""
+    counts = {kind: dict.fromkeys(map(str, Action), 0) for kind in ("answerable", "unanswerable")}
+    for places in grouped(data.rows).values():
+        decision = decide(
+            [grades[place] for place in places],
+            upper=settings.upper,
+            lower=settings.lower,
+            aggregation=settings.aggregation,
+        )
+        kind = "answerable" if any(data.rows[place].label for place in places) else "unanswerable"
+        counts[kind][decision.action] += 1
+    total = sum(sum(each.values()) for each in counts.values())
+    ambiguous = sum(each[Action.AMBIGUOUS] for each in counts.values())
+    return {"actions": counts, "ambiguous_share": ambiguous / total}
+
+
+def asked(data: DataSet, ours: Scores, model: LanguageModel | None) -> Figures | None:
+    """A language model's figures on whole questions of at most 100 pairs, and the evaluator's on the same."""
+    if model is None:
+        return None
+    places = sample(data.rows)
+    part = replace(data, rows=[data.rows[place] for place in places], ranking=False)
+    scores = model.scores(part.rows)
+    missing = np.isnan(scores)
+    same = quality(part, np.where(missing, math.nan, ours[places]))
+    return {"pairs": len(places), "failed": int(missing.sum()), **quality(part, scores), "ours": same}
+
+
+def sample(rows: Sequence[Row]) -> list[int]:
+    """Places of whole questions, spread over the set, at most 100 pairs together."""
+    groups = list(grouped(rows).values())
+    wanted = max(1, len(groups) * MODEL_PAIRS // len(rows))
+    return [place for group in spread(groups, wanted) for place in group][:MODEL_PAIRS]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
