@@ -5,18 +5,27 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
-from benchmarks.retrieval import CachedEmbedder, build, read_ours
 from crag.core.settings import Settings
 from crag.core.types import Chunk
 
-__all__ = ["CACHE", "spread", "top_chunks"]
+__all__ = ["CACHE", "retrieval", "spread", "top_chunks"]
 
 Item = TypeVar("Item")
 
 CACHE = Path(tempfile.gettempdir()) / "crag-retrieval-cache"
 """Vectors by text, shared with benchmarks.retrieval."""
+
+
+def retrieval() -> ModuleType:
+    """The retrieval benchmark, which reads PDFs and questions; imported late, for it wants packages of its own."""
+    try:
+        from benchmarks import retrieval as found
+    except ImportError as error:
+        raise SystemExit(f"{error}: pip install -r benchmarks/requirements.txt") from error
+    return found
 
 
 def top_chunks(folder: Path, questions: Sequence[str], only: Collection[str] = ()) -> list[list[Chunk]]:
@@ -25,12 +34,13 @@ def top_chunks(folder: Path, questions: Sequence[str], only: Collection[str] = (
     The library holds the PDFs in `folder`, or those named in `only`. Files are read anew at every call.
     """
     CACHE.mkdir(parents=True, exist_ok=True)
-    embedder = CachedEmbedder(CACHE)
+    made = retrieval()
+    embedder = made.CachedEmbedder(CACHE)
     files = [file for file in sorted(folder.glob("*.pdf")) if not only or file.name in only]
-    reads = [read for read in read_ours(files, embedder) if read.chunks]
+    reads = [read for read in made.read_ours(files, embedder) if read.chunks]
     embedder.embed(questions)
     embedder.save()
-    with tempfile.TemporaryDirectory() as place, build(Path(place), reads, embedder) as library:
+    with tempfile.TemporaryDirectory() as place, made.build(Path(place), reads, embedder) as library:
         return [[found.chunk for found in library.search(question, Settings().k)] for question in questions]
 
 

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.evaluator_graders import Cosine
-from benchmarks.evaluator_library import spread, top_chunks
+from benchmarks.evaluator_library import retrieval, spread, top_chunks
 from benchmarks.evaluator_row import DataSet, Row
-from benchmarks.retrieval import financebench
 
 __all__ = ["SETS", "Sources", "lines"]
 
@@ -90,7 +89,7 @@ def clapnq(sources: Sources) -> DataSet:
 
 
 def finance(sources: Sources) -> DataSet:
-    asked = spread(financebench(sources.data), sources.limit)
+    asked = spread(retrieval().financebench(sources.data), sources.limit)
     names = {question.source for question in asked} if sources.limit else ()
     found = top_chunks(sources.data / "financebench" / "pdfs", [question.text for question in asked], names)
     rows = [

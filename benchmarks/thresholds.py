@@ -1,0 +1,193 @@
+"""The sweep behind the default thresholds, strip filter, top-k and answer floor, on data that may choose settings.
+
+python -m benchmarks.thresholds [--data FOLDER] [--ambiguous WORTH] [--limit N] [--fresh] [--out FOLDER]
+
+Every question's retrieved texts are graded once; grades are kept in the system's temporary folder, by the evaluator's
+files and the text, so that a second run takes a minute. Then every pair of thresholds is tried with the function that
+decides in the app. Prints a page and writes it to results/thresholds.md, and everything to results/thresholds.json;
+a run on a part of the data (--limit) is only printed unless --out says where to write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.evaluator_graders import evaluator_version, shipped_evaluator
+from benchmarks.thresholds_cases import CaseSet, load_cases
+from benchmarks.thresholds_grades import KeptScores
+from benchmarks.thresholds_report import report
+from benchmarks.thresholds_strips import cut_cases, filter_table, floor_table, top_k_table
+from benchmarks.thresholds_sweep import PAIRS, Counts, Pair, best_pair, counted, utility
+from crag.core.settings import Settings
+from crag.core.types import Grade
+from crag.strategies import STRATEGIES
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+AMBIGUOUS = 0.5
+"""What AMBIGUOUS is worth by default, of 1 for the right action."""
+WORTHS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)
+BINS = 10
+
+Figures = dict[str, Any]
+Tables = Mapping[str, Mapping[Pair, Counts]]
+
+
+def main() -> int:
+    options = arguments()
+    if not options.data.is_dir():
+        print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
+        return 2
+    settings, evaluator = Settings(), shipped_evaluator()
+    kept = KeptScores(evaluator, evaluator_version(), options.cache, fresh=options.fresh)
+    sets = load_cases(options.data, options.limit)
+    grades = {each.title: graded(each, kept) for each in sets}
+    cuts = {each.title: cut_cases(each, kept, settings) for each in sets if each.counts}
+    kept.save()
+    matched = [cuts[each.title] for each in sets if each.matched and any(cut.bearing for cut in cuts[each.title])]
+    results: Figures = {
+        "evaluator": evaluator.id,
+        "version": evaluator_version(),
+        "limit": options.limit,
+        **swept(sets, grades, settings, options.ambiguous),
+        "strip_filter": {"default": settings.strip_filter, "rows": filter_table(matched)},
+        "strip_top_k": {"default": settings.strip_top_k, "rows": top_k_table(matched, settings.strip_filter)},
+        "answer_floor": {"default": settings.answer_floor, "rows": floor_table(cuts)},
+    }
+    write(results, options.out or (None if options.limit else RESULTS))
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    cache = Path(tempfile.gettempdir()) / "crag-thresholds-cache"
+    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser.add_argument("--cache", type=Path, default=cache, help="where grades are kept")
+    parser.add_argument("--fresh", action="store_true", help="grade again what is kept")
+    parser.add_argument("--ambiguous", type=float, default=AMBIGUOUS, help="what AMBIGUOUS is worth, 0..1")
+    parser.add_argument("--limit", type=int, default=0, help="so many questions of each set; 0: all")
+    parser.add_argument("--out", type=Path, help="where to write thresholds.json and thresholds.md")
+    return parser.parse_args()
+
+
+def graded(given: CaseSet, kept: KeptScores) -> list[list[Grade]]:
+    print(f"{given.title}: {len(given.cases)} questions", file=sys.stderr)
+    found = [kept.grades(case.question, case.graded) for case in given.cases]
+    kept.save()
+    return found
+
+
+def write(results: Figures, folder: Path | None) -> None:
+    """Prints the page; writes it and the figures where there is a folder for them."""
+    page = report(results)
+    print(page)
+    if folder is None:
+        print("A part of the whole: nothing was written. --out FOLDER writes it.", file=sys.stderr)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "thresholds.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    (folder / "thresholds.md").write_text(page, encoding="utf-8")
+
+
+# ---- the sweep -----------------------------------------------------------------------------------------------------
+
+
+def swept(
+    sets: Sequence[CaseSet], grades: Mapping[str, list[list[Grade]]], settings: Settings, ambiguous: float
+) -> Figures:
+    """The best pairs, the grid, and every set's actions at the pairs that have a name."""
+    aggregation, paper = settings.aggregation, STRATEGIES["paper"].settings
+    tables = {
+        each.title: {pair: counted(each.cases, grades[each.title], pair, aggregation) for pair in PAIRS}
+        for each in sets
+    }
+    chosen = {each.title: tables[each.title] for each in sets if each.counts}
+    best = best_pair(list(chosen.values()), ambiguous)
+    named = {
+        "best": best,
+        "defaults": (settings.upper, settings.lower),
+        "0.7 / 0.3": (0.7, 0.3),
+        "paper": (paper.upper, paper.lower),
+    }
+    return {
+        "ambiguous_worth": ambiguous,
+        "best": {"upper": best[0], "lower": best[1]},
+        "sets": {each.title: described(each, grades[each.title]) for each in sets},
+        "by_worth": [worth_row(chosen, worth) for worth in WORTHS],
+        "named": {name: named_row(sets, grades, pair, settings, ambiguous) for name, pair in named.items()},
+        "grid": [
+            {"upper": pair[0], "lower": pair[1], "utility": mean_utility(chosen, pair, ambiguous)} for pair in PAIRS
+        ],
+    }
+
+
+def mean_utility(tables: Tables, pair: Pair, ambiguous: float) -> float:
+    """Over the sets, each of equal weight."""
+    return sum(utility(table[pair], ambiguous) for table in tables.values()) / len(tables)
+
+
+def worth_row(tables: Tables, worth: float) -> Figures:
+    """The best pair if AMBIGUOUS is worth so much, and the largest share of questions that end so on any set."""
+    pair = best_pair(list(tables.values()), worth)
+    return {
+        "worth": worth,
+        "upper": pair[0],
+        "lower": pair[1],
+        "utility": mean_utility(tables, pair, worth),
+        "most_ambiguous": max(table[pair].ambiguous for table in tables.values()),
+    }
+
+
+def named_row(
+    sets: Sequence[CaseSet],
+    grades: Mapping[str, list[list[Grade]]],
+    pair: Pair,
+    settings: Settings,
+    ambiguous: float,
+) -> Figures:
+    """Each set's actions at one pair, and its worth there."""
+    found = {each.title: counted(each.cases, grades[each.title], pair, settings.aggregation) for each in sets}
+    counting = [utility(found[each.title], ambiguous) for each in sets if each.counts]
+    return {
+        "upper": pair[0],
+        "lower": pair[1],
+        "utility": sum(counting) / len(counting),
+        "sets": {
+            title: {
+                "utility": utility(counts, ambiguous),
+                "ambiguous": counts.ambiguous,
+                "answerable": dict(counts.answerable),
+                "unanswerable": dict(counts.unanswerable),
+            }
+            for title, counts in found.items()
+        },
+    }
+
+
+def described(given: CaseSet, grades: Sequence[Sequence[Grade]]) -> Figures:
+    """What the set is, and how often its questions are answerable by the best score of their texts."""
+    bins: list[list[int]] = [[0, 0] for _ in range(BINS)]
+    for case, its in zip(given.cases, grades, strict=True):
+        best = max((grade.score or 0.0 for grade in its), default=0.0)
+        place = bins[min(int(best * BINS), BINS - 1)]
+        place[0] += 1
+        place[1] += case.answerable
+    return {
+        "about": given.about,
+        "counts": given.counts,
+        "questions": len(given.cases),
+        "answerable": sum(case.answerable for case in given.cases),
+        "by_best_score": bins,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""The threshold sweep: what actions are worth, which pair is best, where an answer is found, how scores are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.evaluator_library import spread
+from benchmarks.thresholds_cases import Case
+from benchmarks.thresholds_grades import KeptScores
+from benchmarks.thresholds_strips import answer_pattern, plain
+from benchmarks.thresholds_sweep import PAIRS, best_pair, counted, utility
+from crag.core.fakes import ScriptedEvaluator
+from crag.core.types import Action, Aggregation, Grade
+
+
+def case(*holds: bool) -> Case:
+    return Case(question="?", graded=("text",) * len(holds), texts=("text",) * len(holds), holds=holds)
+
+
+def grades(*scores: float) -> list[Grade]:
+    return [Grade(passage_id=str(place), score=score) for place, score in enumerate(scores)]
+
+
+CASES = [case(True, False), case(True, False), case(False, False), case(False, False)]
+GRADES = [grades(0.9, 0.1), grades(0.5, 0.2), grades(0.5, 0.4), grades(0.1, 0.1)]
+
+
+def test_a_right_action_is_worth_one_less_its_search() -> None:
+    counts = counted(CASES, GRADES, (0.7, 0.3), Aggregation.ANY)
+    assert counts.answerable == {Action.CORRECT: 1, Action.AMBIGUOUS: 1, Action.INCORRECT: 0}
+    assert counts.unanswerable == {Action.CORRECT: 0, Action.AMBIGUOUS: 1, Action.INCORRECT: 1}
+    assert counts.ambiguous == 0.5
+    assert utility(counts, 0.5) == pytest.approx((1 + 2 * (0.5 - 0.15) + 0.9) / 4)
+
+
+def test_the_band_is_as_wide_as_ambiguous_is_worth() -> None:
+    table = {pair: counted(CASES, GRADES, pair, Aggregation.ANY) for pair in PAIRS}
+    for worth in (0.5, 0.9):
+        pair = best_pair([table], worth)
+        assert utility(table[pair], worth) == pytest.approx(max(utility(table[each], worth) for each in PAIRS))
+    upper, lower = best_pair([table], 0.5)
+    assert upper == lower, "where AMBIGUOUS does not pay, equal pairs are settled for the narrowest band"
+    upper, lower = best_pair([table], 0.9)
+    assert lower <= 0.5 < upper
+
+
+def test_every_pair_is_in_order() -> None:
+    assert len(set(PAIRS)) == len(PAIRS)
+    assert all(0 <= lower <= upper <= 0.95 and upper >= 0.05 for upper, lower in PAIRS)
+
+
+def test_an_answer_is_found_as_whole_words_in_any_case_and_spacing() -> None:
+    pattern = answer_pattern(["New  York", "Rome", ""])
+    assert pattern is not None
+    assert pattern.search(plain("He left\nNEW YORK."))
+    assert pattern.search(plain("(Rome)"))
+    assert not pattern.search(plain("a Romean road"))
+    assert answer_pattern(["", " "]) is None
+
+
+def test_spread_takes_evenly_and_all_where_there_is_no_limit() -> None:
+    assert spread(range(10), 0) == list(range(10))
+    assert spread(range(10), 3) == [0, 3, 6]
+    assert spread(range(2), 5) == [0, 1]
+
+
+def test_a_kept_score_is_never_asked_for_again_and_another_version_is(tmp_path: Path) -> None:
+    evaluator = ScriptedEvaluator(score=lambda text: len(text) / 10)
+    first = KeptScores(evaluator, "one", tmp_path)
+    assert [grade.score for grade in first.grades("Who?", ["abc", "a", "abc"])] == [0.3, 0.1, 0.3]
+    first.save()
+    assert len(evaluator.graded) == 2
+    assert [grade.score for grade in KeptScores(evaluator, "one", tmp_path).grades("Who?", ["a"])] == [0.1]
+    assert len(evaluator.graded) == 2
+    KeptScores(evaluator, "two", tmp_path).grades("Who?", ["a"])
+    KeptScores(evaluator, "one", tmp_path, fresh=True).grades("Who?", ["a"])
+    KeptScores(evaluator, "one", tmp_path).grades("Where?", ["a"])
+    assert len(evaluator.graded) == 5
+
+
+def test_a_sweep_over_failed_grades_ends_with_the_reason(tmp_path: Path) -> None:
+    broken = KeptScores(ScriptedEvaluator(score=lambda text: None), "one", tmp_path)
+    with pytest.raises(SystemExit, match="did not answer"):
+        broken.grades("Who?", ["a"])
