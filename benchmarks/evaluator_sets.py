@@ -183,12 +183,19 @@ def sentences(title: str, name: str) -> Maker:
     return make
 
 
-def scifact(sources: Sources) -> DataSet:
-    corpus = {row["doc_id"]: row["sentences"] for row in lines(sources.data / "scifact/scifact_corpus.jsonl")}
-    claims = [row for row in lines(sources.data / "scifact/scifact_claims_dev.jsonl") if row["evidence"]]
-    about = "claims: rationale sentences against the others of the same abstracts"
-    rows = [row for claim in spread(claims, sources.limit) for row in rationale_rows(claim, corpus)]
-    return DataSet(title="SciFact", about=about, rows=rows)
+def scifact(title: str, about: str, *, unseen: bool) -> Maker:
+    """`unseen`: only claims none of whose abstracts a training claim cites."""
+
+    def make(sources: Sources) -> DataSet:
+        corpus = {row["doc_id"]: row["sentences"] for row in lines(sources.data / "scifact/scifact_corpus.jsonl")}
+        trained = lines(sources.data / "scifact/scifact_claims_train.jsonl")
+        known = {str(cited) for row in trained for cited in row["cited_doc_ids"]} if unseen else set()
+        claims = [row for row in lines(sources.data / "scifact/scifact_claims_dev.jsonl") if row["evidence"]]
+        claims = [row for row in claims if known.isdisjoint(row["evidence"])]
+        rows = [row for claim in spread(claims, sources.limit) for row in rationale_rows(claim, corpus)]
+        return DataSet(title=title, about=about, rows=rows)
+
+    return make
 
 
 def rationale_rows(claim: dict[str, Any], corpus: dict[int, list[str]]) -> Iterator[Row]:
@@ -227,7 +234,14 @@ SETS: dict[str, Maker] = {
     "squad-other": squad_other("SQuAD, own or either other", ("random", "nearest")),
     "wikiqa": sentences("WikiQA", "wikiqa"),
     "trecqa": sentences("TREC-QA", "trecqa"),
-    "scifact": scifact,
+    "scifact": scifact(
+        "SciFact",
+        "claims: rationale sentences against the others of the same abstracts, many of which training claims cite too",
+        unseen=False,
+    ),
+    "scifact-unseen": scifact(
+        "SciFact, unseen abstracts", "only claims whose abstracts no training claim cites", unseen=True
+    ),
     "financebench": finance,
     "attributionbench": attribution,
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from benchmarks.evaluator_library import spread
-from benchmarks.thresholds_cases import Case
+from benchmarks.thresholds_cases import Case, unseen
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_strips import answer_pattern, plain
 from benchmarks.thresholds_sweep import PAIRS, best_pair, counted, utility
@@ -84,3 +85,11 @@ def test_a_sweep_over_failed_grades_ends_with_the_reason(tmp_path: Path) -> None
     broken = KeptScores(ScriptedEvaluator(score=lambda text: None), "one", tmp_path)
     with pytest.raises(SystemExit, match="did not answer"):
         broken.grades("Who?", ["a"])
+
+
+def test_questions_that_training_data_asks_are_left_out(tmp_path: Path) -> None:
+    for name, asked in {"nq/train": ["who wrote it"], "retrieved/nq": ["Who wrote it?", "Who read it?"]}.items():
+        file = tmp_path / f"{name}.jsonl"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("".join(json.dumps({"question": each}) + "\n" for each in asked), encoding="utf-8")
+    assert [row["question"] for row in unseen(tmp_path, "nq")] == ["Who read it?"]
