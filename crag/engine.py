@@ -91,7 +91,7 @@ class Engine:
 
     @cached_property
     def evaluator(self) -> RetrievalEvaluator:
-        return self._given_evaluator or LocalEvaluator(self.embedder)
+        return self._given_evaluator or LocalEvaluator(threads=self.config.threads)
 
     @cached_property
     def generator(self) -> Generator:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,11 @@ def main() -> None:
         questions, passages = read_pairs(given.data)
         half = len(passages) // 2
         float_model, inputs = build(weights)
-        plan = measured(float_model, inputs, tokenizer, passages[half : half + 400] + questions[half : half + 200])
+        cutter = Tokenizer.from_str(tokenizer)
+        cutter.no_padding()
+        cutter.enable_truncation(MAX_TOKENS)
+        texts = cutter.encode_batch(passages[half : half + 400] + questions[half : half + 200])
+        plan = measured(float_model, inputs, ({"input_ids": np.array([text.ids], np.int64)} for text in texts))
         write(build(weights, plan)[0], tokenizer)
         fidelity = compare(source, MiniLM(), questions[:half][:500], passages[:half][:500])
     card(fidelity)
@@ -99,20 +103,17 @@ def read_pairs(data: Path) -> tuple[list[str], list[str]]:
     return [row["question"] for row in rows], [row["ctxs"][0]["text"] for row in rows]
 
 
-def measured(model: onnx.ModelProto, inputs: dict[str, str], tokenizer: str, texts: list[str]) -> Int8Plan:
-    """Ranges of every linear layer's input over `texts`, after its outlier channels are scaled down.
+def measured(model: onnx.ModelProto, inputs: dict[str, str], feeds: Iterable[dict[str, NDArray[np.int64]]]) -> Int8Plan:
+    """Ranges of every linear layer's input over `feeds`, after its outlier channels are scaled down.
 
     A few channels of this model carry values ten times the others'; one shared range would leave the others
     with four bits. Dividing those channels, and multiplying their weights, keeps the product the same.
     """
-    cutter = Tokenizer.from_str(tokenizer)
-    cutter.no_padding()
-    cutter.enable_truncation(MAX_TOKENS)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     low: dict[str, NDArray[np.float32]] = {}
     high: dict[str, NDArray[np.float32]] = {}
-    for encoding in cutter.encode_batch(texts):
-        values = session.run(list(inputs.values()), {"input_ids": np.array([encoding.ids], np.int64)})
+    for feed in feeds:
+        values = session.run(list(inputs.values()), feed)
         for name, value in zip(inputs, values, strict=True):
             low[name] = np.minimum(low.get(name, np.float32(0)), value.min(axis=(0, 1)))
             high[name] = np.maximum(high.get(name, np.float32(0)), value.max(axis=(0, 1)))

@@ -1,13 +1,15 @@
-"""The encoder of all-MiniLM-L6-v2 as an ONNX graph: float32 with probes, or int8 for the CPU.
+"""The encoder of all-MiniLM-L6-v2 as ONNX graphs, for sentence vectors and for the evaluator, in float32 or int8.
 
-The graph takes token ids (batch, length) without padding, all texts of a batch equally long, and gives unit
-sentence vectors (batch, 384). No padding means no mask, so attention runs in its fastest form and a text's
-vector does not depend on its neighbours. Activations are quantized with fixed ranges for the same reason.
+Both take token ids (batch, length) without padding, all texts of a batch equally long. The first gives unit
+sentence vectors (batch, 384); the second takes kinds of tokens and the number of question tokens too, and gives a
+relevance logit (batch) and start and end logits (batch, length). No padding means no mask, so attention runs in its
+fastest form and a text's result does not depend on its neighbours. Activations are quantized with fixed ranges for
+the same reason. The float32 form also gives the inputs of its linear layers, to measure those ranges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +17,11 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["HIDDEN", "MAX_TOKENS", "Int8Plan", "build"]
+__all__ = ["HIDDEN", "MAX_TOKENS", "Int8Plan", "build", "build_evaluator"]
 
 HIDDEN, HEADS, LAYERS, MAX_TOKENS = 384, 12, 6, 256
 MICROSOFT = "com.microsoft"
+IDS = ("batch", "length")
 Weights = Mapping[str, NDArray[np.float32]]
 
 
@@ -59,12 +62,58 @@ def quantized_columns(weight: NDArray[np.float32], bits: int) -> tuple[NDArray[n
 
 
 def build(weights: Weights, plan: Int8Plan | None = None) -> tuple[onnx.ModelProto, dict[str, str]]:
-    """The model, and for each linear layer the name of its input tensor.
+    """The model of sentence vectors, and for each linear layer the name of its input tensor.
 
     Without a plan: float32, exact GELU, and those inputs are outputs too, so that ranges can be measured.
     With a plan: int8 weights (one scale an output column), fixed uint8 activations, int8 word table.
     """
-    graph, probes = _Graph(), dict[str, str]()
+    graph = _Graph()
+    table = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS]
+    table = table + weights["embeddings.token_type_embeddings.weight"][0]
+    x, probes = _encoded(graph, weights, plan, _embedded(graph, weights, table, plan is not None))
+    mean = graph.add("ReduceMean", [x, graph.constant("axis", np.array([1], np.int64))], keepdims=0)
+    graph.nodes.append(helper.make_node("LpNormalization", [mean], ["embedding"], axis=-1, p=2))
+    outputs = {"embedding": ["batch", HIDDEN]}
+    return _model(graph, "all-MiniLM-L6-v2", {"input_ids": IDS}, outputs, probes if plan is None else {}), probes
+
+
+def build_evaluator(weights: Weights, plan: Int8Plan | None = None) -> tuple[onnx.ModelProto, dict[str, str]]:
+    """The evaluator's cross-encoder in the same two forms; its heads stay float32.
+
+    `weights` holds the encoder's tensors under the published names, and `kinds`, `relevance_hidden.*`,
+    `relevance.*`, `span.*` as `training.torch_model` trains them.
+    """
+    graph = _Graph()
+    x = _embedded(graph, weights, weights["embeddings.position_embeddings.weight"], plan is not None)
+    kinds = graph.add("Gather", [graph.constant("kinds.table", weights["kinds"]), "kinds"])
+    x, probes = _encoded(graph, weights, plan, graph.add("Add", [x, kinds]))
+
+    def number(name: str, *value: int) -> str:
+        return graph.constant(name, np.array(value, np.int64))
+
+    def head(x: str, name: str) -> str:
+        weight = graph.constant(f"{name}.weight", weights[f"{name}.weight"].T)
+        return graph.add(
+            "Add", [graph.add("MatMul", [x, weight]), graph.constant(f"{name}.bias", weights[f"{name}.bias"])]
+        )
+
+    end = graph.add("Add", ["asked", number("one", 1)])
+    first = graph.add("Squeeze", [graph.add("Gather", [x, number("zero", 0)], axis=1), "one"])
+    question = graph.add("Slice", [x, "one", end, "one"])
+    mean = graph.add("ReduceMean", [question, "one"], keepdims=0)
+    hidden = graph.add("Tanh", [head(graph.add("Concat", [first, mean], axis=-1), "relevance_hidden")])
+    graph.nodes.append(helper.make_node("Squeeze", [head(hidden, "relevance"), "one"], ["relevance"]))
+    sides = graph.add_many("Split", [head(x, "span")], 2, axis=-1, num_outputs=2)
+    for side, name in zip(sides, ("start", "end"), strict=True):
+        graph.nodes.append(helper.make_node("Squeeze", [side, number("two", 2)], [name]))
+    inputs = {"input_ids": IDS, "kinds": IDS, "asked": [1]}
+    outputs: dict[str, list[str | int]] = {"relevance": ["batch"], "start": list(IDS), "end": list(IDS)}
+    return _model(graph, "crag-evaluator", inputs, outputs, probes if plan is None else {}), probes
+
+
+def _encoded(graph: _Graph, weights: Weights, plan: Int8Plan | None, x: str) -> tuple[str, dict[str, str]]:
+    """All layers over embedded tokens: the last hidden states, and each linear layer's input."""
+    probes = dict[str, str]()
 
     def linear(x: str, name: str, weight: NDArray[np.float32], bias: NDArray[np.float32] | None) -> str:
         probes[name] = x
@@ -91,7 +140,7 @@ def build(weights: Weights, plan: Int8Plan | None = None) -> tuple[onnx.ModelPro
         shift = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
         return graph.add("LayerNormalization", [x, scale, shift], epsilon=1e-12, axis=-1)
 
-    x = normalized(_embedded(graph, weights, plan is not None), "embeddings.LayerNorm")
+    x = normalized(x, "embeddings.LayerNorm")
     for layer in range(LAYERS):
         part = f"encoder.layer.{layer}"
 
@@ -111,13 +160,11 @@ def build(weights: Weights, plan: Int8Plan | None = None) -> tuple[onnx.ModelPro
         hidden = graph.add(gelu, [hidden, graph.constant(f"{layer}.up.bias", bias)], MICROSOFT)
         hidden = linear(hidden, f"{layer}.down", *pair("output.dense"))
         x = normalized(graph.add("Add", [hidden, x]), f"{part}.output.LayerNorm")
-    mean = graph.add("ReduceMean", [x, graph.constant("axis", np.array([1], np.int64))], keepdims=0)
-    graph.nodes.append(helper.make_node("LpNormalization", [mean], ["embedding"], axis=-1, p=2))
-    return _model(graph, list(dict.fromkeys(probes.values())) if plan is None else []), probes
+    return x, probes
 
 
-def _embedded(graph: _Graph, weights: Weights, int8: bool) -> str:
-    """Word plus position plus (always the first) type embedding."""
+def _embedded(graph: _Graph, weights: Weights, table: NDArray[np.float32], int8: bool) -> str:
+    """Word embedding plus a row of `table` for each position."""
     words = weights["embeddings.word_embeddings.weight"]
     if int8:
         rows, scale = quantized_columns(words.T, 8)
@@ -126,17 +173,21 @@ def _embedded(graph: _Graph, weights: Weights, int8: bool) -> str:
         word = graph.add("Mul", [graph.add("Cast", [picked], to=TensorProto.FLOAT), scales])
     else:
         word = graph.add("Gather", [graph.constant("words", words), "input_ids"])
-    table = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS]
-    table = table + weights["embeddings.token_type_embeddings.weight"][0]
     length = graph.add("Shape", ["input_ids"], start=1, end=2)
-    start = graph.constant("start", np.array([0], np.int64))
+    start = graph.constant("start_at", np.array([0], np.int64))
     return graph.add("Add", [word, graph.add("Slice", [graph.constant("positions", table), start, length])])
 
 
-def _model(graph: _Graph, probes: list[str]) -> onnx.ModelProto:
-    inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"])]
-    outputs = [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["batch", HIDDEN])]
-    outputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in probes]
-    body = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", inputs, outputs, list(graph.constants.values()))
+def _model(
+    graph: _Graph,
+    name: str,
+    inputs: Mapping[str, Sequence[str | int]],
+    outputs: Mapping[str, Sequence[str | int]],
+    probes: Mapping[str, str],
+) -> onnx.ModelProto:
+    given = [helper.make_tensor_value_info(key, TensorProto.INT64, list(shape)) for key, shape in inputs.items()]
+    made = [helper.make_tensor_value_info(key, TensorProto.FLOAT, list(shape)) for key, shape in outputs.items()]
+    made += [helper.make_tensor_value_info(key, TensorProto.FLOAT, None) for key in dict.fromkeys(probes.values())]
+    body = helper.make_graph(graph.nodes, name, given, made, list(graph.constants.values()))
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="crag-explorer")

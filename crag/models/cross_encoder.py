@@ -1,0 +1,137 @@
+"""The shipped cross-encoder: reads a question and a text together, and says how far the text answers and where."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crag.models.files import verified_files
+from crag.models.pairing import MAX_PAIR, content_tokens, cut_question, paired
+from crag.models.runtime import Loaded, batches, load, readable
+
+__all__ = ["FOLDER", "MODEL_ID", "CrossEncoder", "Reading"]
+
+FOLDER = Path(__file__).parent / "local-evaluator"
+MODEL_ID = "local-2"
+WINDOW = 224
+"""Tokens of a long text that are read at once."""
+STRIDE = 160
+"""From one window's first token to the next one's."""
+MAX_SPAN = 30
+"""Tokens of the longest answer that is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the model says of a question and one text, of the text's best window if it is long.
+
+    `relevance` and `span` are logits: of the text answering, and of the best place for an answer against none.
+    `start`, `end` are that place in the text. A text without a token has no reading.
+    """
+
+    relevance: float
+    span: float
+    start: int
+    end: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    text: int
+    ids: list[int]
+    kinds: list[int]
+    offsets: list[tuple[int, int]]
+
+
+class CrossEncoder:
+    """Safe to call from several threads; loaded at the first call. A reading depends on question and text alone."""
+
+    def __init__(self, threads: int = 0, folder: Path = FOLDER) -> None:
+        """`threads` 0: as many as this process may use. `folder` holds the files the manifest lists."""
+        self._threads, self._folder = threads, folder
+        self._lock = threading.Lock()
+        self._loaded: Loaded | None = None
+        self._content: frozenset[int] = frozenset()
+        self._marks = (0, 0)
+
+    def read(self, question: str, texts: Sequence[str]) -> list[Reading | None]:
+        """One reading a text, in order; None for a text without words. Raises ModelError if the model is unusable.
+
+        Of a question the first 96 and last 32 tokens are read, of a text the first 16,000 characters.
+        """
+        loaded = self._load()
+        asked = cut_question(loaded.tokenizer.encode(readable(question), add_special_tokens=False).ids)
+        asked = asked or [self._marks[1]]  # a question without a token is read as an empty one
+        encoded = loaded.tokenizer.encode_batch([readable(text) for text in texts], add_special_tokens=False)
+        windows: list[_Window] = []
+        for number, encoding in enumerate(encoded):
+            windows += self._windows(number, asked, encoding.ids, encoding.offsets)
+        found: list[Reading | None] = [None] * len(windows)
+
+        def run(batch: list[int]) -> None:
+            feed = {
+                "input_ids": np.array([windows[index].ids for index in batch], np.int64),
+                "kinds": np.array([windows[index].kinds for index in batch], np.int64),
+                "asked": np.array([len(asked)], np.int64),
+            }
+            relevance, start, end = loaded.session.run(["relevance", "start", "end"], feed)
+            for row, index in enumerate(batch):
+                first, last, span = _best_span(start[row], end[row], len(asked) + 2)
+                offsets = windows[index].offsets
+                place = offsets[first][0], offsets[last][1]
+                found[index] = Reading(float(relevance[row]), span, *place, len(windows[index].ids))
+
+        dealt = batches([len(window.ids) for window in windows])
+        if len(dealt) == 1:
+            run(dealt[0])
+        else:
+            for _ in loaded.pool.map(run, dealt):
+                pass
+        best: list[Reading | None] = [None] * len(texts)
+        for window, reading in zip(windows, found, strict=True):
+            known = best[window.text]
+            if reading is not None and (known is None or reading.relevance > known.relevance):
+                best[window.text] = reading
+        return best
+
+    def _windows(self, number: int, asked: list[int], ids: list[int], offsets: list[tuple[int, int]]) -> list[_Window]:
+        room = MAX_PAIR - 3 - len(asked)
+        if len(ids) <= room:
+            cuts = [(0, len(ids))] if ids else []
+        else:
+            size = min(WINDOW, room)
+            starts = range(0, len(ids) - size + STRIDE, STRIDE)
+            cuts = [(min(at, len(ids) - size), min(at, len(ids) - size) + size) for at in starts]
+        made = []
+        for first, last in cuts:
+            joined, kinds = paired(asked, ids[first:last], self._content, *self._marks)
+            made.append(_Window(number, joined, kinds, offsets[first:last]))
+        return made
+
+    def _load(self) -> Loaded:
+        with self._lock:
+            if self._loaded is None:
+                loaded = load(verified_files(self._folder, MODEL_ID), self._threads, "retrieval evaluator")
+                vocabulary = loaded.tokenizer.get_vocab()
+                self._content = content_tokens(vocabulary)
+                self._marks = (vocabulary["[CLS]"], vocabulary["[SEP]"])
+                self._loaded = loaded
+            return self._loaded
+
+
+def _best_span(start: NDArray[np.float32], end: NDArray[np.float32], ahead: int) -> tuple[int, int, float]:
+    """First and last token of the best answer, counted from the text's first, and its logit against none."""
+    first, last = start[ahead:-1], end[ahead:-1]
+    scores = first[:, None] + last[None, :]
+    count = len(first)
+    place = np.arange(count)
+    apart = place[None, :] - place[:, None]
+    scores = np.where((apart >= 0) & (apart < MAX_SPAN), scores, -np.inf)
+    best = int(scores.argmax())
+    return best // count, best % count, float(scores.flat[best] - start[0] - end[0])

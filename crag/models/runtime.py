@@ -1,0 +1,84 @@
+"""How every shipped model is run: onnxruntime on the CPU, one thread a call, calls side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crag.core.errors import ModelError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+__all__ = ["MAX_CHARACTERS", "Loaded", "batches", "load", "readable"]
+
+MAX_CHARACTERS = 16_000
+"""What comes later in a text is never even cut into tokens."""
+BATCH_TOKENS = 1024
+"""Tokens in one call of a model: enough to keep the arithmetic busy, little enough to stay in the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    tokenizer: Tokenizer
+    session: onnxruntime.InferenceSession
+    pool: ThreadPoolExecutor
+
+
+def load(files: dict[str, bytes], threads: int, name: str, max_tokens: int | None = None) -> Loaded:
+    """`tokenizer.json` and `model.onnx` of `files`; `threads` 0: as many as this process may use.
+
+    Raises ModelError, which says `name`, if they cannot be used.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_buffer(files["tokenizer.json"])
+        tokenizer.no_padding()
+        if max_tokens is None:
+            tokenizer.no_truncation()
+        else:
+            tokenizer.enable_truncation(max_tokens)
+        # "[SEP]" in a document is four characters of text and a word, never a control token.
+        tokenizer.encode_special_tokens = True
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.enable_mem_pattern = False  # every batch has another shape: plans would only pile up
+        # The graphs are fused by hand; the extended rewrites would put slower kernels back in.
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.log_severity_level = 3
+        session = onnxruntime.InferenceSession(files["model.onnx"], options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # both libraries raise bare Exceptions for files they cannot use
+        raise ModelError(f"The {name} can't be loaded ({error}).") from error
+    return Loaded(tokenizer, session, ThreadPoolExecutor(threads or _cores(), thread_name_prefix="model"))
+
+
+def readable(text: str) -> str:
+    """The part of a text that can count, with lone surrogates (which UTF-8 has no bytes for) as question marks."""
+    return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+
+def batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Indexes in batches of one length and at most BATCH_TOKENS tokens, the longest first so that none ends late."""
+    found: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
+        length = lengths[index]
+        if found and lengths[found[-1][0]] == length and (len(found[-1]) + 1) * length <= BATCH_TOKENS:
+            found[-1].append(index)
+        else:
+            found.append([index])
+    return found
+
+
+def _cores() -> int:
+    """The cores this process may use; not every system can say."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,71 @@
+"""The pairs the evaluator is trained on: the same at every run, split by article, their answers where they say."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from training.filings import filing_pairs
+from training.pair import Pair
+from training.pairs import Corpus, held_out
+
+DATA = Path(os.environ.get("CRAG_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data"
+
+
+def vectors(texts):
+    """Stands in for the embedding model: which negatives are near does not matter here."""
+    return np.random.default_rng(0).normal(size=(len(texts), 8)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    if not (DATA / "squad" / "v2_train.json").exists():
+        pytest.skip(f"The train data is not at {DATA}; set CRAG_SHARED to the folder that holds data/.")
+    return Corpus(DATA, vectors)
+
+
+def test_an_epoch_is_the_same_for_the_same_seed_and_another_for_another(corpus: Corpus) -> None:
+    first = corpus.epoch(3)
+    assert first == corpus.epoch(3)
+    assert first != corpus.epoch(4)
+    assert 40_000 < len(first) < 60_000
+
+
+def test_every_spot_lies_in_its_text_and_only_where_the_label_says_so(corpus: Corpus) -> None:
+    for pair in corpus.epoch(5):
+        assert 0 <= pair.label <= 1 and pair.question and pair.text
+        assert all(0 <= start < end <= len(pair.text) for start, end in pair.spots)
+        assert all(0 <= start < end <= len(pair.read) for start, end in pair.read_spots)
+        if pair.label == 0:
+            assert not pair.spots
+
+
+def test_groups_are_whole_on_one_side(corpus: Corpus) -> None:
+    pairs = corpus.epoch(6)
+    sides = {pair.group: held_out(pair.group) for pair in pairs}
+    assert 0.08 < sum(sides.values()) / len(sides) < 0.3
+    questions: dict[str, set[bool]] = {}
+    for pair in pairs:
+        if pair.source.startswith("squad"):
+            questions.setdefault(pair.question, set()).add(sides[pair.group])
+    assert all(len(found) == 1 for found in questions.values())
+
+
+def test_no_test_article_is_among_the_groups(corpus: Corpus) -> None:
+    import json
+
+    for name in ("v1_test", "v2_test"):
+        held = {a["title"] for a in json.loads((DATA / "squad" / f"{name}.json").read_text("utf-8"))["data"]}
+        assert held.isdisjoint(pair.group for pair in corpus.epoch(7))
+
+
+def test_made_up_filings_need_the_right_company_and_year() -> None:
+    pairs = list(filing_pairs(random.Random(1), 200))
+    assert pairs == list(filing_pairs(random.Random(1), 200))
+    assert all(isinstance(pair, Pair) and pair.title and pair.text for pair in pairs)
+    share = sum(pair.label for pair in pairs) / len(pairs)
+    assert 0.25 < share < 0.45

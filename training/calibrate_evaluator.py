@@ -1,0 +1,152 @@
+"""Fits the evaluator's last layer on held-out pairs at natural rates, and writes head.json.
+
+    python -m training.calibrate_evaluator [--data FOLDER] [--keep FILE]
+
+Training shows one negative for one positive; a library shows many. So here every sentence of a passage is a pair, and
+a question meets its own passage and the nearest others. Each kind of data counts the same. Figures are by two halves
+of the groups, each fitted on the other; what is written is fitted on both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from crag.core.sentences import sentences
+from crag.evaluator.head import FEATURES, features
+from crag.models.cross_encoder import CrossEncoder, Reading
+from training.export_evaluator import head_file, write
+from training.measures import auc, calibration_error
+from training.pair import Pair
+from training.pairs import Corpus, held_out
+from training.train_evaluator import remembered
+
+ROOT = Path(__file__).resolve().parent.parent
+QUESTIONS, BY_SENTENCE = 700, 250
+"""Held-out questions of SQuAD that are used, and how many of each set are asked of single sentences."""
+PENALTY = 1e-3
+PAPER_UPPER, PAPER_LOWER = (1 + 0.59) / 2, (1 - 0.99) / 2
+"""The thresholds on PopQA of Yan et al. 2024, read as probabilities."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    parser.add_argument("--data", type=Path, default=shared)
+    parser.add_argument("--keep", type=Path, help="keeps the readings between runs; delete it when the model changes")
+    given = parser.parse_args()
+    pairs = natural(Corpus(given.data, remembered))
+    rows = read(pairs, given.keep)
+    labels = np.array([pair.label for pair in pairs])
+    kinds = np.array([pair.source for pair in pairs])
+    weights = 1.0 / np.array([(kinds == kind).sum() for kind in kinds])
+    halves = np.array([zlib.crc32(pair.group.encode()) // 6 % 2 for pair in pairs])
+    scores = np.zeros(len(pairs))
+    for half in (0, 1):
+        scores[halves == half] = rows[halves == half] @ fitted(rows, labels, weights, halves != half)
+    scores = 1 / (1 + np.exp(-scores))
+    for kind in np.unique(kinds):
+        mine = kinds == kind
+        hard = (labels[mine] > 0.5).astype(int)
+        error = calibration_error(labels[mine], scores[mine])
+        area = auc(hard, scores[mine])
+        print(f"{kind:18} n {mine.sum():5}  positive {hard.mean():.2f}  auc {area:.3f}  ece {error:.3f}")
+    popqa = kinds == "popqa"
+    print(mapped(labels[popqa], scores[popqa]))
+    found = fitted(rows, labels, weights, np.ones(len(pairs), bool))
+    head = head_file([float(weight) for weight in found[:-1]], float(found[-1]))
+    print(head.decode())
+    write({"head.json": head})
+
+
+def mapped(labels: NDArray[np.float64], scores: NDArray[np.float64]) -> str:
+    """Where the paper's thresholds lie on this scale, if its -1..1 is read as a probability.
+
+    0.59 is then a precision of 0.795 among what is scored at least so much, -0.99 a share of 0.005 positive below.
+    """
+    order = np.argsort(-scores)
+    precision = np.cumsum(labels[order] > 0.5) / np.arange(1, len(order) + 1)
+    upper = scores[order][np.flatnonzero(precision >= PAPER_UPPER)[-1]]
+    below = np.cumsum(labels[order][::-1] > 0.5) / np.arange(1, len(order) + 1)
+    under = np.flatnonzero(below <= PAPER_LOWER)
+    lower = scores[order][::-1][under[-1]] if len(under) else 0.0
+    return f"the paper's 0.59 is {upper:.2f} here, its -0.99 {lower:.3f} (held-out PopQA passages)"
+
+
+def natural(corpus: Corpus) -> list[Pair]:
+    """Held-out pairs as a library would show them."""
+    dice = random.Random(11)
+    pairs = [pair for pair in corpus.epoch(101) if held_out(pair.group)]
+    by_source: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        by_source.setdefault(pair.source, []).append(pair)
+    found = [replace(pair, source="popqa") for pair in by_source["popqa passage"]]
+    found += [replace(pair, source=kind) for kind in ("claim", "copied", "filing") for pair in by_source[kind]]
+    squad = by_source["squad paragraph"] + by_source["squad unanswerable"]
+    squad = dice.sample(squad, min(QUESTIONS, len(squad)))
+    found += [replace(pair, source="squad") for pair in squad]
+    found += [replace(pair, source="squad") for pair in by_source["squad other"][:QUESTIONS]]
+    found += [replace(pair, source="nq") for pair in by_source["nq passage"] + by_source["nq other"]]
+    answered = [pair for pair in squad if pair.spots][:BY_SENTENCE]
+    found += [part for pair in answered for part in _by_sentence(pair, "squad sentence")]
+    answered = [pair for pair in by_source["nq passage"] if pair.spots][:BY_SENTENCE]
+    found += [part for pair in answered for part in _by_sentence(pair, "nq sentence")]
+    found += [replace(pair, source="scifact") for pair in by_source["scifact window"]]
+    return found
+
+
+def _by_sentence(pair: Pair, source: str) -> Iterator[Pair]:
+    for start, end in sentences(pair.text):
+        label = float(any(start <= first and last <= end for first, last in pair.spots))
+        yield replace(pair, text=pair.text[start:end], title="", label=label, spots=(), source=source)
+
+
+def read(pairs: list[Pair], keep: Path | None) -> NDArray[np.float64]:
+    """Shape (len(pairs), features + 1): the head's features and a one for the bias."""
+    if keep and keep.exists():
+        stored: NDArray[np.float64] = np.load(keep)
+        return stored
+    encoder, order = CrossEncoder(), dict[str, list[int]]()
+    for number, pair in enumerate(pairs):
+        order.setdefault(pair.question, []).append(number)
+    rows = np.zeros((len(pairs), len(FEATURES) + 1))
+    for question, numbers in order.items():
+        readings = encoder.read(question, [pairs[number].read for number in numbers])
+        for number, reading in zip(numbers, readings, strict=True):
+            rows[number] = (*features(reading or Reading(-12.0, -12.0, 0, 0, 1)), 1.0)
+    if keep:
+        np.save(keep, rows)
+    return rows
+
+
+def fitted(
+    rows: NDArray[np.float64], labels: NDArray[np.float64], weights: NDArray[np.float64], used: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Weights and bias by weighted cross-entropy with a small penalty on the weights."""
+    inputs, wanted = torch.tensor(rows[used]), torch.tensor(labels[used])
+    importance = torch.tensor(weights[used] / weights[used].sum())
+    found = torch.zeros(rows.shape[1], dtype=torch.float64, requires_grad=True)
+    solver = torch.optim.LBFGS([found], max_iter=200, line_search_fn="strong_wolfe")
+
+    def step() -> torch.Tensor:
+        solver.zero_grad()
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(inputs @ found, wanted, importance, reduction="sum")
+        loss = loss + PENALTY * found[:-1].square().sum()
+        loss.backward()
+        return loss
+
+    solver.step(step)
+    return found.detach().numpy()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Makes crag/models/local-evaluator of a training checkpoint: quantize, calibrate, verify, write.
+
+    python -m training.export_evaluator CHECKPOINT [--data FOLDER]
+
+Activation ranges come from pairs the model was fitted on, the calibration from pairs it was not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from numpy.typing import NDArray
+
+from crag.evaluator.head import FEATURES
+from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder
+from training.export_embedding import TARGET as EMBEDDING
+from training.export_embedding import measured
+from training.measures import auc
+from training.minilm_graph import build_evaluator
+from training.pair import Pair
+from training.pairs import Corpus, held_out
+from training.train_evaluator import Reader, Sample, remembered
+
+ROOT = Path(__file__).resolve().parent.parent
+HIDDEN = 384
+LARGEST = 35_000_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--data", type=Path, default=shared)
+    given = parser.parse_args()
+    weights = published_names(torch.load(given.checkpoint, weights_only=True))
+    pairs = Corpus(given.data, remembered).epoch(1)
+    fitted = random.Random(5).sample([pair for pair in pairs if not held_out(pair.group)], 500)
+    samples = Reader().read(fitted)
+    plain, inputs = build_evaluator(weights)
+    plan = measured(plain, inputs, feeds(samples))
+    model = build_evaluator(weights, plan)[0]
+    files = {"model.onnx": model.SerializeToString(), "tokenizer.json": (EMBEDDING / "tokenizer.json").read_bytes()}
+    # A head that passes the relevance logit on, until training.calibrate_evaluator writes the fitted one.
+    files["head.json"] = head_file([1.0] + [0.0] * (len(FEATURES) - 1), 0.0)
+    print(f"{sum(map(len, files.values())) / 1e6:.1f} MB")
+    if sum(map(len, files.values())) > LARGEST:
+        sys.exit("The model is larger than 35 MB: do not commit it.")
+    write(files)
+    apart = random.Random(6).sample([pair for pair in pairs if held_out(pair.group)], 400)
+    print(json.dumps(fidelity(plain, Reader().read(apart), apart)))
+
+
+def fidelity(plain: onnx.ModelProto, samples: list[Sample], pairs: list[Pair]) -> dict[str, float]:
+    """The shipped int8 model beside float32 on pairs that set no range: relevance logits, and AUC of either."""
+    session = onnxruntime.InferenceSession(plain.SerializeToString(), providers=["CPUExecutionProvider"])
+    whole = np.array([session.run(["relevance"], feed)[0][0] for feed in feeds(samples)], np.float64)
+    encoder, read = CrossEncoder(), []
+    for pair in pairs:
+        [reading] = encoder.read(pair.question, [pair.read])
+        read.append(reading.relevance if reading else 0.0)
+    small, labels = np.array(read), np.array([int(pair.label > 0.5) for pair in pairs])
+    return {
+        "difference": round(float(np.abs(whole - small).mean()), 4),
+        "spread": round(float(whole.std()), 4),
+        "correlation": round(float(np.corrcoef(whole, small)[0, 1]), 5),
+        "auc_float32": round(auc(labels, whole), 4),
+        "auc_int8": round(auc(labels, small), 4),
+    }
+
+
+def published_names(state: dict[str, torch.Tensor]) -> dict[str, NDArray[np.float32]]:
+    """The checkpoint's tensors under the names that `training.minilm_graph` reads."""
+    given = {name: tensor.float().numpy() for name, tensor in state.items()}
+    found = {
+        "embeddings.word_embeddings.weight": given["words.weight"],
+        "embeddings.position_embeddings.weight": given["positions.weight"],
+        "kinds": given["kinds.weight"],
+    }
+    for side in ("weight", "bias"):
+        found[f"embeddings.LayerNorm.{side}"] = given[f"norm.{side}"]
+        for head in ("relevance_hidden", "relevance", "span"):
+            found[f"{head}.{side}"] = given[f"{head}.{side}"]
+        for number in range(6):
+            old, new = f"layers.{number}", f"encoder.layer.{number}"
+            for at, part in enumerate(("query", "key", "value")):
+                rows = given[f"{old}.qkv.{side}"][at * HIDDEN : (at + 1) * HIDDEN]
+                found[f"{new}.attention.self.{part}.{side}"] = rows
+            found[f"{new}.attention.output.dense.{side}"] = given[f"{old}.out.{side}"]
+            found[f"{new}.attention.output.LayerNorm.{side}"] = given[f"{old}.attended.{side}"]
+            found[f"{new}.intermediate.dense.{side}"] = given[f"{old}.up.{side}"]
+            found[f"{new}.output.dense.{side}"] = given[f"{old}.down.{side}"]
+            found[f"{new}.output.LayerNorm.{side}"] = given[f"{old}.done.{side}"]
+    return found
+
+
+def feeds(samples: list[Sample]) -> Iterator[dict[str, NDArray[np.int64]]]:
+    for sample in samples:
+        yield {
+            "input_ids": np.array([sample.ids], np.int64),
+            "kinds": np.array([sample.kinds], np.int64),
+            "asked": np.array([sample.asked], np.int64),
+        }
+
+
+def head_file(weights: list[float], bias: float) -> bytes:
+    """The content of head.json."""
+    head = {"features": list(FEATURES), "weights": [round(x, 6) for x in weights], "bias": round(bias, 6)}
+    return (json.dumps(head, indent=1) + "\n").encode()
+
+
+def write(files: dict[str, bytes]) -> None:
+    """The files and the manifest that the loader checks them by; files not given stay as they are."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (FOLDER / name).write_bytes(data)
+    listed = [FOLDER / name for name in ("head.json", "model.onnx", "tokenizer.json")]
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in listed}
+    manifest = {"id": MODEL_ID, "sha256": digests}
+    (FOLDER / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""One example to train or check the evaluator with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Pair", "Spot"]
+
+Spot = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`label` 0..1; `spots` are where the answer stands in `text`; `group` is what splits go by."""
+
+    question: str
+    text: str
+    label: float
+    group: str
+    source: str
+    title: str = ""
+    spots: tuple[Spot, ...] = ()
+    weight: float = 1.0
+
+    @property
+    def read(self) -> str:
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+    @property
+    def read_spots(self) -> tuple[Spot, ...]:
+        ahead = len(self.title) + 1 if self.title else 0
+        return tuple((start + ahead, end + ahead) for start, end in self.spots)

