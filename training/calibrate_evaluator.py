@@ -58,8 +58,9 @@ def main() -> None:
         mine = kinds == kind
         hard = (labels[mine] > 0.5).astype(int)
         error = calibration_error(labels[mine], scores[mine])
-        area = auc(hard, scores[mine])
-        print(f"{kind:18} n {mine.sum():5}  positive {hard.mean():.2f}  auc {area:.3f}  ece {error:.3f}")
+        areas = [auc(hard, each[mine]) for each in (scores, rows[:, 0], rows[:, 1], rows[:, 2])]
+        figures = "  ".join(f"{name} {area:.3f}" for name, area in zip(("auc", *FEATURES[:3]), areas, strict=True))
+        print(f"{kind:15} n {mine.sum():5}  positive {hard.mean():.2f}  {figures}  error {error:.3f}")
     popqa = kinds == "popqa"
     print(mapped(labels[popqa], scores[popqa]))
     found = fitted(rows, labels, weights, np.ones(len(pairs), bool))

@@ -22,6 +22,8 @@ WINDOW = 224
 """Tokens of a long text that are read at once."""
 STRIDE = 160
 """From one window's first token to the next one's."""
+CALL_TOKENS = 256
+"""Tokens in one call of the model: chunks go one by one, so that ten of them keep all cores busy to the end."""
 MAX_SPAN = 30
 """Tokens of the longest answer that is looked for."""
 
@@ -87,7 +89,7 @@ class CrossEncoder:
                 place = offsets[first][0], offsets[last][1]
                 found[index] = Reading(float(relevance[row]), span, *place, len(windows[index].ids))
 
-        dealt = batches([len(window.ids) for window in windows])
+        dealt = batches([len(window.ids) for window in windows], CALL_TOKENS)
         if len(dealt) == 1:
             run(dealt[0])
         else:

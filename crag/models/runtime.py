@@ -67,12 +67,12 @@ def readable(text: str) -> str:
     return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
-def batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Indexes in batches of one length and at most BATCH_TOKENS tokens, the longest first so that none ends late."""
+def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS) -> list[list[int]]:
+    """Indexes in batches of one length and at most `tokens` tokens, the longest first so that none ends late."""
     found: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
         length = lengths[index]
-        if found and lengths[found[-1][0]] == length and (len(found[-1]) + 1) * length <= BATCH_TOKENS:
+        if found and lengths[found[-1][0]] == length and (len(found[-1]) + 1) * length <= tokens:
             found[-1].append(index)
         else:
             found.append([index])
