@@ -24,7 +24,7 @@ from benchmarks.thresholds_cases import CaseSet, load_cases
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_report import report
 from benchmarks.thresholds_strips import cut_cases, filter_table, floor_table, top_k_table
-from benchmarks.thresholds_sweep import PAIRS, Counts, Pair, best_pair, counted, utility
+from benchmarks.thresholds_sweep import PAIRS, Counts, Pair, best_pair, counted, sound_pairs, utility
 from crag.core.settings import Settings
 from crag.core.types import Grade
 from crag.strategies import STRATEGIES
@@ -143,7 +143,17 @@ def worth_row(tables: Tables, worth: float) -> Figures:
         "lower": pair[1],
         "utility": mean_utility(tables, pair, worth),
         "most_ambiguous": max(table[pair].ambiguous for table in tables.values()),
+        "sound": sound_row(tables, worth),
     }
+
+
+def sound_row(tables: Tables, worth: float) -> Figures | None:
+    """The best of the pairs that are fit for defaults; None where there is none."""
+    pairs = sound_pairs(list(tables.values()))
+    if not pairs:
+        return None
+    pair = best_pair(list(tables.values()), worth, pairs)
+    return {"upper": pair[0], "lower": pair[1], "utility": mean_utility(tables, pair, worth)}
 
 
 def named_row(

@@ -58,6 +58,7 @@ def _worths(results: Figures) -> str:
             figure(row["worth"], 2),
             *(figure(row[key]) for key in ("upper", "lower", "utility")),
             share(row["most_ambiguous"]),
+            *(figure((row["sound"] or {}).get(key)) for key in ("upper", "lower", "utility")),
         ]
         for row in results["by_worth"]
     ]
@@ -67,8 +68,16 @@ def _worths(results: Figures) -> str:
         "With a calibrated score p, CORRECT is worth p, INCORRECT 0.9 − p and AMBIGUOUS its worth − 0.15. The better",
         "of the first two is never under 0.45: at a worth of 0.6 or less AMBIGUOUS never pays and the thresholds meet;",
         "above, the band it earns runs from 1.05 − worth to worth − 0.15.",
+        "The last three columns: the best pair fit for defaults, with CORRECT only from 0.4 and under 40 %",
+        "AMBIGUOUS on every set.",
         "",
-        table(["worth of AMBIGUOUS", "best upper", "best lower", "utility", "most AMBIGUOUS on a set"], rows),
+        table(
+            [
+                *("worth of AMBIGUOUS", "best upper", "best lower", "utility", "most AMBIGUOUS on a set"),
+                *("fit: upper", "fit: lower", "fit: utility"),
+            ],
+            rows,
+        ),
     ]
     return "\n".join(lines)
 

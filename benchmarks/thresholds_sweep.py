@@ -9,7 +9,7 @@ from benchmarks.thresholds_cases import Case
 from crag.core.types import Action, Aggregation, Grade
 from crag.evaluator.trigger import decide
 
-__all__ = ["COSTS", "PAIRS", "Counts", "Pair", "best_pair", "counted", "utility"]
+__all__ = ["COLLAPSE", "COSTS", "LIKELY", "PAIRS", "Counts", "Pair", "best_pair", "counted", "sound_pairs", "utility"]
 
 Pair = tuple[float, float]
 """Upper and lower threshold."""
@@ -20,6 +20,7 @@ PAIRS: tuple[Pair, ...] = tuple(
     (upper / STEPS, lower / STEPS) for upper in range(2, STEPS - 1) for lower in range(upper + 1)
 )
 """Upper from 0.05 to 0.95, lower from 0 to upper."""
+LIKELY, COLLAPSE = 0.4, 0.4
 COSTS = {Action.CORRECT: 0.0, Action.AMBIGUOUS: 0.15, Action.INCORRECT: 0.1}
 """What a web search costs, where a right action is worth 1: AMBIGUOUS also reads what it may not need."""
 
@@ -58,11 +59,16 @@ def utility(counts: Counts, ambiguous: float) -> float:
     return (right + ambiguous * taken[Action.AMBIGUOUS] - cost) / counts.total
 
 
-def best_pair(tables: Sequence[Mapping[Pair, Counts]], ambiguous: float) -> Pair:
-    """The pair whose mean utility over the sets is highest; of equal ones that with the narrowest band."""
+def sound_pairs(tables: Sequence[Mapping[Pair, Counts]]) -> Sequence[Pair]:
+    """Pairs fit for defaults: CORRECT only from 0.4, no set with 40 % of its questions AMBIGUOUS."""
+    return [pair for pair in PAIRS if pair[0] >= LIKELY and max(t[pair].ambiguous for t in tables) < COLLAPSE]
+
+
+def best_pair(tables: Sequence[Mapping[Pair, Counts]], ambiguous: float, pairs: Sequence[Pair] = PAIRS) -> Pair:
+    """Of `pairs`, the one whose mean utility over the sets is highest; of equal ones that with the narrowest band."""
 
     def worth(pair: Pair) -> tuple[float, float]:
         mean = sum(utility(table[pair], ambiguous) for table in tables) / len(tables)
         return round(mean, 9), pair[1] - pair[0]
 
-    return max(PAIRS, key=worth)
+    return max(pairs, key=worth)

@@ -91,7 +91,8 @@ class Engine:
 
     @cached_property
     def evaluator(self) -> RetrievalEvaluator:
-        return self._given_evaluator or LocalEvaluator(threads=self.config.threads)
+        shared = self.embedder if isinstance(self.embedder, MiniLM) else None
+        return self._given_evaluator or LocalEvaluator(shared, self.config.threads)
 
     @cached_property
     def generator(self) -> Generator:

@@ -124,7 +124,7 @@ def write(files: dict[str, bytes]) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
         (FOLDER / name).write_bytes(data)
-    listed = [FOLDER / name for name in ("head.json", "model.onnx", "tokenizer.json")]
+    listed = [FOLDER / name for name in ("head.json", "lexicon.json", "model.onnx", "tokenizer.json")]
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in listed}
     manifest = {"id": MODEL_ID, "sha256": digests}
     (FOLDER / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")

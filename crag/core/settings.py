@@ -77,10 +77,10 @@ class Settings(BaseModel):
         le=20_000,
     )
     upper: float = _field(
-        0.6, "Upper threshold", "A score of at least this is CORRECT.", group="action", step=0.01, ge=0, le=1
+        0.4, "Upper threshold", "A score of at least this is CORRECT.", group="action", step=0.01, ge=0, le=1
     )
     lower: float = _field(
-        0.25,
+        0.2,
         "Lower threshold",
         "A score below this is INCORRECT; between the two it is AMBIGUOUS.",
         group="action",
@@ -126,7 +126,7 @@ class Settings(BaseModel):
         1, "Sentences a strip", "How many sentences make a strip.", group="refinement", step=1, ge=1, le=5
     )
     strip_filter: float = _field(
-        0.15, "Strip filter", "Strips scored below this are dropped.", group="refinement", step=0.01, ge=0, le=1
+        0.08, "Strip filter", "Strips scored below this are dropped.", group="refinement", step=0.01, ge=0, le=1
     )
     strip_top_k: int = _field(
         8,
@@ -163,7 +163,7 @@ class Settings(BaseModel):
         le=8,
     )
     answer_floor: float = _field(
-        0.2,
+        0.1,
         "Answer floor",
         "If no kept strip is scored at least this, the answer is that the documents do not say.",
         group="answer",

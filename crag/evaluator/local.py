@@ -9,8 +9,9 @@ from pathlib import Path
 from crag.core.errors import CragError
 from crag.core.sentences import sentences
 from crag.core.types import Grade, Passage
-from crag.evaluator.head import load_head
+from crag.evaluator.head import Evidence, load_head
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
+from crag.models.minilm import MiniLM
 
 __all__ = ["LocalEvaluator"]
 
@@ -27,10 +28,14 @@ class LocalEvaluator:
     calls_models = False
     id = MODEL_ID
 
-    def __init__(self, threads: int = 0, folder: Path = FOLDER) -> None:
-        """`threads` 0: as many as this process may use. `folder` holds the model's files, read at the first grade."""
+    def __init__(self, embedder: MiniLM | None = None, threads: int = 0, folder: Path = FOLDER) -> None:
+        """`embedder`: the shipped one, if it is loaded anyway. `threads` 0: as many as this process may use.
+
+        `folder` holds the model's files, read at the first grade.
+        """
         self._folder = folder
         self._encoder = CrossEncoder(threads, folder)
+        self._embedder = embedder or MiniLM(threads)
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         """One grade a passage, in order. A passage that is no text gets a failed grade; one without words, 0."""
@@ -58,17 +63,23 @@ class LocalEvaluator:
         started = time.perf_counter()
         texts = [passage.text if isinstance(passage.text, str) else "" for passage in passages]
         try:
-            head, readings = load_head(self._folder), self._encoder.read(question, texts)
+            head, lexicon = load_head(self._folder)
+            readings = self._encoder.read(question, texts)
+            vectors = self._embedder.embed([question, *texts])
         except CragError as error:
             for passage in passages:
                 yield self._failed(passage.id, str(error), started)
             return
         seconds = (time.perf_counter() - started) / len(passages)
-        for passage, text, reading in zip(passages, texts, readings, strict=True):
+        closeness = (vectors[1:] @ vectors[0]).tolist()
+        for passage, text, reading, close in zip(passages, texts, readings, closeness, strict=True):
             if not isinstance(passage.text, str):
                 yield self._failed(passage.id, "the passage is no text", started)
                 continue
-            score, reason = (head.score(reading), _reason(reading, text)) if reading else (0.0, "no words to read")
+            score, reason = 0.0, "no words to read"
+            if reading:
+                score = head.score(Evidence(reading, lexicon.coverage(question, text), close))
+                reason = _reason(reading, text)
             yield Grade(passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds)
 
     def _failed(self, passage_id: str, error: str, started: float) -> Grade:

@@ -11,7 +11,7 @@ from benchmarks.evaluator_library import spread
 from benchmarks.thresholds_cases import Case, unseen
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_strips import answer_pattern, plain
-from benchmarks.thresholds_sweep import PAIRS, best_pair, counted, utility
+from benchmarks.thresholds_sweep import LIKELY, PAIRS, best_pair, counted, sound_pairs, utility
 from crag.core.fakes import ScriptedEvaluator
 from crag.core.types import Action, Aggregation, Grade
 
@@ -45,6 +45,13 @@ def test_the_band_is_as_wide_as_ambiguous_is_worth() -> None:
     assert upper == lower, "where AMBIGUOUS does not pay, equal pairs are settled for the narrowest band"
     upper, lower = best_pair([table], 0.9)
     assert lower <= 0.5 < upper
+
+
+def test_pairs_fit_for_defaults_trust_no_unlikely_score_and_leave_few_open() -> None:
+    table = {pair: counted(CASES, GRADES, pair, Aggregation.ANY) for pair in PAIRS}
+    found = sound_pairs([table])
+    assert found and all(pair[0] >= LIKELY and table[pair].ambiguous < 0.4 for pair in found)
+    assert best_pair([table], 0.9, found) in found
 
 
 def test_every_pair_is_in_order() -> None:

@@ -13,7 +13,8 @@ import pytest
 from crag.core.errors import ModelError
 from crag.core.sentences import sentences
 from crag.core.types import Passage
-from crag.evaluator.head import FEATURES, Head, load_head
+from crag.evaluator.head import FEATURES, Evidence, Head, load_head
+from crag.evaluator.lexicon import Lexicon, stem, stems
 from crag.evaluator.local import LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
 
@@ -87,7 +88,7 @@ def test_a_missing_model_fails_the_grades_and_says_what_to_do(tmp_path: Path) ->
     assert "Restore the files" in (grades[0].error or "")
 
 
-@pytest.mark.parametrize("name", ["head.json", "model.onnx"])
+@pytest.mark.parametrize("name", ["head.json", "lexicon.json", "model.onnx"])
 def test_a_changed_file_is_refused(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "model"
     shutil.copytree(FOLDER, folder)
@@ -112,10 +113,21 @@ def test_a_head_of_other_features_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_score_rises_with_both_logits_and_stays_in_range() -> None:
-    head = load_head()
+    head, _ = load_head()
     assert len(head.weights) == len(FEATURES)
     for tokens in (12, 80, 300):
-        scores = [head.score(Reading(value, 2 * value, 0, 1, tokens)) for value in (-90.0, -3.0, 0.0, 3.0, 90.0)]
+        readings = [Reading(value, 2 * value, 0, 1, tokens) for value in (-90.0, -3.0, 0.0, 3.0, 90.0)]
+        scores = [head.score(Evidence(reading, 0.5, 0.5)) for reading in readings]
         assert scores == sorted(scores)
         assert 0 <= scores[0] < scores[-1] <= 1
-    assert Head((0.0,) * len(FEATURES), 0.0).score(Reading(1.0, 1.0, 0, 1, 10)) == 0.5
+        assert head.score(Evidence(readings[2], 1.0, 0.9)) > head.score(Evidence(readings[2], 0.0, 0.0))
+    assert Head((0.0,) * len(FEATURES), 0.0).score(Evidence(Reading(1.0, 1.0, 0, 1, 10), 1.0, 1.0)) == 0.5
+
+
+def test_coverage_counts_rare_words_more_and_stop_words_never() -> None:
+    lexicon = Lexicon(1000, {stem("bridge"): 100, stem("givron"): 1})
+    assert lexicon.coverage("Where is the Givron bridge?", "a bridge") < 0.5
+    assert lexicon.coverage("Where is the Givron bridge?", "Givron's name") > 0.5
+    assert lexicon.coverage("Where is it?", "anything") == 1.0
+    assert stems("The composer's songs, 1901") == {stem("composer"), stem("songs"), "1901"}
+    assert stem("composer") == stem("composed")

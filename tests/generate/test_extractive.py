@@ -127,7 +127,7 @@ def test_a_citation_lies_where_the_quote_lies_on_the_page() -> None:
 
 def test_it_says_the_best_score_and_the_floor_where_it_abstains() -> None:
     answer = answered([strip_of(BRIDGE, "Trains cross it every day.", 0.11)])
-    assert "0.11" in answer.text and "0.20" in answer.text
+    assert "0.11" in answer.text and f"{Settings().answer_floor:.2f}" in answer.text
     *_, documents_only = ExtractiveGenerator().answer(QUESTION, [], {BRIDGE.id: BRIDGE}, Settings())
     *_, with_web = ExtractiveGenerator().answer(QUESTION, [], SOURCES, Settings())
     assert isinstance(documents_only, Answer) and isinstance(with_web, Answer)
@@ -135,7 +135,13 @@ def test_it_says_the_best_score_and_the_floor_where_it_abstains() -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "abstained", "low"), [(0.19, True, True), (0.2, False, True), (0.59, False, True), (0.6, False, False)]
+    ("score", "abstained", "low"),
+    [
+        (Settings().answer_floor - 0.01, True, True),
+        (Settings().answer_floor, False, True),
+        (Settings().upper - 0.01, False, True),
+        (Settings().upper, False, False),
+    ],
 )
 def test_floor_and_upper_threshold_are_inclusive(score: float, abstained: bool, low: bool) -> None:
     answer = answered([strip_of(PAGE, "Eight men were saved from the water", score)])
