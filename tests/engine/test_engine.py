@@ -107,7 +107,7 @@ def test_a_data_folder_that_is_a_file_is_a_clear_failure(tmp_path: Path) -> None
 
 def test_a_web_folder_that_is_gone_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
     config = AppConfig(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
-    engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.4))
+    engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.3))
     fill(engine)
     trace = Trace.from_events(engine.ask(QUESTION))
     assert [failure.step for failure in trace.failures] == ["search"]

@@ -29,7 +29,7 @@ QUESTION = "What is the capital of France?"
 GOOD = "Paris is the capital of France. It has been the capital for a very long time indeed."
 SOSO = "France has many large cities. Some of them were capitals of a province in earlier times."
 BAD = "The recipe calls for three eggs and a cup of flour. Beat the eggs before adding the flour."
-SCORES = {"Paris": 0.95, "capital": 0.9, "France": 0.45, "capitals": 0.45, "province": 0.45}
+SCORES = {"Paris": 0.95, "capital": 0.9, "France": 0.35, "capitals": 0.35, "province": 0.35}
 WEB = ["Paris is the capital of France, says the page. The page also speaks of other things at length."]
 
 
@@ -187,7 +187,7 @@ def test_the_question_is_graded_and_answered_not_the_rewritten_query() -> None:
 def test_a_grade_belongs_to_its_chunk() -> None:
     case = Case("balanced", [BAD, SOSO, GOOD], web=FixedWeb(texts=WEB))
     round = case.trace.rounds[0]
-    assert [round.grades[found.chunk.id].score for found in round.chunks] == [0.02, 0.45, 0.95]
+    assert [round.grades[found.chunk.id].score for found in round.chunks] == [0.02, 0.35, 0.95]
     assert round.decision is not None and round.decision.deciding_id == round.chunks[2].chunk.id
 
 
