@@ -17,6 +17,11 @@ CragError
 │   └── NotFoundError      no such document, chunk or run
 ├── ModelError             an embedded model file is missing or damaged
 ├── ProviderError          an outside service or a web folder failed
+│   ├── KeyRejectedError   no key, or one that the service does not accept
+│   ├── UnreachableError   no connection, no reply in time, or cut off in the middle
+│   ├── BusyError          too many requests, or the service is overloaded
+│   ├── ReplyError         the reply is not what was asked for
+│   ├── BudgetError        the run may make no more calls
 │   └── WebSearchError     the web provider failed
 └── CancelledError         the person stopped the run
 """
@@ -24,6 +29,8 @@ CragError
 from __future__ import annotations
 
 __all__ = [
+    "BudgetError",
+    "BusyError",
     "CancelledError",
     "CragError",
     "DamagedError",
@@ -32,6 +39,7 @@ __all__ = [
     "EmptyLibraryError",
     "EncryptedError",
     "InputError",
+    "KeyRejectedError",
     "LibraryError",
     "LimitError",
     "ModelError",
@@ -40,8 +48,10 @@ __all__ = [
     "NotFoundError",
     "ProviderError",
     "QuestionError",
+    "ReplyError",
     "SettingsError",
     "StorageError",
+    "UnreachableError",
     "WebSearchError",
 ]
 
@@ -148,6 +158,36 @@ class ProviderError(CragError):
     """An outside service, or the folder that stands in for one, failed."""
 
     default_remedy = "Check the provider in Settings."
+
+
+class KeyRejectedError(ProviderError):
+    """No key, or one that the service does not accept."""
+
+    default_remedy = "Enter a valid key in Settings."
+
+
+class UnreachableError(ProviderError):
+    """No connection, no reply in time, or a reply that was cut off."""
+
+    default_remedy = "Check that the server runs and that its address in Settings is right."
+
+
+class BusyError(ProviderError):
+    """Too many requests, no credit left, or the service is overloaded."""
+
+    default_remedy = "Wait a little, or choose another model or provider in Settings."
+
+
+class ReplyError(ProviderError):
+    """The reply is not what was asked for: malformed, out of range, refused or empty."""
+
+    default_remedy = "A larger model may follow the format; choose one in Settings."
+
+
+class BudgetError(ProviderError):
+    """The run may make no more outside calls."""
+
+    default_remedy = "Raise the limits of a run in Settings, or retrieve fewer chunks."
 
 
 class WebSearchError(ProviderError):

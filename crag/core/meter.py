@@ -1,0 +1,82 @@
+"""What one run may spend on outside calls, and what it has spent. Shared by its steps, safe across threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crag.core.errors import BudgetError, CancelledError
+from crag.core.types import Step
+
+__all__ = ["Budget", "Call", "Meter"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Limits of one run: outside calls, tokens (in and out together) and seconds since the run began."""
+
+    calls: int = 80
+    tokens: int = 200_000
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One outside call. Tokens as the provider counted them, None where it did not; `error` if it failed."""
+
+    step: Step
+    provider: str
+    model: str
+    seconds: float
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    attempt: int = 1
+    error: str | None = None
+
+
+class Meter:
+    """Admits calls while the budget lasts and records what they took.
+
+    `step` names the step that is running; the graph sets it. `cancel` is set when the person presses Stop.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | None = None,
+        cancel: threading.Event | None = None,
+        listener: Callable[[Call], None] = lambda call: None,
+    ) -> None:
+        """`listener` is told of every call when it ends, in the thread that made it."""
+        self.budget = budget or Budget()
+        self.cancel = cancel or threading.Event()
+        self.step: Step = "retrieve"
+        self._listener = listener
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+        self._calls = self._tokens = 0
+
+    def admit(self) -> float:
+        """Counts one call that is about to begin; the seconds it may take. Raises CancelledError, BudgetError."""
+        if self.cancel.is_set():
+            raise CancelledError("The run was stopped.")
+        left = self.left()
+        with self._lock:
+            if left <= 0:
+                raise BudgetError(f"The run's {self.budget.seconds:g} seconds for outside calls are over.")
+            if self._calls >= self.budget.calls:
+                raise BudgetError(f"The run's {self.budget.calls} outside calls are used up.")
+            if self._tokens >= self.budget.tokens:
+                raise BudgetError(f"The run's {self.budget.tokens:,} tokens are used up.")
+            self._calls += 1
+        return left
+
+    def left(self) -> float:
+        """Seconds until the run's time for outside calls is over; below 0 when it is."""
+        return self.budget.seconds - (time.monotonic() - self._began)
+
+    def record(self, call: Call) -> None:
+        with self._lock:
+            self._tokens += (call.input_tokens or 0) + (call.output_tokens or 0)
+        self._listener(call)

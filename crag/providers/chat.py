@@ -1,0 +1,351 @@
+"""A chat model behind any server that speaks the OpenAI protocol: text, checked objects, streams.
+
+Foreign errors are translated here and nowhere else. What a server writes in an error is never passed on: some repeat
+the key they were given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import re
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+import openai
+from langchain_core.messages import AIMessage
+from langchain_openai import ChatOpenAI
+from pydantic import BaseModel, SecretStr, ValidationError
+
+from crag.core.errors import (
+    BusyError,
+    CragError,
+    KeyRejectedError,
+    ProviderError,
+    ReplyError,
+    UnreachableError,
+)
+from crag.core.meter import Call, Meter
+from crag.providers.waiting import iterated, waited
+
+__all__ = ["Chat", "ChatModel", "Endpoint", "Messages", "fenced", "translated"]
+
+log = logging.getLogger(__name__)
+
+Messages = Sequence[tuple[str, str]]
+"""(role, text) pairs; the roles are system, human and ai."""
+Parsed = TypeVar("Parsed", bound=BaseModel)
+
+ATTEMPTS = 3
+FIRST_WAIT, LONGEST_WAIT = 0.4, 6.0
+"""Seconds before the second attempt, and at most before any."""
+SILENCE = 20.0
+"""Seconds without a byte after which a connection counts as dead."""
+CONNECT = 5.0
+REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exactly in the form asked for."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a model is served. `key` is not part of its text forms; many local servers want none."""
+
+    provider: str
+    model: str
+    base_url: str | None = None
+    key: SecretStr | None = None
+
+    @property
+    def id(self) -> str:
+        """Names provider and model, and the server where it is not the provider's own: grades are kept by it."""
+        where = f"@{httpx.URL(self.base_url).netloc.decode()}" if self.base_url else ""
+        return f"{self.provider}:{self.model}{where}"
+
+
+class ChatModel:
+    """A connection, safe to share. `metered` gives what one run uses."""
+
+    def __init__(self, endpoint: Endpoint, *, parallel: int = 8) -> None:
+        """`parallel`: calls at the same time, for all runs together."""
+        self.endpoint, self.id, self.parallel = endpoint, endpoint.id, parallel
+        # No redirects: a key goes to the address it was given for and nowhere else.
+        limits = httpx.Timeout(SILENCE, connect=CONNECT)
+        self._http = httpx.AsyncClient(timeout=limits, follow_redirects=False)
+        self._refused: frozenset[str] = frozenset()
+        """Request options that the server has said it does not know."""
+        self._bound: dict[tuple[int, str, frozenset[str]], Any] = {}
+
+    def metered(self, meter: Meter) -> Chat:
+        return Chat(self, meter)
+
+    def bound(self, *, max_tokens: int, schema: type[BaseModel] | None = None) -> Any:
+        """The LangChain model with what the server understands of these options; made once for each set of them."""
+        known = max_tokens, schema.__name__ if schema else "", self._refused
+        if known not in self._bound:
+            self._bound[known] = self._made(max_tokens, schema)
+        return self._bound[known]
+
+    def _made(self, max_tokens: int, schema: type[BaseModel] | None) -> Any:
+        options: dict[str, Any] = {"temperature": 0.0, "max_completion_tokens": max_tokens}
+        if schema is not None:
+            form = {"name": schema.__name__.lower(), "schema": _strict(schema), "strict": True}
+            options["response_format"] = {"type": "json_schema", "json_schema": form}
+        kept = {name: value for name, value in options.items() if name not in self._refused}
+        if "max_completion_tokens" in self._refused:
+            kept["max_tokens"] = max_tokens
+        key = self.endpoint.key or SecretStr("none")
+        model = ChatOpenAI(
+            model=self.endpoint.model,
+            base_url=self.endpoint.base_url,
+            api_key=key,
+            max_retries=0,
+            stream_usage="stream_options" not in self._refused,
+            http_async_client=self._http,
+        )
+        return model.bind(**kept)
+
+    def learned(self, error: BaseException) -> bool:
+        """Whether the server refused an option it will not be given again: then another attempt makes sense."""
+        if not isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
+            return False
+        said = str(error).lower()
+        for option in ("response_format", "temperature", "max_completion_tokens", "stream_options"):
+            known_as = {"response_format": ("response_format", "json_schema", "grammar")}.get(option, (option,))
+            if option not in self._refused and any(name in said for name in known_as):
+                self._refused |= {option}
+                log.info("%s does not take %s; it is left out", self.id, option)
+                return True
+        return False
+
+
+class Chat:
+    """A chat model within one run: every call is admitted, timed, counted, retried where that helps, and stoppable."""
+
+    def __init__(self, model: ChatModel, meter: Meter) -> None:
+        self._model, self._meter, self.id = model, meter, model.id
+
+    def text(self, messages: Messages, *, max_tokens: int) -> str:
+        """The whole reply. Raises ProviderError."""
+        return self._waited(self._reply(messages, max_tokens, None)).strip()
+
+    def parsed(self, schema: type[Parsed], messages: Messages, *, max_tokens: int) -> Parsed:
+        """The reply as an object of the schema, after one repair if need be. Raises ProviderError."""
+        return self._waited(self._object(schema, messages, max_tokens))
+
+    def parsed_each(
+        self, schema: type[Parsed], each: Sequence[Messages], *, max_tokens: int
+    ) -> Iterator[tuple[int, Parsed | ProviderError, float]]:
+        """For every conversation its place, object or failure, and seconds: each as it is ready, many at a time."""
+        yield from iterated(
+            lambda: self._many(schema, each, max_tokens), seconds=self._left(), cancel=self._meter.cancel
+        )
+
+    def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
+        """The reply piece by piece. Retried only before the first piece. Raises ProviderError."""
+        yield from iterated(lambda: self._pieces(messages, max_tokens), seconds=self._left(), cancel=self._meter.cancel)
+
+    def _left(self) -> float:
+        return self._meter.left()
+
+    def _waited(self, work: Any) -> Any:
+        return waited(lambda: work, seconds=self._left(), cancel=self._meter.cancel)
+
+    async def _many(
+        self, schema: type[Parsed], each: Sequence[Messages], max_tokens: int
+    ) -> AsyncIterator[tuple[int, Parsed | ProviderError, float]]:
+        room = asyncio.Semaphore(self._model.parallel)
+
+        async def one(place: int) -> tuple[int, Parsed | ProviderError, float]:
+            async with room:
+                began = time.monotonic()
+                try:
+                    found: Parsed | ProviderError = await self._object(schema, each[place], max_tokens)
+                except ProviderError as error:
+                    found = error
+                return place, found, time.monotonic() - began
+
+        tasks = [asyncio.create_task(one(place)) for place in range(len(each))]
+        try:
+            for ready in asyncio.as_completed(tasks):
+                yield await ready
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _object(self, schema: type[Parsed], messages: Messages, max_tokens: int) -> Parsed:
+        asked = list(messages)
+        reply = await self._reply(asked, max_tokens, schema)
+        try:
+            return _read(schema, reply)
+        except ReplyError as error:
+            asked += [("ai", reply[:2000]), ("human", REPAIR.format(problem=error.message))]
+        return _read(schema, await self._reply(asked, max_tokens, schema))
+
+    async def _reply(self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None) -> str:
+        number = 0
+        while True:
+            number += 1
+            call = self._begun(number)
+            try:
+                bound = self._model.bound(max_tokens=max_tokens, schema=schema)
+                message = await bound.ainvoke(list(messages))
+            except Exception as error:  # noqa: BLE001 - every transport and client has its own; `translated` sorts them
+                await self._again(call, error)
+                continue
+            call.ended(message)
+            return _text(message)
+
+    async def _pieces(self, messages: Messages, max_tokens: int) -> AsyncIterator[str]:
+        number, begun = 0, False
+        while True:
+            number += 1
+            call, whole = self._begun(number), None
+            try:
+                async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
+                    whole = piece if whole is None else whole + piece
+                    if text := _text(piece):
+                        begun = True
+                        yield text
+            except Exception as error:
+                if begun:  # what was shown can't be taken back, so nothing is asked for again
+                    raise call.failed(error) from error
+                await self._again(call, error)
+                continue
+            call.ended(whole)
+            if not begun:
+                raise ReplyError(f"{self.id} gave an empty reply.")
+            if "finish_reason" not in whole.response_metadata:
+                raise UnreachableError(f"{self.id} broke off in the middle.")
+            return
+
+    def _begun(self, attempt: int) -> _Call:
+        self._meter.admit()
+        return _Call(self._model.endpoint, self._meter, attempt)
+
+    async def _again(self, call: _Call, error: Exception) -> None:
+        """Waits where another attempt may help; raises the translated error where none will."""
+        failure = call.failed(error)
+        if self._model.learned(error):
+            return
+        if call.attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
+            raise failure from error
+        pause = FIRST_WAIT * 2 ** (call.attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
+        await asyncio.sleep(min(max(pause, _told_to_wait(error)), LONGEST_WAIT))
+
+
+class _Call:
+    """One call while it runs; tells the meter how it ended."""
+
+    def __init__(self, endpoint: Endpoint, meter: Meter, attempt: int) -> None:
+        self._endpoint, self._meter, self.attempt = endpoint, meter, attempt
+        self._began = time.monotonic()
+
+    def ended(self, message: Any) -> None:
+        used = getattr(message, "usage_metadata", None) or {}
+        self._record(used.get("input_tokens"), used.get("output_tokens"), None)
+
+    def failed(self, error: Exception) -> CragError:
+        found = translated(error, self._endpoint.id)
+        self._record(None, None, found.message)
+        return found
+
+    def _record(self, given: int | None, written: int | None, error: str | None) -> None:
+        self._meter.record(
+            Call(
+                step=self._meter.step,
+                provider=self._endpoint.provider,
+                model=self._endpoint.model,
+                seconds=time.monotonic() - self._began,
+                input_tokens=given,
+                output_tokens=written,
+                attempt=self.attempt,
+                error=error,
+            )
+        )
+
+
+def translated(error: Exception, name: str) -> CragError:
+    """The error as ours. Of what the server wrote, only its status and kind are used."""
+    match error:
+        case CragError():
+            return error
+        case openai.AuthenticationError() | openai.PermissionDeniedError():
+            return KeyRejectedError(f"{name} does not accept the key (status {error.status_code}).")
+        case openai.NotFoundError():
+            return ProviderError(
+                f"{name} is not there (status 404).", "Check the model's name and the server's address in Settings."
+            )
+        case openai.RateLimitError():
+            return BusyError(f"{name} allows no more requests at present (status 429).")
+        case openai.BadRequestError() if _over_long(error):
+            return ReplyError(
+                f"{name} can't read so much text at once.", "Retrieve fewer chunks, or use another model."
+            )
+        case openai.LengthFinishReasonError():
+            return ReplyError(f"{name} did not finish its reply.")
+        case openai.ContentFilterFinishReasonError():
+            return ReplyError(f"{name} refused to reply.")
+        case openai.APITimeoutError():
+            return UnreachableError(f"{name} did not reply in time.")
+        case openai.APIStatusError() if error.status_code >= 500:
+            return BusyError(f"{name} failed (status {error.status_code}).")
+        case openai.APIStatusError():
+            return ProviderError(f"{name} refused the request (status {error.status_code}).")
+        case openai.APIConnectionError() | httpx.TransportError() | ConnectionError():
+            return UnreachableError(f"{name} can't be reached, or broke off.")
+        case _:
+            log.warning("an unexpected %s from %s", type(error).__name__, name)
+            return ReplyError(f"{name} gave a reply that can't be read ({type(error).__name__}).")
+
+
+def fenced(tag: str, text: str, **marks: object) -> str:
+    """Text between tags that it can't close: data for a model, never instructions."""
+    said = "".join(f' {name}="{value}"' for name, value in marks.items())
+    return f"<{tag}{said}>\n{text.replace('<', '‹').replace('>', '›')}\n</{tag}>"
+
+
+def _read(schema: type[Parsed], reply: str) -> Parsed:
+    """The object in a reply. Raises ReplyError, which says what is wrong with it."""
+    found = re.search(r"\{.*\}", reply, re.DOTALL)
+    if found is None:
+        raise ReplyError("it holds no JSON object")
+    try:
+        return schema.model_validate(json.loads(found.group()))
+    except ValueError as error:  # JSON's and pydantic's are both of this kind
+        problem = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else {}
+        where = ".".join(str(part) for part in problem.get("loc", ()))
+        raise ReplyError(f"{where}: {problem['msg']}" if problem else "it is no valid JSON") from error
+
+
+def _strict(schema: type[BaseModel]) -> dict[str, Any]:
+    """The schema as servers of strict output want it: all properties required, no others allowed, no ranges."""
+    form = schema.model_json_schema()
+    for part in (form, *form.get("$defs", {}).values()):
+        if "properties" in part:
+            part["required"], part["additionalProperties"] = list(part["properties"]), False
+            for each in part["properties"].values():
+                for limit in ("minimum", "maximum", "maxLength", "minLength", "default", "title"):
+                    each.pop(limit, None)
+    return form
+
+
+def _text(message: Any) -> str:
+    return message.text if isinstance(message, AIMessage) else ""
+
+
+def _over_long(error: openai.APIStatusError) -> bool:
+    said = str(error).lower()
+    return "context" in said and any(word in said for word in ("length", "size", "window", "exceed", "maximum"))
+
+
+def _told_to_wait(error: Exception) -> float:
+    """The seconds that the server asks to wait, 0 where it names none."""
+    headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
+    try:
+        return max(0.0, float(headers.get("retry-after", 0)))
+    except ValueError:
+        return 0.0

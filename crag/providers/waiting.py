@@ -1,0 +1,83 @@
+"""Outside calls from synchronous code that can be given up: by Stop, by a time limit, in the middle of a reply.
+
+A blocked read of a socket can't be ended from another thread, a task of an event loop can: the connection is closed
+at once and the server sees it. So every outside call runs on one event loop in one background thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as StillRunning
+from functools import cache
+from typing import Any, TypeVar
+
+from crag.core.errors import CancelledError, UnreachableError
+
+__all__ = ["iterated", "waited"]
+
+T = TypeVar("T")
+BEAT = 0.05
+"""Seconds between two looks at whether Stop was pressed."""
+_END = object()
+
+
+def waited(work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, cancel: threading.Event) -> T:
+    """What the coroutine returns. Raises what it raises, UnreachableError after `seconds`, CancelledError on Stop."""
+    future: Future[T] = asyncio.run_coroutine_threadsafe(work(), _loop())
+    ends = time.monotonic() + seconds
+    try:
+        while True:
+            try:
+                return future.result(timeout=BEAT)
+            except StillRunning:
+                if future.done():  # the coroutine's own TimeoutError is the same class
+                    raise
+                _check(ends, seconds, cancel)
+    finally:
+        future.cancel()
+
+
+def iterated(work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: threading.Event) -> Iterator[T]:
+    """The items as they come. Raises as `waited` does. Closing the iterator ends the call."""
+    items: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    async def pumped() -> None:
+        async for item in work():
+            items.put(item)
+
+    future = asyncio.run_coroutine_threadsafe(pumped(), _loop())
+    future.add_done_callback(lambda _: items.put(_END))
+    ends = time.monotonic() + seconds
+    try:
+        while True:
+            try:
+                item = items.get(timeout=BEAT)
+            except queue.Empty:
+                _check(ends, seconds, cancel)
+                continue
+            if item is _END:
+                future.result()
+                return
+            yield item
+            _check(ends, seconds, cancel)
+    finally:
+        future.cancel()
+
+
+def _check(ends: float, seconds: float, cancel: threading.Event) -> None:
+    if cancel.is_set():
+        raise CancelledError("The run was stopped.")
+    if time.monotonic() > ends:
+        raise UnreachableError(f"There was no complete reply within {seconds:.0f} seconds.")
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="outside-calls", daemon=True).start()
+    return loop
