@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
+from crag.core.errors import ProviderError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, SentenceCheck, Strip, WebPage
 
 __all__ = [
+    "Chat",
     "Embedder",
     "Generator",
     "GradeCache",
+    "Messages",
     "Refiner",
+    "RerankServer",
     "RetrievalEvaluator",
     "Retriever",
     "Rewriter",
@@ -85,6 +90,48 @@ class Rewriter(Protocol):
         self, question: str, *, max_keywords: int, failed: Sequence[Chunk] = (), tried: Sequence[str] = ()
     ) -> str:
         """A query of at most `max_keywords` keywords or phrases, different from all `tried`. Never empty."""
+        ...
+
+
+Messages = Sequence[tuple[str, str]]
+"""(role, text) pairs; the roles are system, human and ai."""
+Parsed = TypeVar("Parsed", bound=BaseModel)
+
+
+class Chat(Protocol):
+    """A chat model within one run: calls are counted against its budget and end when the person presses Stop.
+
+    Every method raises ProviderError where the model fails, CancelledError on Stop. `max_tokens` limits a reply.
+    """
+
+    id: str
+
+    def text(self, messages: Messages, *, max_tokens: int) -> str:
+        """The whole reply, without white space around it."""
+        ...
+
+    def parsed(self, schema: type[Parsed], messages: Messages, *, max_tokens: int) -> Parsed:
+        """The reply as an object of the schema, after one attempt at repair."""
+        ...
+
+    def parsed_each(
+        self, schema: type[Parsed], each: Sequence[Messages], *, max_tokens: int
+    ) -> Iterator[tuple[int, Parsed | ProviderError, float]]:
+        """For every conversation its place, its object or failure, and seconds: each as it is ready, many at once."""
+        ...
+
+    def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
+        """The reply piece by piece."""
+        ...
+
+
+class RerankServer(Protocol):
+    """A reranking model within one run."""
+
+    id: str
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One finite score a text, in order; higher is more relevant. Raises ProviderError."""
         ...
 
 

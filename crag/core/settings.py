@@ -162,6 +162,16 @@ class Settings(BaseModel):
         ge=1,
         le=8,
     )
+    answer_context: int = _field(
+        3000,
+        "Text shown to the model",
+        "At most so much of the kept strips is shown to a language model that writes the answer, the best first.",
+        group="answer",
+        unit="tokens",
+        step=250,
+        ge=200,
+        le=100_000,
+    )
     answer_floor: float = _field(
         0.1,
         "Answer floor",

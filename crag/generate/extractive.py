@@ -12,6 +12,7 @@ from crag.core.protocols import RetrievalEvaluator
 from crag.core.sentences import sentences
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
+from crag.generate.abstention import abstention
 from crag.generate.citations import build_citation, quotable, with_mark
 
 __all__ = ["ExtractiveGenerator"]
@@ -76,26 +77,16 @@ class ExtractiveGenerator:
         scores = [strip.score for strip in usable if strip.score is not None]
         best = max(scores, default=None)
         if not usable or (best is not None and best < settings.answer_floor):
-            whole = self._abstention(best, sources, settings)
+            whole = abstention(best, sources, settings, self.by)
         else:
             units, graded = self._units(question, usable, settings.answer_floor)
             if best is None and graded is not None and graded < settings.answer_floor:
-                whole = self._abstention(graded, sources, settings)
+                whole = abstention(graded, sources, settings, self.by)
             else:
                 chosen = _presented(_chosen(units, settings.answer_sentences))
                 whole = _composed(chosen, sources, low=best is None or best < settings.upper, by=self.by)
         yield from re.findall(r"\s*\S+\s*", whole.text)
         yield whole
-
-    def _abstention(self, best: float | None, sources: dict[str, Chunk | WebPage], settings: Settings) -> Answer:
-        searched = any(isinstance(source, WebPage) for source in sources.values())
-        where = "Neither your documents nor the web pages found say" if searched else "Your documents do not say"
-        why = (
-            "no passage was relevant enough to answer from"
-            if best is None
-            else f"the best passage scored {best:.2f}, under the answer floor of {settings.answer_floor:.2f}"
-        )
-        return Answer(text=f"{where}: {why}.", by=self.by, abstained=True, low_confidence=True)
 
     def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[_Unit], float | None]:
         """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.

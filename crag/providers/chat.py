@@ -31,14 +31,13 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.core.meter import Call, Meter
-from crag.providers.waiting import iterated, waited
+from crag.core.protocols import Messages
+from crag.core.waiting import iterated, waited
 
-__all__ = ["Chat", "ChatModel", "Endpoint", "Messages", "fenced", "translated"]
+__all__ = ["ChatModel", "Endpoint", "MeteredChat", "translated"]
 
 log = logging.getLogger(__name__)
 
-Messages = Sequence[tuple[str, str]]
-"""(role, text) pairs; the roles are system, human and ai."""
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
 ATTEMPTS = 3
@@ -79,8 +78,8 @@ class ChatModel:
         """Request options that the server has said it does not know."""
         self._bound: dict[tuple[int, str, frozenset[str]], Any] = {}
 
-    def metered(self, meter: Meter) -> Chat:
-        return Chat(self, meter)
+    def metered(self, meter: Meter) -> MeteredChat:
+        return MeteredChat(self, meter)
 
     def bound(self, *, max_tokens: int, schema: type[BaseModel] | None = None) -> Any:
         """The LangChain model with what the server understands of these options; made once for each set of them."""
@@ -122,7 +121,7 @@ class ChatModel:
         return False
 
 
-class Chat:
+class MeteredChat:
     """A chat model within one run: every call is admitted, timed, counted, retried where that helps, and stoppable."""
 
     def __init__(self, model: ChatModel, meter: Meter) -> None:
@@ -300,12 +299,6 @@ def translated(error: Exception, name: str) -> CragError:
         case _:
             log.warning("an unexpected %s from %s", type(error).__name__, name)
             return ReplyError(f"{name} gave a reply that can't be read ({type(error).__name__}).")
-
-
-def fenced(tag: str, text: str, **marks: object) -> str:
-    """Text between tags that it can't close: data for a model, never instructions."""
-    said = "".join(f' {name}="{value}"' for name, value in marks.items())
-    return f"<{tag}{said}>\n{text.replace('<', '‹').replace('>', '›')}\n</{tag}>"
 
 
 def _read(schema: type[Parsed], reply: str) -> Parsed:

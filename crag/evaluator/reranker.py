@@ -1,0 +1,62 @@
+"""Any server with the common /v1/rerank form as retrieval evaluator: query and documents in, a score for each out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from crag.core.errors import ProviderError
+from crag.core.protocols import RerankServer
+from crag.core.types import Grade, Passage
+from crag.evaluator.joint import joint_grade
+
+__all__ = ["RerankEvaluator"]
+
+
+class RerankEvaluator:
+    """Scores as the server gives them where they lie in 0..1; logits, where any lies outside, through a sigmoid."""
+
+    calls_models = True
+
+    def __init__(self, server: RerankServer) -> None:
+        self._server = server
+        self.id = f"reranker:{server.id}"
+
+    def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
+        """One grade a passage, in order, from one call. Where it fails, all have failed."""
+        began = time.perf_counter()
+        texts = [passage.text if isinstance(passage.text, str) else "" for passage in passages]
+        readable = [place for place, text in enumerate(texts) if text.strip()]
+        scores: dict[int, float] = {}
+        error = ""
+        if readable:
+            try:
+                found = self._server.rerank(question, [texts[place] for place in readable])
+                scores = dict(zip(readable, _in_range(found), strict=True))
+            except ProviderError as failure:
+                error = failure.message
+        seconds = (time.perf_counter() - began) / max(1, len(passages))
+        for place, passage in enumerate(passages):
+            if place in scores:
+                reason = f"reranked by {self._server.id}"
+                grade = Grade(
+                    passage_id=passage.id, score=scores[place], reason=reason, evaluator=self.id, seconds=seconds
+                )
+            elif place in readable:
+                grade = Grade(passage_id=passage.id, score=None, error=error, evaluator=self.id, seconds=seconds)
+            elif isinstance(passage.text, str):
+                grade = Grade(passage_id=passage.id, score=0.0, reason="no words to read", evaluator=self.id)
+            else:
+                grade = Grade(passage_id=passage.id, score=None, error="the passage is no text", evaluator=self.id)
+            yield grade
+
+    def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
+        """The best passage's grade, or that of the best three read as one."""
+        return joint_grade(self.grade, question, passages, self.id)
+
+
+def _in_range(scores: Sequence[float]) -> list[float]:
+    """Scores in 0..1: as they are, or through a sigmoid where they are logits."""
+    if all(0 <= score <= 1 for score in scores):
+        return list(scores)
+    return [1 / (1 + math.exp(-max(-30.0, min(30.0, score)))) for score in scores]

@@ -1,0 +1,96 @@
+"""A reranking model behind the /v1/rerank form that Jina, Cohere, vLLM, llama.cpp and others share."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+
+from crag.core.errors import (
+    BusyError,
+    CragError,
+    KeyRejectedError,
+    ProviderError,
+    ReplyError,
+    UnreachableError,
+)
+from crag.core.meter import Call, Meter
+from crag.core.waiting import waited
+from crag.providers.chat import Endpoint
+
+__all__ = ["Reranker"]
+
+SECONDS = 30.0
+CHARS = 8_000
+"""How much of a text is sent."""
+
+
+class Reranker:
+    """One run's use of a reranking server."""
+
+    def __init__(self, endpoint: Endpoint, meter: Meter) -> None:
+        """`endpoint.base_url` ends before /rerank, usually in /v1. Raises ProviderError where it is missing."""
+        if not endpoint.base_url:
+            raise ProviderError("A reranker needs the address of its server.", "Enter it in Settings.")
+        self._endpoint, self._meter, self.id = endpoint, meter, endpoint.id
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One finite score a text, in order. Raises ProviderError, CancelledError."""
+        seconds = min(SECONDS, self._meter.admit())
+        began = time.monotonic()
+        error: CragError | None = None
+        try:
+            reply = waited(lambda: self._sent(query, texts), seconds=seconds, cancel=self._meter.cancel)
+            return _scores(reply, len(texts), self.id)
+        except CragError as failure:
+            error = failure
+            raise
+        except httpx.TimeoutException as failure:
+            error = UnreachableError(f"{self.id} did not reply in time.")
+            raise error from failure
+        except httpx.HTTPError as failure:
+            error = UnreachableError(f"{self.id} can't be reached, or broke off.")
+            raise error from failure
+        finally:
+            call = Call(
+                step=self._meter.step,
+                provider=self._endpoint.provider,
+                model=self._endpoint.model,
+                seconds=time.monotonic() - began,
+                error=error.message if error else None,
+            )
+            self._meter.record(call)
+
+    async def _sent(self, query: str, texts: Sequence[str]) -> Any:
+        headers = {"Authorization": f"Bearer {self._endpoint.key.get_secret_value()}"} if self._endpoint.key else {}
+        body = {"model": self._endpoint.model, "query": query, "documents": [text[:CHARS] for text in texts]}
+        async with httpx.AsyncClient(timeout=httpx.Timeout(SECONDS, connect=5.0), follow_redirects=False) as client:
+            address = f"{str(self._endpoint.base_url).rstrip('/')}/rerank"
+            response = await client.post(address, json=body, headers=headers)
+        if response.status_code in (401, 403):
+            raise KeyRejectedError(f"{self.id} does not accept the key (status {response.status_code}).")
+        if response.status_code == 429 or response.status_code >= 500:
+            raise BusyError(f"{self.id} failed (status {response.status_code}).")
+        if response.status_code != 200:
+            raise ProviderError(f"{self.id} refused the request (status {response.status_code}).")
+        try:
+            return response.json()
+        except ValueError as failure:
+            raise ReplyError(f"{self.id} gave a reply that is no JSON.") from failure
+
+
+def _scores(reply: Any, count: int, name: str) -> list[float]:
+    """One score a text. Raises ReplyError for anything less."""
+    rows = reply.get("results", reply.get("data")) if isinstance(reply, dict) else reply
+    found: dict[int, float] = {}
+    for row in rows if isinstance(rows, list) else []:
+        place = row.get("index") if isinstance(row, dict) else None
+        score = row.get("relevance_score", row.get("score")) if isinstance(row, dict) else None
+        if isinstance(place, int) and isinstance(score, (int, float)) and math.isfinite(score):
+            found[place] = float(score)
+    if sorted(found) != list(range(count)):
+        raise ReplyError(f"{name} did not score every text.")
+    return [found[place] for place in range(count)]
