@@ -115,7 +115,11 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[Parts]], State]:
         begun, round = parts.now(), state["round"]
         if shown:
             parts.emit(ev.StepStarted(step=step, round=round, at=begun))
-        changes = work(state, parts)
+        parts.meter.step = step
+        try:
+            changes = work(state, parts)
+        finally:
+            parts.emit_aside()
         if shown:
             ended = parts.now()
             calls = _calls(step, changes, parts)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from crag.core import events as ev
-from crag.core.errors import CancelledError, CragError, ProviderError
+from crag.core.errors import CancelledError, CragError, ProviderError, ReplyError
+from crag.core.meter import Meter
 from crag.core.policy import keeps_chunk, refines
 from crag.core.protocols import Generator, Refiner, RetrievalEvaluator, Retriever, Rewriter, Verifier, WebSearch
 from crag.core.settings import Settings
@@ -43,7 +45,11 @@ PAGE_CHARS = 2_000
 @dataclass(frozen=True, kw_only=True)
 class Parts:
     """What one run works with. `web` is None where no provider is on; `emit` hands an event to the listener
-    and is set by the graph. `began` is `time.perf_counter()` at the start."""
+    and is set by the graph. `began` is `time.perf_counter()` at the start.
+
+    The spare parts step in where the first one fails, in order. `aside` holds events that other threads have put
+    there; the graph emits them. `allowed` is asked before a query leaves for the web.
+    """
 
     settings: Settings
     retriever: Retriever
@@ -55,11 +61,22 @@ class Parts:
     verifier: Verifier
     cancel: threading.Event
     began: float
+    meter: Meter = field(default_factory=Meter)
+    spare_rewriter: Rewriter | None = None
+    spare_webs: tuple[WebSearch, ...] = ()
+    spare_generator: Generator | None = None
+    allowed: Callable[[str], bool] = field(default=lambda query: True)
+    aside: deque[ev.Event] = field(default_factory=deque)
     emit: Callable[[ev.Event], None] = field(default=lambda event: None)
 
     def now(self) -> float:
         """Seconds since the run began."""
         return time.perf_counter() - self.began
+
+    def emit_aside(self) -> None:
+        """Emits what came from other threads: calls that ended, parts that stepped in."""
+        while self.aside:
+            self.emit(self.aside.popleft())
 
     def check(self) -> None:
         """Raises CancelledError once the person has pressed Stop."""
@@ -105,6 +122,7 @@ def evaluate(state: State, parts: Parts) -> State:
     grades: dict[str, Grade] = {}
     for grade in parts.evaluator.grade(state["question"], passages):
         parts.check()
+        parts.emit_aside()
         grades[grade.passage_id] = grade
         parts.emit(ev.Graded(grade=grade, round=state["round"], at=parts.now()))
     return {"grades": grades}
@@ -126,19 +144,11 @@ def rewrite_for_library(state: State, parts: Parts) -> State:
     """Another query for the library, with the chunks that failed in view."""
     failed = [found.chunk for found in state["retrieved"]]
     tried = state["tried"]
-    try:
-        query = parts.rewriter.rewrite(
-            state["question"], max_keywords=parts.settings.rewrite_keywords, failed=failed, tried=tried
-        )
-    except ProviderError as error:
-        _worked_around(parts, "rewrite", error, "The library was not searched again.")
-        query = state["query"]
+    keywords = parts.settings.rewrite_keywords
+    query, by = _rewritten(state["question"], "The library was not searched again.", parts, keywords, failed, tried)
+    query = query or state["query"]
     if query not in tried:
-        parts.emit(
-            ev.Rewritten(
-                question=state["question"], query=query, purpose="library", by=parts.rewriter.by, at=parts.now()
-            )
-        )
+        parts.emit(ev.Rewritten(question=state["question"], query=query, purpose="library", by=by, at=parts.now()))
     return {"query": query, "tried": (*tried, query), "round": state["round"] + 1}
 
 
@@ -162,12 +172,9 @@ def refine_documents(state: State, parts: Parts) -> State:
 def rewrite_for_web(state: State, parts: Parts) -> State:
     """The query that leaves for the web; the question itself where rewriting failed."""
     question = state["question"]
-    try:
-        query = parts.rewriter.rewrite(question, max_keywords=parts.settings.rewrite_keywords)
-        by = parts.rewriter.by
-    except ProviderError as error:
-        _worked_around(parts, "rewrite", error, "The question itself is searched for.")
-        query, by = question, "none"
+    keywords = parts.settings.rewrite_keywords
+    query, by = _rewritten(question, "The question itself is searched for.", parts, keywords)
+    query = query or question
     parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by, at=parts.now()))
     return {"web_query": query}
 
@@ -175,13 +182,25 @@ def rewrite_for_web(state: State, parts: Parts) -> State:
 def search(state: State, parts: Parts) -> State:
     """Web pages for the rewritten query; none, said openly, where the provider failed."""
     assert parts.web is not None
-    try:
-        pages = tuple(parts.web.search(state["web_query"], parts.settings.web_results))
-    except ProviderError as error:
-        _worked_around(parts, "search", error, "The answer rests on your documents alone.")
+    query = state["web_query"]
+    if not parts.allowed(query):
+        parts.check()
+        refused = ProviderError("The web was not searched: the query was not approved.", "Ask again to approve it.")
+        _worked_around(parts, "search", refused, "The answer rests on your documents alone.")
         return {"pages": ()}
-    parts.emit(ev.Searched(query=state["web_query"], provider=parts.web.name, pages=pages, at=parts.now()))
-    return {"pages": pages}
+    webs = (parts.web, *parts.spare_webs)
+    for web, following in zip(webs, (*webs[1:], None), strict=True):
+        try:
+            pages = tuple(web.search(query, parts.settings.web_results))
+        except ProviderError as error:
+            instead = (
+                f"{following.name} is asked instead." if following else "The answer rests on your documents alone."
+            )
+            _worked_around(parts, "search", error, instead)
+            continue
+        parts.emit(ev.Searched(query=query, provider=web.name, pages=pages, at=parts.now()))
+        return {"pages": pages}
+    return {"pages": ()}
 
 
 def refine_pages(state: State, parts: Parts) -> State:
@@ -216,19 +235,56 @@ def answer(state: State, parts: Parts) -> State:
     knowledge = _knowledge(state)
     sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["retrieved"]}
     sources.update({page.id: page for page in state.get("pages", ())})
-    whole: Answer | None = None
-    for piece in parts.generator.answer(state["question"], knowledge, sources, parts.settings):
-        parts.check()
-        if isinstance(piece, Answer):
-            whole = piece
-        else:
-            parts.emit(ev.Token(text=piece, at=parts.now()))
-    if whole is None:
-        raise ProviderError("The answer ended before it was complete.", "Ask again.")
+    try:
+        whole = _written(parts.generator, state["question"], knowledge, sources, parts)
+    except ProviderError as error:
+        if parts.spare_generator is None:
+            raise
+        _worked_around(parts, "answer", error, "The best sentences are quoted instead.")
+        whole = _written(parts.spare_generator, state["question"], knowledge, sources, parts, silent=True)
+        whole = replace(whole, instead_of=parts.generator.by)
     if not whole.abstained:
         whole = replace(whole, low_confidence=_unsure(state, whole))
     parts.emit(ev.Answered(answer=whole, at=parts.now()))
     return {"answer": whole}
+
+
+def _written(
+    generator: Generator,
+    question: str,
+    knowledge: Sequence[Strip],
+    sources: dict[str, Chunk | WebPage],
+    parts: Parts,
+    *,
+    silent: bool = False,
+) -> Answer:
+    """The whole answer; its pieces are emitted as they come, unless `silent`: after the pieces of another."""
+    for piece in generator.answer(question, knowledge, sources, parts.settings):
+        parts.check()
+        if isinstance(piece, Answer):
+            return piece
+        if not silent:
+            parts.emit(ev.Token(text=piece, at=parts.now()))
+    raise ReplyError("The answer ended before it was complete.", "Ask again.")
+
+
+def _rewritten(
+    question: str,
+    last_resort: str,
+    parts: Parts,
+    max_keywords: int,
+    failed: Sequence[Chunk] = (),
+    tried: Sequence[str] = (),
+) -> tuple[str, str]:
+    """The query and who made it; nothing and "none" where all failed."""
+    rewriters = [each for each in (parts.rewriter, parts.spare_rewriter) if each is not None]
+    for place, rewriter in enumerate(rewriters, 1):
+        try:
+            return rewriter.rewrite(question, max_keywords=max_keywords, failed=failed, tried=tried), rewriter.by
+        except ProviderError as error:
+            instead = f"It is rewritten by {rewriters[place].by} instead." if place < len(rewriters) else last_resort
+            _worked_around(parts, "rewrite", error, instead)
+    return "", "none"
 
 
 def verify(state: State, parts: Parts) -> State:

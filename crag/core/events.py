@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
+from crag.core.meter import Call
 from crag.core.types import (
     Answer,
     Decision,
@@ -26,6 +27,7 @@ from crag.core.types import (
 __all__ = [
     "ActionTaken",
     "Answered",
+    "Called",
     "Cancelled",
     "Event",
     "Failed",
@@ -192,6 +194,15 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """One call of an outside service, when it has ended."""
+
+    call: Call
+    at: float
+    kind: Literal["called"] = "called"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cancelled:
     """The person stopped the run."""
 
@@ -221,6 +232,7 @@ Event = (
     | Answered
     | Verified
     | Failed
+    | Called
     | Cancelled
     | RunFinished
 )

@@ -146,7 +146,9 @@ class WebSearch(Protocol):
 
 
 class Generator(Protocol):
-    """Knowledge to answer."""
+    """Knowledge to answer. `by` names what writes."""
+
+    by: str
 
     def answer(
         self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings

@@ -218,7 +218,34 @@ class AppConfig(BaseModel):
         "auto: private where other machines can reach the app.",
         group="storage",
     )
-    web: Literal["off", "folder"] = _field(
+    llm: Literal["none", "openai", "openai-compatible"] = _field(
+        "none",
+        "Language model",
+        "none: local models alone. openai: OpenAI's own service. openai-compatible: any server that speaks its "
+        "protocol, at the address below.",
+        group="providers",
+    )
+    llm_base_url: str = _field(
+        "", "Model server", "The address of an OpenAI-compatible server, usually ending in /v1.", group="providers"
+    )
+    llm_model: str = _field("", "Model", "The name of the model, as its server lists it.", group="providers")
+    evaluator: Literal["local", "llm", "reranker"] = _field(
+        "local",
+        "Retrieval evaluator",
+        "local: the model that ships. llm: the language model, chunk by chunk. reranker: a server with /rerank.",
+        group="providers",
+    )
+    rerank_base_url: str = _field(
+        "", "Reranking server", "The address before /rerank, usually ending in /v1.", group="providers"
+    )
+    rerank_model: str = _field("", "Reranking model", "Its name, as its server knows it.", group="providers")
+    writer: Literal["auto", "extractive", "llm"] = _field(
+        "auto",
+        "Answers",
+        "extractive: sentences quoted from the sources. llm: written by the language model. auto: llm if set.",
+        group="providers",
+    )
+    web: Literal["off", "folder", "tavily", "duckduckgo"] = _field(
         "off", "Web provider", "Where knowledge is searched when the documents do not suffice.", group="providers"
     )
     web_folder: Path | None = _field(
@@ -226,6 +253,53 @@ class AppConfig(BaseModel):
         "Web folder",
         "A folder of saved pages (HTML, Markdown, text) that stands in for the web.",
         group="providers",
+    )
+    fetch_pages: bool = _field(
+        True,
+        "Read result pages",
+        "Read the pages behind web results; otherwise the provider's short text of each is all that is used.",
+        group="providers",
+    )
+    ask_before_web: bool = _field(
+        False, "Ask before a web search", "Show each web query and wait for a yes before it is sent.", group="providers"
+    )
+    private_addresses: bool = _field(
+        False,
+        "Pages of this network",
+        "Also read web results whose address lies on this machine or its network. Leave off unless you know why.",
+        group="providers",
+    )
+    servers: tuple[str, ...] = _field(
+        (),
+        "Servers allowed",
+        "Where several people share this program: the only model and reranking servers they may name. None: any.",
+        group="providers",
+    )
+    parallel_calls: int = _field(
+        8, "Calls at once", "Model calls that run side by side.", group="limits", step=1, ge=1, le=64
+    )
+    run_calls: int = _field(
+        150, "Calls in a run", "Outside calls that one question may cost.", group="limits", step=10, ge=1, le=5000
+    )
+    run_tokens: int = _field(
+        200_000,
+        "Tokens in a run",
+        "Tokens, in and out, that one question may cost.",
+        group="limits",
+        unit="tokens",
+        step=10_000,
+        ge=1000,
+        le=10_000_000,
+    )
+    run_seconds: int = _field(
+        120,
+        "Seconds in a run",
+        "How long one question may wait for outside services in all.",
+        group="limits",
+        unit="seconds",
+        step=10,
+        ge=5,
+        le=3600,
     )
     max_file_mb: int = _field(
         100, "Largest file", "Larger files are refused.", group="limits", unit="MB", step=10, ge=1, le=1000
@@ -270,6 +344,8 @@ class AppConfig(BaseModel):
         values: dict[str, Any] = {
             name: source[f"CRAG_{name.upper()}"] for name in cls.model_fields if source.get(f"CRAG_{name.upper()}")
         }
+        if "servers" in values:
+            values["servers"] = tuple(each.strip() for each in values["servers"].split(",") if each.strip())
         values.update({name: value for name, value in given.items() if value is not None})
         try:
             return cls.model_validate(values)

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 from pydantic import TypeAdapter
 
 from crag.core import events as ev
+from crag.core.meter import Call
 from crag.core.types import (
     Action,
     Answer,
@@ -96,6 +97,7 @@ class Trace:
     checks: tuple[SentenceCheck, ...] = ()
     faithfulness: float | None = None
     failures: tuple[Failure, ...] = ()
+    calls: tuple[Call, ...] = ()
     cancelled: bool = False
     finished: bool = False
     seconds: float = 0.0
@@ -155,6 +157,8 @@ class Trace:
             case ev.Failed():
                 failure = Failure(step=event.step, message=event.message, remedy=event.remedy, fatal=event.fatal)
                 return replace(after, failures=(*self.failures, failure))
+            case ev.Called():
+                return replace(after, calls=(*self.calls, event.call))
             case ev.Cancelled():
                 return replace(after, cancelled=True)
             case ev.RunFinished():

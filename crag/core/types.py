@@ -182,7 +182,7 @@ class Passage:
 class Grade:
     """What an evaluator says of one passage: a calibrated score 0..1, or an explicit failure.
 
-    Exactly one of `score` and `error` is set.
+    Exactly one of `score` and `error` is set. `instead_of`: the evaluator that was to grade it, and how it failed.
     """
 
     passage_id: str
@@ -192,6 +192,7 @@ class Grade:
     seconds: float = 0.0
     error: str | None = None
     cached: bool = False
+    instead_of: str = ""
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.error is None):
@@ -274,7 +275,7 @@ class Citation:
 class Answer:
     """`text` holds citation marks like [1]. `by` names what wrote it: `extractive` or a model.
 
-    An abstaining answer says so in `text` and cites nothing.
+    An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it.
     """
 
     text: str
@@ -282,6 +283,7 @@ class Answer:
     citations: tuple[Citation, ...] = ()
     abstained: bool = False
     low_confidence: bool = False
+    instead_of: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
