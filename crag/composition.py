@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,14 +39,14 @@ class Outside:
     problems: tuple[ProviderError, ...] = ()
 
 
-def metered(config: AppConfig, aside: deque[ev.Event], now: Callable[[], float], meter_cancel: object) -> Meter:
+def metered(config: AppConfig, aside: deque[ev.Event], now: Callable[[], float], cancel: threading.Event) -> Meter:
     """A meter with the configured budget, which puts every call beside the run's own events."""
     budget = Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
 
     def heard(call: Call) -> None:
         aside.append(ev.Called(call=call, at=now()))
 
-    return Meter(budget, meter_cancel, heard)  # type: ignore[arg-type]
+    return Meter(budget, cancel, heard)
 
 
 def outside(

@@ -6,15 +6,18 @@ import re
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+from crag.composition import metered, outside
 from crag.core import events as ev
-from crag.core.errors import CancelledError, CragError, InputError, ModelError, QuestionError
+from crag.core.errors import CancelledError, CragError, InputError, ModelError, ProviderError, QuestionError
 from crag.core.ingesting import IngestEvent
+from crag.core.keys import Keys
 from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.settings import AppConfig, Settings
 from crag.core.trace import Trace
@@ -49,6 +52,17 @@ class ProviderStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What one run is asked with."""
+
+    settings: Settings
+    config: AppConfig
+    keys: Keys
+    allowed: Callable[[str], bool]
+    cancel: threading.Event
+
+
+@dataclass(frozen=True, slots=True)
 class _Scoped:
     """The library as one run sees it: with that run's filters."""
 
@@ -70,6 +84,7 @@ class Engine:
     def __init__(
         self,
         config: AppConfig | None = None,
+        keys: Keys | None = None,
         *,
         embedder: Embedder | None = None,
         evaluator: RetrievalEvaluator | None = None,
@@ -78,6 +93,7 @@ class Engine:
         generator: Generator | None = None,
     ) -> None:
         self.config = config or AppConfig.from_environment()
+        self.keys = keys or Keys.from_mapping()
         self._given_embedder, self._given_evaluator = embedder, evaluator
         self._given_web, self._given_generator = web, generator
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
@@ -152,13 +168,15 @@ class Engine:
         *,
         settings: Settings | None = None,
         config: AppConfig | None = None,
+        keys: Keys | None = None,
+        allowed: Callable[[str], bool] = lambda query: True,
         cancel: threading.Event | None = None,
     ) -> Iterator[ev.Event]:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
-        `settings` replace the strategy's own; `config` chooses other providers for this run. The
-        whole run is stored in the workspace's library. Raises SettingsError, before any event, for a strategy
-        that does not exist.
+        `settings` replace the strategy's own; `config` and `keys` choose other providers for this run. `allowed`
+        is asked before a query leaves for the web. The whole run, without any key, is stored in the workspace's
+        library. Raises SettingsError, before any event, for a strategy that does not exist.
         """
         settings = settings or strategy_named(strategy).settings
         question = question.encode("utf-8", "replace").decode()  # a lone surrogate has no place in JSON
@@ -170,16 +188,15 @@ class Engine:
             workspace=str(workspace),
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
-        return self._run(run, question, settings, workspace, self.web(config), cancel or threading.Event())
+        chosen = _Chosen(settings, config or self.config, keys or self.keys, allowed, cancel or threading.Event())
+        return self._run(run, question, workspace, chosen)
 
     def _run(
         self,
         run: ev.RunStarted,
         question: str,
-        settings: Settings,
         workspace: Workspace,
-        web: WebSearch | None,
-        cancel: threading.Event,
+        chosen: _Chosen,
     ) -> Iterator[ev.Event]:
         from crag.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
 
@@ -199,7 +216,10 @@ class Engine:
         try:
             asked = _question(question)
             library = self.library(workspace)
-            for event in run_graph(asked, self._parts(library, settings, web, cancel, began)):
+            parts, problems = self._parts(library, chosen, began)
+            for problem in problems:
+                yield seen(ev.Failed(step=step, message=problem.message, remedy=problem.remedy, fatal=False, at=now()))
+            for event in run_graph(asked, parts):
                 if isinstance(event, ev.StepStarted):
                     step = event.step
                 yield seen(event)
@@ -216,22 +236,42 @@ class Engine:
                 yield ev.Failed(step=step, message=message, remedy=error.remedy, at=now())
         yield finished
 
-    def _parts(
-        self, library: Library, settings: Settings, web: WebSearch | None, cancel: threading.Event, began: float
-    ) -> Parts:
-        evaluator = CachedEvaluator(self.evaluator, library)
-        return Parts(
-            settings=settings,
-            retriever=_Scoped(library, settings),
+    def _parts(self, library: Library, chosen: _Chosen, began: float) -> tuple[Parts, tuple[ProviderError, ...]]:
+        """What a run works with: the chosen outside services first, the local parts where they fail or are none."""
+        aside: deque[ev.Event] = deque()
+
+        def now() -> float:
+            return time.perf_counter() - began
+
+        def told(why: str) -> None:
+            message = f"{why} The local evaluator graded instead."
+            aside.append(ev.Failed(step=meter.step, message=message, remedy=ProviderError.default_remedy, at=now()))
+
+        meter = metered(chosen.config, aside, now, chosen.cancel)
+        local = CachedEvaluator(self.evaluator, library)
+        found = outside(chosen.config, chosen.keys, meter, local, told)
+        evaluator = CachedEvaluator(found.evaluator, library) if found.evaluator else local
+        folder = self.web(chosen.config)
+        webs = (*found.webs, *((folder,) if folder else ()))
+        parts = Parts(
+            settings=chosen.settings,
+            retriever=_Scoped(library, chosen.settings),
             evaluator=evaluator,
             refiner=StripRefiner(),
-            rewriter=self.rewriter,
-            web=web,
-            generator=self.generator,
+            rewriter=found.rewriter or self.rewriter,
+            web=webs[0] if webs else None,
+            generator=found.generator or self.generator,
             verifier=CitationVerifier(evaluator),
-            cancel=cancel,
+            cancel=chosen.cancel,
             began=began,
+            meter=meter,
+            spare_rewriter=self.rewriter if found.rewriter else None,
+            spare_webs=webs[1:],
+            spare_generator=self.generator if found.generator else None,
+            allowed=chosen.allowed,
+            aside=aside,
         )
+        return parts, found.problems
 
     def grade(self, question: str, texts: Sequence[str]) -> Iterator[Grade]:
         """The evaluator's grade of each text, in order, without any library; `passage_id` is the place from 0."""

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from crag.core.errors import ProviderError
+from crag.core.errors import ReplyError
+from crag.core.fences import fenced
+from crag.core.protocols import Chat
 from crag.core.types import Chunk
 from crag.correct.keywords import Keyword, keywords, variants
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
 __all__ = ["KeywordRewriter", "LlmRewriter"]
 
@@ -24,6 +22,7 @@ FALLBACK_WORDS = 12
 FAILED_CHARS = 200
 """How much of each failed document a chat model is shown."""
 MAX_FAILED = 10
+MAX_TOKENS = 120
 MAX_KEYWORD_WORDS = 10
 """A longer piece is no keyword: the model has begun to answer."""
 
@@ -58,9 +57,9 @@ class KeywordRewriter:
 class LlmRewriter:
     """Keywords by a chat model, few-shot in the manner of the paper. What it writes is checked before use."""
 
-    def __init__(self, model: BaseChatModel, by: str) -> None:
-        self._model = model
-        self.by = by
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self.by = chat.id
 
     def rewrite(
         self, question: str, *, max_keywords: int, failed: Sequence[Chunk] = (), tried: Sequence[str] = ()
@@ -70,17 +69,10 @@ class LlmRewriter:
             ("system", _instructions(max_keywords, bool(failed))),
             ("human", _request(question, failed, tried)),
         ]
-        try:
-            written = str(self._model.invoke(messages).text)
-        except Exception as error:
-            # Every vendor raises its own; what they share is that there is no query.
-            raise ProviderError(
-                f"The query could not be rewritten by {self.by}: {type(error).__name__}.",
-                "Check that the model is there and answers.",
-            ) from error
+        written = self._chat.text(messages, max_tokens=MAX_TOKENS)
         query = _checked(written, max_keywords)
         if query is None or _key(query) in {_key(each) for each in tried}:
-            raise ProviderError(
+            raise ReplyError(
                 f"What {self.by} wrote is no new search query.",
                 "A larger model may follow the format.",
             )
@@ -196,15 +188,10 @@ _EXAMPLES = (
 
 
 def _request(question: str, failed: Sequence[Chunk], tried: Sequence[str]) -> str:
-    parts = [f"<question>\n{_fenced(question)}\n</question>"]
-    parts += [f"<document>\n{_fenced(chunk.text[:FAILED_CHARS])}\n</document>" for chunk in failed[:MAX_FAILED]]
-    parts += [f"<tried>\n{_fenced(query)}\n</tried>" for query in tried]
+    parts = [fenced("question", question)]
+    parts += [fenced("document", chunk.text[:FAILED_CHARS]) for chunk in failed[:MAX_FAILED]]
+    parts += [fenced("tried", query) for query in tried]
     return "\n".join([*parts, "Query:"])
-
-
-def _fenced(text: str) -> str:
-    """Text that can't close the tags it stands between."""
-    return text.replace("<", "‹").replace(">", "›")
 
 
 def _checked(written: str, limit: int) -> str | None:

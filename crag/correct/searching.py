@@ -151,7 +151,9 @@ class DuckDuckGoSearch(_Metered):
         def searched() -> list[dict[str, Any]]:
             from ddgs import DDGS
 
-            return DDGS(timeout=max(1, round(seconds / 2))).text(query, max_results=max_results, backend="duckduckgo")
+            client = DDGS(timeout=max(1, round(seconds / 2)))
+            found: list[dict[str, Any]] = client.text(query, max_results=max_results, backend="duckduckgo")
+            return found
 
         try:
             rows = abandonable(searched, seconds=seconds, cancel=self._meter.cancel)

@@ -129,29 +129,30 @@ class MeteredChat:
 
     def text(self, messages: Messages, *, max_tokens: int) -> str:
         """The whole reply. Raises ProviderError."""
-        return self._waited(self._reply(messages, max_tokens, None)).strip()
+        reply = waited(
+            lambda: self._reply(messages, max_tokens, None), seconds=self._meter.left(), cancel=self._meter.cancel
+        )
+        return reply.strip()
 
     def parsed(self, schema: type[Parsed], messages: Messages, *, max_tokens: int) -> Parsed:
         """The reply as an object of the schema, after one repair if need be. Raises ProviderError."""
-        return self._waited(self._object(schema, messages, max_tokens))
+        return waited(
+            lambda: self._object(schema, messages, max_tokens), seconds=self._meter.left(), cancel=self._meter.cancel
+        )
 
     def parsed_each(
         self, schema: type[Parsed], each: Sequence[Messages], *, max_tokens: int
     ) -> Iterator[tuple[int, Parsed | ProviderError, float]]:
         """For every conversation its place, object or failure, and seconds: each as it is ready, many at a time."""
         yield from iterated(
-            lambda: self._many(schema, each, max_tokens), seconds=self._left(), cancel=self._meter.cancel
+            lambda: self._many(schema, each, max_tokens), seconds=self._meter.left(), cancel=self._meter.cancel
         )
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
         """The reply piece by piece. Retried only before the first piece. Raises ProviderError."""
-        yield from iterated(lambda: self._pieces(messages, max_tokens), seconds=self._left(), cancel=self._meter.cancel)
-
-    def _left(self) -> float:
-        return self._meter.left()
-
-    def _waited(self, work: Any) -> Any:
-        return waited(lambda: work, seconds=self._left(), cancel=self._meter.cancel)
+        yield from iterated(
+            lambda: self._pieces(messages, max_tokens), seconds=self._meter.left(), cancel=self._meter.cancel
+        )
 
     async def _many(
         self, schema: type[Parsed], each: Sequence[Messages], max_tokens: int
@@ -202,7 +203,8 @@ class MeteredChat:
         number, begun = 0, False
         while True:
             number += 1
-            call, whole = self._begun(number), None
+            call = self._begun(number)
+            whole: Any = None
             try:
                 async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
                     whole = piece if whole is None else whole + piece
@@ -309,9 +311,11 @@ def _read(schema: type[Parsed], reply: str) -> Parsed:
     try:
         return schema.model_validate(json.loads(found.group()))
     except ValueError as error:  # JSON's and pydantic's are both of this kind
-        problem = error.errors(include_url=False, include_input=False)[0] if isinstance(error, ValidationError) else {}
-        where = ".".join(str(part) for part in problem.get("loc", ()))
-        raise ReplyError(f"{where}: {problem['msg']}" if problem else "it is no valid JSON") from error
+        problem = "it is no valid JSON"
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False, include_input=False)[0]
+            problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise ReplyError(problem) from error
 
 
 def _strict(schema: type[BaseModel]) -> dict[str, Any]:
