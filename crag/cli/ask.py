@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from crag.cli.options import add_library, add_settings, add_strategy, existing, interruptible, opened, settings
+from crag.cli.options import (
+    add_library,
+    add_providers,
+    add_settings,
+    add_strategy,
+    existing,
+    interruptible,
+    opened,
+    providers,
+    settings,
+)
 from crag.cli.output import Colour, Output, plain, scrubbed
 from crag.cli.record import trace_record
 from crag.core import events as ev
@@ -27,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)
     add_strategy(parser)
     add_settings(parser)
+    add_providers(parser)
     parser.add_argument(
         "--web-folder", type=Path, metavar="DIR", help="a folder of saved pages that stands in for the web"
     )
@@ -36,9 +46,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """The run as it happens. 0 for an answer (an honest "the documents do not say" is one), 1 for a failed run."""
     chosen = settings(options)
     place = existing(options)
-    web: dict[str, Any] = {"web": "folder", "web_folder": options.web_folder} if options.web_folder else {}
+    given = providers(options)
+    if options.web_folder:
+        given |= {"web": "folder", "web_folder": options.web_folder}
     trace = Trace()
-    with interruptible() as cancel, opened(**web) as engine:
+    with interruptible() as cancel, opened(**given) as engine:
         for event in engine.ask(options.question, options.strategy, place, settings=chosen, cancel=cancel):
             before, trace = trace, trace.apply(event)
             if output.json:

@@ -20,7 +20,18 @@ from crag.strategies import STRATEGIES, strategy
 if TYPE_CHECKING:
     from crag.engine import Engine
 
-__all__ = ["add_library", "add_settings", "add_strategy", "existing", "interruptible", "opened", "settings", "target"]
+__all__ = [
+    "add_library",
+    "add_providers",
+    "add_settings",
+    "add_strategy",
+    "existing",
+    "interruptible",
+    "opened",
+    "providers",
+    "settings",
+    "target",
+]
 
 DEFAULT_WORKSPACE = "default"
 
@@ -41,6 +52,21 @@ def add_strategy(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"one of: {', '.join(STRATEGIES)} (default: balanced)",
     )
+
+
+def add_providers(parser: argparse.ArgumentParser) -> None:
+    """Which outside services take part. Keys come from the environment alone: a command line is seen by others."""
+    parser.add_argument("--llm", choices=["none", "openai", "openai-compatible"], help="the language model's service")
+    parser.add_argument("--base-url", metavar="URL", help="the address of an OpenAI-compatible server, with /v1")
+    parser.add_argument("--model", metavar="NAME", help="the model, as its server lists it")
+    parser.add_argument("--evaluator", choices=["local", "llm", "reranker"], help="what grades")
+    parser.add_argument("--web", choices=["off", "folder", "tavily", "duckduckgo"], help="where the web is searched")
+
+
+def providers(options: argparse.Namespace) -> dict[str, Any]:
+    """What was given of them, as values of AppConfig."""
+    names = {"llm": "llm", "base_url": "llm_base_url", "model": "llm_model", "evaluator": "evaluator", "web": "web"}
+    return {field: getattr(options, name) for name, field in names.items() if getattr(options, name)}
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:

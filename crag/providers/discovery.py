@@ -1,0 +1,106 @@
+"""What a model server offers, which ones run on this machine, and whether a chosen model does its work."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from pydantic import BaseModel, Field
+
+from crag.core.errors import KeyRejectedError, ProviderError, ReplyError, UnreachableError
+from crag.core.meter import Budget, Meter
+from crag.core.waiting import waited
+from crag.providers.chat import ChatModel, Endpoint
+
+__all__ = ["LOCAL_SERVERS", "Trial", "listed_models", "running_servers", "tried"]
+
+OPENAI = "https://api.openai.com/v1"
+LOCAL_SERVERS: Mapping[str, str] = {
+    "Ollama": "http://127.0.0.1:11434/v1",
+    "LM Studio": "http://127.0.0.1:1234/v1",
+    "vLLM": "http://127.0.0.1:8000/v1",
+    "llama.cpp": "http://127.0.0.1:8080/v1",
+}
+"""The addresses at which local servers are found unless they are told otherwise."""
+SECONDS = 6.0
+KNOCK = 0.7
+"""Seconds within which a server of this machine must answer to be offered."""
+TRIAL_SECONDS = 30.0
+NO_CHAT = ("embed", "whisper", "tts", "dall-e", "moderation", "rerank", "realtime", "transcribe", "image", "sora")
+"""Parts of the names of models that hold no conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How one small structured request went: seconds it took, and tokens as the server counted them."""
+
+    seconds: float
+    tokens: int | None
+
+
+class _Sum(BaseModel):
+    sum: int = Field(description="the sum")
+
+
+def listed_models(endpoint: Endpoint) -> list[str]:
+    """The names of the server's chat models, in order. Raises ProviderError."""
+    base = (endpoint.base_url or OPENAI).rstrip("/")
+    try:
+        names = waited(lambda: _names(base, endpoint, SECONDS), seconds=SECONDS + 1, cancel=threading.Event())
+    except httpx.HTTPError as error:
+        raise UnreachableError(f"{base} can't be reached.") from error
+    return sorted(name for name in names if not any(part in name.lower() for part in NO_CHAT))
+
+
+def running_servers() -> dict[str, str]:
+    """Name and address of every usual local server that answers now."""
+
+    async def knocked() -> list[str]:
+        async def one(name: str, address: str) -> str:
+            try:
+                await _names(address, Endpoint(provider="local", model=""), KNOCK)
+            except (httpx.HTTPError, ProviderError):
+                return ""
+            return name
+
+        return await asyncio.gather(*(one(name, address) for name, address in LOCAL_SERVERS.items()))
+
+    found = waited(knocked, seconds=KNOCK * 4, cancel=threading.Event())
+    return {name: LOCAL_SERVERS[name] for name in found if name}
+
+
+def tried(endpoint: Endpoint) -> Trial:
+    """Asks the model for one small object, as grading does. Raises ProviderError, which says what is wrong."""
+    used: list[int] = []
+    meter = Meter(
+        Budget(calls=6, seconds=TRIAL_SECONDS),
+        listener=lambda call: used.append((call.input_tokens or 0) + (call.output_tokens or 0)),
+    )
+    began = time.monotonic()
+    chat = ChatModel(endpoint).metered(meter)
+    chat.parsed(
+        _Sum,
+        [("system", "Reply with a JSON object and nothing else."), ("human", 'What is 2 + 3? {"sum": …}')],
+        max_tokens=200,
+    )
+    return Trial(time.monotonic() - began, sum(used) or None)
+
+
+async def _names(base: str, endpoint: Endpoint, seconds: float) -> list[str]:
+    headers = {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if endpoint.key else {}
+    async with httpx.AsyncClient(timeout=seconds, follow_redirects=False) as client:
+        response = await client.get(f"{base}/models", headers=headers)
+    if response.status_code in (401, 403):
+        raise KeyRejectedError(f"{base} does not accept the key (status {response.status_code}).")
+    if response.status_code != 200:
+        raise ProviderError(f"{base} has no list of models (status {response.status_code}).", "Type the model's name.")
+    try:
+        reply: Any = response.json()
+        return [str(row["id"]) for row in reply["data"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReplyError(f"{base} gave no list of models.", "Type the model's name.") from error
