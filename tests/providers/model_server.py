@@ -1,0 +1,146 @@
+"""A loopback server that speaks the OpenAI protocol, and fails as real ones do, by the name of the model asked for."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+GRADE = '{"reason": "it says so", "score": 0.7}'
+WORDS = ["The bridge ", "was opened ", "in 1890 [", "1", "]. ", "It is long [2]."]
+KEY = "sk-secret-of-the-tests"
+
+
+class Server(ThreadingHTTPServer):
+    """`seen`: paths and bodies of all requests. `most`: the most requests that were open at once."""
+
+    daemon_threads = True
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.seconds = seconds
+        self.seen: list[tuple[str, dict[str, Any]]] = []
+        self.open = self.most = self.cut_off = 0
+        self.reply = GRADE
+        self.lock = threading.Lock()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+@contextmanager
+def serving(seconds: float = 0.0) -> Iterator[Server]:
+    """A running server, each of whose replies takes so many seconds."""
+    server = Server(seconds)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        if self.headers.get("Authorization") == "Bearer wrong":
+            self._status(401)
+        else:
+            self._json({"object": "list", "data": [{"id": "ok"}, {"id": "text-embedding-3-small"}]})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with self.server.lock:
+            self.server.seen.append((self.path, body))
+            self.server.open += 1
+            self.server.most = max(self.server.most, self.server.open)
+        try:
+            self._answered(str(body.get("model")), body)
+        except (BrokenPipeError, ConnectionResetError):
+            with self.server.lock:
+                self.server.cut_off += 1
+        finally:
+            with self.server.lock:
+                self.server.open -= 1
+
+    def _answered(self, model: str, body: dict[str, Any]) -> None:
+        time.sleep(self.server.seconds)
+        asked = len(self.server.seen)
+        match model:
+            case "hang":
+                time.sleep(20)
+            case "wrong-key":
+                return self._status(401, f"Incorrect API key provided: {KEY}")
+            case "unknown":
+                return self._status(404, "The model does not exist")
+            case "busy":
+                return self._status(429, "Rate limit reached")
+            case "busy-once" if asked == 1:
+                return self._status(429, "Rate limit reached")
+            case "broken":
+                return self._status(500)
+            case "over-long":
+                return self._status(400, "maximum context length is 4096 tokens")
+            case "no-schema" if "response_format" in body:
+                return self._status(400, "response_format is not supported")
+            case "dropped":
+                self.close_connection = True
+                return None
+            case "not-json":
+                return self._raw(b"<html>502 Bad Gateway</html>")
+        if body.get("stream"):
+            return self._streamed(model)
+        text = {"garbage": "I would rather not.", "repaired": GRADE if asked > 1 else "score: high"}.get(
+            model, self.server.reply
+        )
+        return self._json(_completion(model, text))
+
+    def _streamed(self, model: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for place, word in enumerate(WORDS):
+            if model == "cut-off" and place == 3:
+                return
+            if model == "slow":
+                time.sleep(0.4)
+            end = "stop" if place == len(WORDS) - 1 else None
+            choice = {"index": 0, "delta": {"content": word}, "finish_reason": end}
+            self._event({"id": "1", "object": "chat.completion.chunk", "model": model, "choices": [choice]})
+        usage = {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}
+        self._event({"id": "1", "object": "chat.completion.chunk", "model": model, "choices": [], "usage": usage})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def _event(self, values: dict[str, Any]) -> None:
+        self.wfile.write(f"data: {json.dumps(values)}\n\n".encode())
+        self.wfile.flush()
+
+    def _status(self, status: int, message: str = "") -> None:
+        self._raw(json.dumps({"error": {"message": message}}).encode(), status)
+
+    def _json(self, values: dict[str, Any]) -> None:
+        self._raw(json.dumps(values).encode())
+
+    def _raw(self, data: bytes, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _completion(model: str, text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    usage = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    return {"id": "1", "object": "chat.completion", "model": model, "choices": [choice], "usage": usage}

@@ -1,0 +1,176 @@
+"""Calls of a chat model: objects and streams, every failure as one of ours, retries, budget, Stop, and no key told."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, Field, SecretStr
+
+from crag.core.errors import (
+    BudgetError,
+    BusyError,
+    CancelledError,
+    CragError,
+    KeyRejectedError,
+    ProviderError,
+    ReplyError,
+    UnreachableError,
+)
+from crag.core.meter import Budget, Call, Meter
+from crag.providers.chat import ChatModel, Endpoint, MeteredChat
+
+sys.path.insert(0, str(Path(__file__).parent))
+from model_server import KEY, WORDS, Server, serving
+
+ASKED = [("system", "Reply with JSON."), ("human", "How good is it?")]
+
+
+class Score(BaseModel):
+    reason: str
+    score: float = Field(ge=0, le=1)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as running:
+        yield running
+
+
+def chat(server: Server, model: str, calls: list[Call] | None = None, **budget: float) -> MeteredChat:
+    heard = [] if calls is None else calls
+    meter = Meter(Budget(**{"seconds": 5.0, **budget}), listener=heard.append)  # type: ignore[arg-type]
+    return ChatModel(endpoint(server, model)).metered(meter)
+
+
+def endpoint(server: Server, model: str) -> Endpoint:
+    return Endpoint(provider="openai-compatible", model=model, base_url=server.address, key=SecretStr(KEY))
+
+
+def test_an_object_by_schema_and_its_tokens_are_counted(server: Server) -> None:
+    calls: list[Call] = []
+    assert chat(server, "ok", calls).parsed(Score, ASKED, max_tokens=50) == Score(reason="it says so", score=0.7)
+    [(path, body)] = server.seen
+    assert path == "/v1/chat/completions"
+    assert body["response_format"]["json_schema"]["schema"]["required"] == ["reason", "score"]
+    assert [(call.input_tokens, call.output_tokens, call.error) for call in calls] == [(30, 10, None)]
+
+
+def test_a_stream_comes_in_pieces_and_its_tokens_are_counted(server: Server) -> None:
+    calls: list[Call] = []
+    assert list(chat(server, "ok", calls).written(ASKED, max_tokens=50)) == WORDS
+    assert [(call.input_tokens, call.output_tokens) for call in calls] == [(40, 12)]
+
+
+def test_a_server_without_schemas_is_asked_without_from_then_on(server: Server) -> None:
+    model = ChatModel(endpoint(server, "no-schema"))
+    for _ in range(2):
+        assert model.metered(Meter()).parsed(Score, ASKED, max_tokens=50).score == 0.7
+    assert ["response_format" in body for _, body in server.seen] == [True, False, False]
+
+
+def test_a_reply_that_is_no_object_is_asked_for_once_more(server: Server) -> None:
+    assert chat(server, "repaired").parsed(Score, ASKED, max_tokens=50).score == 0.7
+    assert "not usable" in server.seen[1][1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("reply", ['{"reason": "x", "score": 1.7}', '{"score": "high"}', "[1]", "", "{", '{"a": 1}'])
+def test_what_is_out_of_range_or_malformed_twice_is_an_error(server: Server, reply: str) -> None:
+    server.reply = reply
+    with pytest.raises(ReplyError):
+        chat(server, "ok").parsed(Score, ASKED, max_tokens=50)
+    assert len(server.seen) == 2
+
+
+FAILURES: list[tuple[str, type[ProviderError], int]] = [
+    ("wrong-key", KeyRejectedError, 1),
+    ("unknown", ProviderError, 1),
+    ("over-long", ReplyError, 1),
+    ("busy", BusyError, 3),
+    ("broken", BusyError, 3),
+    ("dropped", UnreachableError, 3),
+    ("not-json", ReplyError, 1),
+]
+
+
+@pytest.mark.parametrize(("model", "kind", "asked"), FAILURES, ids=[each[0] for each in FAILURES])
+@pytest.mark.parametrize("way", ["object", "stream"])
+def test_every_failure_is_one_of_ours_retried_only_where_that_helps(
+    server: Server, model: str, kind: type[ProviderError], asked: int, way: str
+) -> None:
+    calls: list[Call] = []
+    one = chat(server, model, calls)
+    with pytest.raises(kind) as caught:
+        _ = one.parsed(Score, ASKED, max_tokens=50) if way == "object" else list(one.written(ASKED, max_tokens=50))
+    assert len(server.seen) == len(calls) == asked
+    assert all(call.error for call in calls)
+    assert KEY not in str(caught.value) and KEY not in repr(calls) and KEY not in repr(endpoint(server, model))
+
+
+def test_a_busy_server_is_asked_again(server: Server) -> None:
+    assert chat(server, "busy-once").parsed(Score, ASKED, max_tokens=50).score == 0.7
+
+
+def test_a_stream_that_breaks_off_is_an_error_and_never_begun_again(server: Server) -> None:
+    pieces = []
+    with pytest.raises(UnreachableError, match="broke off"):
+        for piece in chat(server, "cut-off").written(ASKED, max_tokens=50):
+            pieces.append(piece)
+    assert pieces == WORDS[:3]
+    assert len(server.seen) == 1
+
+
+def test_no_server_at_all() -> None:
+    nowhere = Endpoint(provider="openai-compatible", model="m", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(UnreachableError):
+        ChatModel(nowhere).metered(Meter()).text(ASKED, max_tokens=5)
+
+
+def test_a_hanging_server_costs_no_more_than_the_runs_time(server: Server) -> None:
+    calls: list[Call] = []
+    one = chat(server, "hang", calls, seconds=0.3)
+    with pytest.raises(UnreachableError):
+        one.text(ASKED, max_tokens=5)
+    with pytest.raises(BudgetError):
+        one.text(ASKED, max_tokens=5)
+
+
+def test_stop_ends_a_stream_in_the_middle_and_the_server_sees_it(server: Server) -> None:
+    cancel = threading.Event()
+    one = ChatModel(endpoint(server, "slow")).metered(Meter(cancel=cancel))
+    with pytest.raises(CancelledError):
+        for _ in one.written(ASKED, max_tokens=50):
+            cancel.set()
+    until = time.monotonic() + 5
+    while server.open and time.monotonic() < until:
+        time.sleep(0.02)
+    assert server.cut_off == 1
+
+
+def test_many_at_once_each_as_it_is_ready_and_a_failure_stays_alone() -> None:
+    with serving(seconds=0.1) as server:
+        one = ChatModel(endpoint(server, "ok"), parallel=4).metered(Meter())
+        found = dict((place, each) for place, each, _ in one.parsed_each(Score, [ASKED] * 12, max_tokens=50))
+        assert sorted(found) == list(range(12))
+        assert all(isinstance(each, Score) for each in found.values())
+        assert server.most == 4
+
+
+def test_calls_and_tokens_end_with_the_budget(server: Server) -> None:
+    few = ChatModel(endpoint(server, "ok")).metered(Meter(Budget(calls=2)))
+    assert few.text(ASKED, max_tokens=5) and few.text(ASKED, max_tokens=5)
+    with pytest.raises(BudgetError, match="2 outside calls"):
+        few.text(ASKED, max_tokens=5)
+    little = ChatModel(endpoint(server, "ok")).metered(Meter(Budget(tokens=30)))
+    assert little.text(ASKED, max_tokens=5)
+    with pytest.raises(BudgetError, match="30 tokens"):
+        little.text(ASKED, max_tokens=5)
+
+
+def test_every_error_says_what_to_do() -> None:
+    for kind in (KeyRejectedError, UnreachableError, BusyError, ReplyError, BudgetError):
+        assert issubclass(kind, CragError) and kind("x").remedy.endswith(".")
