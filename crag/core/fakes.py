@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from crag.core.errors import WebSearchError
+from crag.core.errors import ProviderError, ReplyError, WebSearchError
+from crag.core.protocols import Messages, Parsed
 from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, WebPage
 
-__all__ = ["FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"]
+__all__ = ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"]
 
 
 def chunk_of(text: str, *, name: str = "paper.pdf", page: int = 1, ordinal: int = 0) -> Chunk:
@@ -64,6 +66,40 @@ class ScriptedEvaluator:
     def _grade(self, passage_id: str, score: float | None) -> Grade:
         error = "The evaluator did not answer." if score is None else None
         return Grade(passage_id=passage_id, score=score, error=error, evaluator=self.id, reason="scripted")
+
+
+@dataclass
+class FakeChat:
+    """Replies by a function of the messages; remembers what it was asked. A ProviderError it returns is raised."""
+
+    reply: Callable[[list[tuple[str, str]]], str | ProviderError]
+    id: str = "fake:chat"
+    asked: list[list[tuple[str, str]]] = field(default_factory=list)
+
+    def text(self, messages: Messages, *, max_tokens: int) -> str:
+        self.asked.append(list(messages))
+        found = self.reply(list(messages))
+        if isinstance(found, ProviderError):
+            raise found
+        return found
+
+    def parsed(self, schema: type[Parsed], messages: Messages, *, max_tokens: int) -> Parsed:
+        try:
+            return schema.model_validate_json(self.text(messages, max_tokens=max_tokens))
+        except ValueError as error:
+            raise ReplyError("The reply is no such object.") from error
+
+    def parsed_each(
+        self, schema: type[Parsed], each: Sequence[Messages], *, max_tokens: int
+    ) -> Iterator[tuple[int, Parsed | ProviderError, float]]:
+        for place, messages in enumerate(each):
+            try:
+                yield place, self.parsed(schema, messages, max_tokens=max_tokens), 0.0
+            except ProviderError as error:
+                yield place, error, 0.0
+
+    def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
+        yield from re.findall(r"\s*\S+", self.text(messages, max_tokens=max_tokens))
 
 
 @dataclass(kw_only=True)

@@ -19,6 +19,7 @@ __all__ = [
     "Generator",
     "GradeCache",
     "Messages",
+    "Parsed",
     "Refiner",
     "RerankServer",
     "RetrievalEvaluator",
