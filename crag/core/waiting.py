@@ -78,7 +78,7 @@ def _check(ends: float, seconds: float, cancel: threading.Event) -> None:
     if cancel.is_set():
         raise CancelledError("The run was stopped.")
     if time.monotonic() > ends:
-        raise UnreachableError(f"There was no complete reply within {seconds:.0f} seconds.")
+        raise UnreachableError(f"There was no complete reply within {seconds:.1f} seconds.")
 
 
 @cache

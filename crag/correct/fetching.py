@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from crag.core.errors import CragError, WebSearchError
+from crag.core.errors import CragError, ProviderError, WebSearchError
 from crag.core.types import WebPage
 from crag.core.waiting import iterated
 from crag.correct.addresses import guarded_transport
@@ -51,7 +51,7 @@ class PageFetcher:
                     problems.append(f"{urlsplit(pages[place].url).netloc}: {problem}")
                 else:
                     found[place] = replace(pages[place], text=text, fetched=True)
-        except WebSearchError as error:
+        except ProviderError as error:
             problems.append(error.message)
         return found, problems
 

@@ -139,9 +139,16 @@ def _settled(pieces: Iterator[str]) -> Iterator[str]:
     held, settled = "", False
     for piece in pieces:
         held += piece
-        begun = held.lstrip().strip("*\"'").upper()
-        if not settled and (NO_ANSWER.startswith(begun) or begun.startswith(NO_ANSWER)):
+        if not settled and _may_abstain(held):
             continue
         settled = True
         yield held
         held = ""
+
+
+def _may_abstain(begun: str) -> bool:
+    """Whether a text that begins so is, or may become, the words for no answer."""
+    bare = begun.strip().strip("*\"'").upper()
+    if NO_ANSWER.startswith(bare):
+        return True
+    return bare.startswith(NO_ANSWER) and not bare[len(NO_ANSWER)].isalnum()
