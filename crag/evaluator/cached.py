@@ -35,7 +35,7 @@ class CachedEvaluator:
         fresh: dict[str, Grade] = {}
         try:
             for grade in self.inner.grade(question, todo):
-                if not grade.failed:
+                if not grade.failed and not grade.instead_of:
                     fresh[keys[grade.passage_id]] = grade
                 yield grade
         finally:
@@ -49,7 +49,7 @@ class CachedEvaluator:
         if found is not None:
             return replace(found, cached=True, seconds=0.0)
         grade = self.inner.grade_joint(question, passages)
-        if not grade.failed:
+        if not grade.failed and not grade.instead_of:
             self.cache.save_grades({key: grade})
         return grade
 
