@@ -107,8 +107,7 @@ class Engine:
 
     @cached_property
     def evaluator(self) -> RetrievalEvaluator:
-        shared = self.embedder if isinstance(self.embedder, MiniLM) else None
-        return self._given_evaluator or LocalEvaluator(shared, self.config.threads)
+        return self._given_evaluator or LocalEvaluator(self.config.threads)
 
     @cached_property
     def generator(self) -> Generator:

@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 from crag.core.sentences import sentences
 from crag.evaluator.head import FEATURES, Evidence, features, load_head
 from crag.models.cross_encoder import CrossEncoder, Reading
-from crag.models.minilm import MiniLM
 from training.export_evaluator import head_file, write
 from training.measures import auc, calibration_error
 from training.pair import Pair
 from training.pairs import Corpus, held_out
-from training.train_evaluator import remembered
+from training.samples import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS, BY_SENTENCE = 700, 250
@@ -94,18 +93,15 @@ def natural(corpus: Corpus) -> list[Pair]:
     by_source: dict[str, list[Pair]] = {}
     for pair in pairs:
         by_source.setdefault(pair.source, []).append(pair)
-    found = [replace(pair, source="popqa") for pair in by_source["popqa passage"]]
-    found += [replace(pair, source=kind) for kind in ("claim", "copied", "filing") for pair in by_source[kind]]
+    found = list(corpus.searched())
+    found += [replace(pair, source="popqa") for pair in by_source["popqa passage"] if pair.title]
+    found += [pair for kind in ("claim", "copied", "filing", "scifact window") for pair in by_source[kind]]
     squad = by_source["squad paragraph"] + by_source["squad unanswerable"]
-    squad = dice.sample(squad, min(QUESTIONS, len(squad)))
-    found += [replace(pair, source="squad") for pair in squad]
-    found += [replace(pair, source="squad") for pair in by_source["squad other"][:QUESTIONS]]
-    found += [replace(pair, source="nq") for pair in by_source["nq passage"] + by_source["nq other"]]
-    answered = [pair for pair in squad if pair.spots][:BY_SENTENCE]
-    found += [part for pair in answered for part in _by_sentence(pair, "squad sentence")]
-    answered = [pair for pair in by_source["nq passage"] if pair.spots][:BY_SENTENCE]
-    found += [part for pair in answered for part in _by_sentence(pair, "nq sentence")]
-    found += [replace(pair, source="scifact") for pair in by_source["scifact window"]]
+    found += [replace(pair, source="answerable") for pair in dice.sample(squad, min(QUESTIONS, len(squad)))]
+    for kind in ("squad paragraph", "nq passage"):
+        answered = [pair for pair in by_source[kind] if pair.spots]
+        answered = dice.sample(answered, min(BY_SENTENCE, len(answered)))
+        found += [part for pair in answered for part in _by_sentence(pair, f"{kind.split()[0]} sentence")]
     return found
 
 
@@ -120,18 +116,16 @@ def read(pairs: list[Pair], keep: Path | None) -> NDArray[np.float64]:
     if keep and keep.exists():
         stored: NDArray[np.float64] = np.load(keep)
         return stored
-    encoder, embedder, lexicon = CrossEncoder(), MiniLM(), load_head()[1]
+    encoder, lexicon = CrossEncoder(), load_head()[1]
     order = dict[str, list[int]]()
     for number, pair in enumerate(pairs):
         order.setdefault(pair.question, []).append(number)
     rows = np.zeros((len(pairs), len(FEATURES) + 1))
     for question, numbers in order.items():
         texts = [pairs[number].read for number in numbers]
-        vectors = embedder.embed([question, *texts])
-        known = zip(numbers, texts, encoder.read(question, texts), vectors[1:] @ vectors[0], strict=True)
-        for number, text, reading, close in known:
-            reading = reading or Reading(-12.0, -12.0, 0, 0, 1)
-            rows[number] = (*features(Evidence(reading, lexicon.coverage(question, text), float(close))), 1.0)
+        for number, text, reading in zip(numbers, texts, encoder.read(question, texts), strict=True):
+            reading = reading or Reading(-12.0, -12.0, 0.0, 0, 0, 1)
+            rows[number] = (*features(Evidence(reading, lexicon.coverage(question, text))), 1.0)
     if keep:
         np.save(keep, rows)
     return rows

@@ -30,7 +30,7 @@ from training.measures import auc
 from training.minilm_graph import build_evaluator
 from training.pair import Pair
 from training.pairs import Corpus, held_out
-from training.train_evaluator import Reader, Sample, remembered
+from training.samples import Reader, Sample, remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = 384
@@ -89,7 +89,7 @@ def published_names(state: dict[str, torch.Tensor]) -> dict[str, NDArray[np.floa
     }
     for side in ("weight", "bias"):
         found[f"embeddings.LayerNorm.{side}"] = given[f"norm.{side}"]
-        for head in ("relevance_hidden", "relevance", "span"):
+        for head in ("relevance_hidden", "relevance", "closeness", "span"):
             found[f"{head}.{side}"] = given[f"{head}.{side}"]
         for number in range(6):
             old, new = f"layers.{number}", f"encoder.layer.{number}"

@@ -70,7 +70,7 @@ def build(weights: Weights, plan: Int8Plan | None = None) -> tuple[onnx.ModelPro
     graph = _Graph()
     table = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS]
     table = table + weights["embeddings.token_type_embeddings.weight"][0]
-    x, probes = _encoded(graph, weights, plan, _embedded(graph, weights, table, plan is not None))
+    x, probes = _encoded(graph, weights, plan, _embedded(graph, weights, table, plan is not None), range(LAYERS))
     mean = graph.add("ReduceMean", [x, graph.constant("axis", np.array([1], np.int64))], keepdims=0)
     graph.nodes.append(helper.make_node("LpNormalization", [mean], ["embedding"], axis=-1, p=2))
     outputs = {"embedding": ["batch", HIDDEN]}
@@ -81,12 +81,12 @@ def build_evaluator(weights: Weights, plan: Int8Plan | None = None) -> tuple[onn
     """The evaluator's cross-encoder in the same two forms; its heads stay float32.
 
     `weights` holds the encoder's tensors under the published names, and `kinds`, `relevance_hidden.*`,
-    `relevance.*`, `span.*` as `training.torch_model` trains them.
+    `relevance.*`, `closeness.*`, `span.*` as `training.torch_model` trains them.
     """
     graph = _Graph()
     x = _embedded(graph, weights, weights["embeddings.position_embeddings.weight"], plan is not None)
     kinds = graph.add("Gather", [graph.constant("kinds.table", weights["kinds"]), "kinds"])
-    x, probes = _encoded(graph, weights, plan, graph.add("Add", [x, kinds]))
+    read, probes = _encoded(graph, weights, plan, graph.add("Add", [x, kinds]), range(LAYERS - 1))
 
     def number(name: str, *value: int) -> str:
         return graph.constant(name, np.array(value, np.int64))
@@ -97,70 +97,106 @@ def build_evaluator(weights: Weights, plan: Int8Plan | None = None) -> tuple[onn
             "Add", [graph.add("MatMul", [x, weight]), graph.constant(f"{name}.bias", weights[f"{name}.bias"])]
         )
 
+    # The last layer's work for [CLS] and the question alone: nothing reads the passage's part of it.
     end = graph.add("Add", ["asked", number("one", 1)])
-    first = graph.add("Squeeze", [graph.add("Gather", [x, number("zero", 0)], axis=1), "one"])
+    asked = graph.add("Slice", [read, number("zero", 0), end, "one"])
+    x, last = _layer(graph, weights, plan, read, LAYERS - 1, asked)
+    first = graph.add("Squeeze", [graph.add("Gather", [x, "zero"], axis=1), "one"])
     question = graph.add("Slice", [x, "one", end, "one"])
     mean = graph.add("ReduceMean", [question, "one"], keepdims=0)
     hidden = graph.add("Tanh", [head(graph.add("Concat", [first, mean], axis=-1), "relevance_hidden")])
-    graph.nodes.append(helper.make_node("Squeeze", [head(hidden, "relevance"), "one"], ["relevance"]))
-    sides = graph.add_many("Split", [head(x, "span")], 2, axis=-1, num_outputs=2)
+    for name in ("relevance", "closeness"):
+        graph.nodes.append(helper.make_node("Squeeze", [head(hidden, name), "one"], [name]))
+    sides = graph.add_many("Split", [head(read, "span")], 2, axis=-1, num_outputs=2)
     for side, name in zip(sides, ("start", "end"), strict=True):
         graph.nodes.append(helper.make_node("Squeeze", [side, number("two", 2)], [name]))
+    probes |= last
     inputs = {"input_ids": IDS, "kinds": IDS, "asked": [1]}
-    outputs: dict[str, list[str | int]] = {"relevance": ["batch"], "start": list(IDS), "end": list(IDS)}
+    outputs: dict[str, list[str | int]] = {"relevance": ["batch"], "closeness": ["batch"]}
+    outputs |= {"start": list(IDS), "end": list(IDS)}
     return _model(graph, "crag-evaluator", inputs, outputs, probes if plan is None else {}), probes
 
 
-def _encoded(graph: _Graph, weights: Weights, plan: Int8Plan | None, x: str) -> tuple[str, dict[str, str]]:
-    """All layers over embedded tokens: the last hidden states, and each linear layer's input."""
+def _encoded(
+    graph: _Graph, weights: Weights, plan: Int8Plan | None, x: str, layers: Sequence[int]
+) -> tuple[str, dict[str, str]]:
+    """The given layers over embedded tokens: their last hidden states, and each linear layer's input."""
     probes = dict[str, str]()
+    x = _normalized(graph, weights, x, "embeddings.LayerNorm")
+    for layer in layers:
+        x, inputs = _layer(graph, weights, plan, x, layer)
+        probes |= inputs
+    return x, probes
+
+
+def _layer(
+    graph: _Graph, weights: Weights, plan: Int8Plan | None, x: str, layer: int, only: str = ""
+) -> tuple[str, dict[str, str]]:
+    """One layer's hidden states and its linear layers' inputs. `only`: the part of `x` whose states are wanted."""
+    probes, part = dict[str, str](), f"encoder.layer.{layer}"
 
     def linear(x: str, name: str, weight: NDArray[np.float32], bias: NDArray[np.float32] | None) -> str:
         probes[name] = x
-        if plan is None:
-            product = graph.add("MatMul", [x, graph.constant(f"{name}.weight", weight)])
-            return product if bias is None else graph.add("Add", [product, graph.constant(f"{name}.bias", bias)])
-        divisor = plan.divisors[name]
-        x = graph.add("Mul", [x, graph.constant(f"{name}.multiplier", (1 / divisor).astype(np.float32))])
-        integers, scale = quantized_columns(weight * divisor[:, None], plan.weight_bits)
-        low, high = min(plan.ranges[name][0], 0.0), max(plan.ranges[name][1], 0.0)
-        step = np.float32((high - low) / 255)
-        x_scale = graph.constant(f"{name}.input_scale", np.array(step, np.float32))
-        x_zero = graph.constant(f"{name}.input_zero", np.array(np.clip(round(-low / step), 0, 255), np.uint8))
-        quantized = graph.add("QuantizeLinear", [x, x_scale, x_zero])
-        inputs = [quantized, graph.constant(f"{name}.weight", integers), x_scale]
-        inputs += [graph.constant(f"{name}.weight_scale", scale), x_zero, ""]
-        if bias is not None:
-            inputs.append(graph.constant(f"{name}.bias", bias))
-        return graph.add("MatMulIntegerToFloat", inputs, MICROSOFT)
+        return _linear(graph, plan, x, name, weight, bias)
 
-    def normalized(x: str, name: str) -> str:
-        # Not the fused SkipLayerNormalization: its CPU kernel measured nine times slower than this one.
-        scale = graph.constant(f"{name}.weight", weights[f"{name}.weight"])
-        shift = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
-        return graph.add("LayerNormalization", [x, scale, shift], epsilon=1e-12, axis=-1)
+    def pair(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        return weights[f"{part}.{name}.weight"].T, weights[f"{part}.{name}.bias"]
 
-    x = normalized(x, "embeddings.LayerNorm")
-    for layer in range(LAYERS):
-        part = f"encoder.layer.{layer}"
+    def joined(*names: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        tensors = [pair(f"attention.self.{name}") for name in names]
+        return np.concatenate([t[0] for t in tensors], axis=-1), np.concatenate([t[1] for t in tensors])
 
-        def pair(name: str, part: str = part) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            return weights[f"{part}.{name}.weight"].T, weights[f"{part}.{name}.bias"]
+    def split(x: str, count: int) -> list[str]:
+        return graph.add_many("Split", [x], count, axis=-1, num_outputs=count)
 
-        sides = [pair(f"attention.self.{side}") for side in ("query", "key", "value")]
-        joined = [np.concatenate(tensors, axis=-1) for tensors in zip(*sides, strict=True)]
-        heads = graph.add_many("Split", [linear(x, f"{layer}.qkv", *joined)], 3, axis=-1, num_outputs=3)
-        attended = graph.add("MultiHeadAttention", heads, MICROSOFT, num_heads=HEADS)
-        attended = linear(attended, f"{layer}.out", *pair("attention.output.dense"))
-        x = normalized(graph.add("Add", [attended, x]), f"{part}.attention.output.LayerNorm")
-        weight, bias = pair("intermediate.dense")
-        hidden = linear(x, f"{layer}.up", weight, None)
-        # The tanh form costs a third of the exact one; its difference is far below one quantization step.
-        gelu = "BiasGelu" if plan is None else "FastGelu"
-        hidden = graph.add(gelu, [hidden, graph.constant(f"{layer}.up.bias", bias)], MICROSOFT)
-        hidden = linear(hidden, f"{layer}.down", *pair("output.dense"))
-        x = normalized(graph.add("Add", [hidden, x]), f"{part}.output.LayerNorm")
-    return x, probes
+    if only:
+        heads = [linear(only, f"{layer}.q", *joined("query"))]
+        heads += split(linear(x, f"{layer}.kv", *joined("key", "value")), 2)
+    else:
+        heads = split(linear(x, f"{layer}.qkv", *joined("query", "key", "value")), 3)
+    attended = graph.add("MultiHeadAttention", heads, MICROSOFT, num_heads=HEADS)
+    attended = linear(attended, f"{layer}.out", *pair("attention.output.dense"))
+    x = _normalized(graph, weights, graph.add("Add", [attended, only or x]), f"{part}.attention.output.LayerNorm")
+    weight, bias = pair("intermediate.dense")
+    hidden = linear(x, f"{layer}.up", weight, None)
+    # The tanh form costs a third of the exact one; its difference is far below one quantization step.
+    gelu = "BiasGelu" if plan is None else "FastGelu"
+    hidden = graph.add(gelu, [hidden, graph.constant(f"{layer}.up.bias", bias)], MICROSOFT)
+    hidden = linear(hidden, f"{layer}.down", *pair("output.dense"))
+    return _normalized(graph, weights, graph.add("Add", [hidden, x]), f"{part}.output.LayerNorm"), probes
+
+
+def _linear(
+    graph: _Graph,
+    plan: Int8Plan | None,
+    x: str,
+    name: str,
+    weight: NDArray[np.float32],
+    bias: NDArray[np.float32] | None,
+) -> str:
+    if plan is None:
+        product = graph.add("MatMul", [x, graph.constant(f"{name}.weight", weight)])
+        return product if bias is None else graph.add("Add", [product, graph.constant(f"{name}.bias", bias)])
+    divisor = plan.divisors[name]
+    x = graph.add("Mul", [x, graph.constant(f"{name}.multiplier", (1 / divisor).astype(np.float32))])
+    integers, scale = quantized_columns(weight * divisor[:, None], plan.weight_bits)
+    low, high = min(plan.ranges[name][0], 0.0), max(plan.ranges[name][1], 0.0)
+    step = np.float32((high - low) / 255)
+    x_scale = graph.constant(f"{name}.input_scale", np.array(step, np.float32))
+    x_zero = graph.constant(f"{name}.input_zero", np.array(np.clip(round(-low / step), 0, 255), np.uint8))
+    quantized = graph.add("QuantizeLinear", [x, x_scale, x_zero])
+    inputs = [quantized, graph.constant(f"{name}.weight", integers), x_scale]
+    inputs += [graph.constant(f"{name}.weight_scale", scale), x_zero, ""]
+    if bias is not None:
+        inputs.append(graph.constant(f"{name}.bias", bias))
+    return graph.add("MatMulIntegerToFloat", inputs, MICROSOFT)
+
+
+def _normalized(graph: _Graph, weights: Weights, x: str, name: str) -> str:
+    # Not the fused SkipLayerNormalization: its CPU kernel measured nine times slower than this one.
+    scale = graph.constant(f"{name}.weight", weights[f"{name}.weight"])
+    shift = graph.constant(f"{name}.bias", weights[f"{name}.bias"])
+    return graph.add("LayerNormalization", [x, scale, shift], epsilon=1e-12, axis=-1)
 
 
 def _embedded(graph: _Graph, weights: Weights, table: NDArray[np.float32], int8: bool) -> str:

@@ -11,7 +11,10 @@ Spot = tuple[int, int]
 
 @dataclass(frozen=True)
 class Pair:
-    """`label` 0..1; `spots` are where the answer stands in `text`; `group` is what splits go by."""
+    """`label` 0..1; `spots` are where the answer stands in `text`; `group` is what splits go by.
+
+    `closeness` is the embedding model's cosine of question and text, None where it is not known.
+    """
 
     question: str
     text: str
@@ -21,6 +24,7 @@ class Pair:
     title: str = ""
     spots: tuple[Spot, ...] = ()
     weight: float = 1.0
+    closeness: float | None = None
 
     @property
     def read(self) -> str:

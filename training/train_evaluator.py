@@ -18,43 +18,27 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
-from tokenizers import Tokenizer
 from torch.nn import functional
 
-from crag.models.minilm import MiniLM
-from crag.models.pairing import content_tokens, cut_question, paired
-from training.export_embedding import TARGET, installed, unpacked
+from crag.models.pairing import PASSAGE
+from training.export_embedding import installed, unpacked
 from training.measures import auc
 from training.pair import Pair
 from training.pairs import Corpus, held_out
+from training.samples import Reader, Sample, dealt, remembered, tensors
 from training.torch_model import CrossEncoder
 
 ROOT = Path(__file__).resolve().parent.parent
-STEP_TOKENS = 3072
 POOL = 1536
 """Pairs that are sorted by length together before they are dealt into steps."""
-SPAN_WEIGHT = 0.4
+SPAN_WEIGHT, CLOSENESS_WEIGHT = 0.4, 4.0
 AVERAGE = 0.995
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One input as numbers; `start`, `end`: positions of the answer's first and last token, 0 for none, -1 unknown."""
-
-    ids: list[int]
-    kinds: list[int]
-    asked: int
-    label: float
-    weight: float
-    start: int
-    end: int
 
 
 def main() -> None:
@@ -114,59 +98,6 @@ def digest(data: Path) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256((data / n).read_bytes()).digest() for n in names.split())).hexdigest()
 
 
-def remembered(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Vectors by the shipped embedding model; those of the same texts come from a file the next time."""
-    key = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:24]
-    path = Path(tempfile.gettempdir()) / "crag-training-vectors" / f"{key}.npy"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        part = path.with_suffix(".part.npy")
-        np.save(part, MiniLM().embed(texts))
-        part.replace(path)
-    vectors: NDArray[np.float32] = np.load(path)
-    return vectors
-
-
-class Reader:
-    """Pairs to samples with the shipped tokenizer."""
-
-    def __init__(self) -> None:
-        self.tokenizer = Tokenizer.from_file(str(TARGET / "tokenizer.json"))
-        self.tokenizer.no_padding()
-        self.tokenizer.no_truncation()
-        self.tokenizer.encode_special_tokens = True
-        vocabulary = self.tokenizer.get_vocab()
-        self.content = content_tokens(vocabulary)
-        self.cls, self.sep, self.mask = (vocabulary[name] for name in ("[CLS]", "[SEP]", "[MASK]"))
-        self._questions: dict[str, list[int]] = {}
-
-    def read(self, pairs: Sequence[Pair]) -> list[Sample]:
-        questions = [pair.question for pair in pairs if pair.question not in self._questions]
-        for text, encoding in zip(
-            questions, self.tokenizer.encode_batch(questions, add_special_tokens=False), strict=True
-        ):
-            self._questions[text] = cut_question(encoding.ids)
-        passages = self.tokenizer.encode_batch([pair.read for pair in pairs], add_special_tokens=False)
-        samples = []
-        for pair, encoding in zip(pairs, passages, strict=True):
-            question = self._questions[pair.question]
-            ids, kinds = paired(question, encoding.ids, self.content, self.cls, self.sep)
-            asked = len(question)
-            start, end = self._place(pair, encoding.offsets, asked + 2, len(ids) - 1)
-            samples.append(Sample(ids, kinds, asked, pair.label, pair.weight, start, end))
-        return samples
-
-    @staticmethod
-    def _place(pair: Pair, offsets: Sequence[tuple[int, int]], ahead: int, room: int) -> tuple[int, int]:
-        if pair.label == 0:
-            return 0, 0
-        for first, last in pair.read_spots[:1]:
-            inside = [n for n, (start, end) in enumerate(offsets) if start < last and first < end]
-            if inside and inside[-1] + ahead < room:
-                return inside[0] + ahead, inside[-1] + ahead
-        return -1, -1
-
-
 class Run:
     """One training run."""
 
@@ -178,13 +109,13 @@ class Run:
         fresh = [
             p
             for name, p in model.named_parameters()
-            if name.split(".")[0] in {"kinds", "span", "relevance", "relevance_hidden"}
+            if name.split(".")[0] in {"kinds", "span", "relevance", "relevance_hidden", "closeness"}
         ]
         known = {id(p) for p in fresh}
         rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
         self.groups = [
             {"params": rest, "lr": given.rate, "top": given.rate},
-            {"params": fresh, "lr": given.rate, "top": 8 * given.rate},
+            {"params": fresh, "lr": given.rate, "top": 4 * given.rate},
         ]
         self.optimizer = torch.optim.AdamW(self.groups, weight_decay=0.01)
         self.average = copy.deepcopy(model).eval()
@@ -192,7 +123,7 @@ class Run:
 
     def train(self) -> dict[str, object]:
         """Runs all steps; returns the last check's figures and what it took."""
-        started, seen, losses, step, latest = time.time(), 0, [0.0, 0.0], 0, {}
+        started, seen, losses, step, latest = time.time(), 0, [0.0, 0.0, 0.0], 0, {}
         steps, last = self._steps(), self.given.stop or self.given.steps
         while step < last:
             batch = next(steps)
@@ -200,7 +131,7 @@ class Run:
             for group in self.optimizer.param_groups:
                 group["lr"] = group["top"] * share
             parts = self._loss(batch)
-            (parts[0] + SPAN_WEIGHT * parts[1]).backward()
+            (parts[0] + SPAN_WEIGHT * parts[1] + CLOSENESS_WEIGHT * parts[2]).backward()
             torch.nn.utils.clip_grad_norm_([p for g in self.optimizer.param_groups for p in g["params"]], 1.0)
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
@@ -238,29 +169,34 @@ class Run:
             print(f"epoch {epoch}: {len(pairs)} pairs", flush=True)
             for at in range(0, len(pairs), POOL):
                 samples = sorted(self.reader.read(pairs[at : at + POOL]), key=lambda sample: len(sample.ids))
-                dealt = list(_dealt(samples))
-                self.dice.shuffle(dealt)
-                yield from dealt
+                batches = list(dealt(samples))
+                self.dice.shuffle(batches)
+                yield from batches
             epoch += 1
 
-    def _loss(self, batch: Sequence[Sample]) -> tuple[torch.Tensor, torch.Tensor]:
-        ids, kinds, real, asked = _tensors(batch)
+    def _loss(self, batch: Sequence[Sample]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Of relevance, of the answer's place and of the cosine."""
+        ids, kinds, real, asked = tensors(batch)
         hidden = (torch.rand(ids.shape) < 0.03) & (ids > 999)
         ids = torch.where(hidden, torch.tensor(self.reader.mask), ids)
         self.model.train()
         with torch.autocast("cpu", torch.bfloat16):
-            relevance, start, end = self.model(ids, kinds, real, asked)
-        labels, weights = (torch.tensor([getattr(s, name) for s in batch]) for name in ("label", "weight"))
-        first = functional.binary_cross_entropy_with_logits(relevance.float(), labels, weight=weights)
-        second = torch.zeros(())
+            read = self.model(ids, kinds, real, asked)
+        labels, weights, close = (
+            torch.tensor([getattr(s, n) for s in batch]) for n in ("label", "weight", "closeness")
+        )
+        first = functional.binary_cross_entropy_with_logits(read.relevance.float(), labels, weight=weights)
+        second, third = torch.zeros(()), torch.zeros(())
         placed = torch.tensor([s.start >= 0 for s in batch])
         if placed.any():
             floor = torch.where(real, 0.0, -1e4)
-            for logits, name in ((start, "start"), (end, "end")):
+            for logits, name in ((read.start, "start"), (read.end, "end")):
                 wanted = torch.tensor([max(getattr(s, name), 0) for s in batch])
                 losses = functional.cross_entropy(logits.float() + floor, wanted, reduction="none")
                 second = second + 0.5 * losses[placed].mean()
-        return first, second
+        if (known := ~close.isnan()).any():
+            third = functional.mse_loss(read.closeness.float()[known], close[known])
+        return first, second, third
 
     def _checks(self) -> dict[str, tuple[list[Sample], NDArray[np.int64]]]:
         """Held-out pairs, by what they tell."""
@@ -307,40 +243,16 @@ def scored(model: CrossEncoder, samples: Sequence[Sample]) -> tuple[NDArray[np.f
     model.eval()
     at = 0
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        for batch in _dealt([samples[number] for number in order], 8192):
-            ids, kinds, real, asked = _tensors(batch)
-            logits, start, end = model(ids, kinds, real, asked)
-            floor = torch.where(real & (kinds >= 2), 0.0, -1e4)
+        for batch in dealt([samples[number] for number in order], 8192):
+            ids, kinds, real, asked = tensors(batch)
+            logits, start, end, _ = model(ids, kinds, real, asked)
+            floor = torch.where(real & (kinds >= PASSAGE), 0.0, -1e4)
             best = (start.float() + floor).max(dim=1).values + (end.float() + floor).max(dim=1).values
             rows = order[at : at + len(batch)]
             relevance[rows] = logits.float().numpy()
             spans[rows] = (best - start[:, 0].float() - end[:, 0].float()).numpy()
             at += len(batch)
     return relevance, spans
-
-
-def _dealt(samples: Sequence[Sample], tokens: int = STEP_TOKENS) -> Iterator[list[Sample]]:
-    """Runs of samples, which are sorted by length, that fit one step."""
-    batch: list[Sample] = []
-    for sample in samples:
-        if batch and (len(batch) + 1) * max(len(sample.ids), len(batch[-1].ids)) > tokens:
-            yield batch
-            batch = []
-        batch.append(sample)
-    if batch:
-        yield batch
-
-
-def _tensors(batch: Sequence[Sample]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    length = max(len(sample.ids) for sample in batch)
-    ids, kinds = torch.zeros((2, len(batch), length), dtype=torch.int64)
-    real, asked = torch.zeros((2, len(batch), length), dtype=torch.bool)
-    for row, sample in enumerate(batch):
-        ids[row, : len(sample.ids)] = torch.tensor(sample.ids)
-        kinds[row, : len(sample.ids)] = torch.tensor(sample.kinds)
-        real[row, : len(sample.ids)] = True
-        asked[row, 1 : sample.asked + 1] = True
-    return ids, kinds, real, asked
 
 
 if __name__ == "__main__":

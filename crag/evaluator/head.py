@@ -26,11 +26,10 @@ CLIP = 12.0
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the cross-encoder read, the share of the question's words that the text has (0..1), and their cosine."""
+    """What the cross-encoder read, and the share of the question's words that the text has (0..1)."""
 
     reading: Reading
     coverage: float
-    closeness: float
 
 
 def features(evidence: Evidence) -> tuple[float, ...]:
@@ -39,7 +38,7 @@ def features(evidence: Evidence) -> tuple[float, ...]:
     relevance, span = (max(-CLIP, min(CLIP, value)) for value in (reading.relevance, reading.span / 2))
     length = math.log(max(reading.tokens, 1) / 80)
     read = relevance, span, max(relevance, span), length, relevance * length, span * length
-    return *read, evidence.coverage, evidence.closeness
+    return *read, evidence.coverage, reading.closeness
 
 
 @dataclass(frozen=True, slots=True)

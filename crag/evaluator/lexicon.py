@@ -6,7 +6,9 @@ import math
 import re
 from collections.abc import Mapping
 
-__all__ = ["Lexicon", "stem", "stems"]
+from crag.core.stems import stem
+
+__all__ = ["Lexicon", "stems"]
 
 READ_CHARACTERS = 16_000
 FLOOR = 0.05
@@ -20,19 +22,6 @@ _STOP = frozenset(
     will with would you your yours about after before between during over t not no also any each some such
     many much name named called tell give list describe explain according""".split()
 )
-_SUFFIXES = ("ational", "ization", "ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ness", "ions", "ing")
-_SHORT_SUFFIXES = ("ies", "ied", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "al", "s", "e", "y")
-
-
-def stem(word: str) -> str:
-    """A word's rough stem: enough that "composer" meets "composed". Numbers stay whole."""
-    if len(word) <= 3 or word[0].isdigit():
-        return word
-    for suffixes, shortest in ((_SUFFIXES, 4), (_SHORT_SUFFIXES, 3)):
-        for suffix in suffixes:
-            if word.endswith(suffix) and len(word) - len(suffix) >= shortest:
-                return word[: -len(suffix)]
-    return word
 
 
 def stems(text: str) -> frozenset[str]:

@@ -11,7 +11,6 @@ from crag.core.sentences import sentences
 from crag.core.types import Grade, Passage
 from crag.evaluator.head import Evidence, load_head
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
-from crag.models.minilm import MiniLM
 
 __all__ = ["LocalEvaluator"]
 
@@ -28,14 +27,10 @@ class LocalEvaluator:
     calls_models = False
     id = MODEL_ID
 
-    def __init__(self, embedder: MiniLM | None = None, threads: int = 0, folder: Path = FOLDER) -> None:
-        """`embedder`: the shipped one, if it is loaded anyway. `threads` 0: as many as this process may use.
-
-        `folder` holds the model's files, read at the first grade.
-        """
+    def __init__(self, threads: int = 0, folder: Path = FOLDER) -> None:
+        """`threads` 0: as many as this process may use. `folder` holds the model's files, read at the first grade."""
         self._folder = folder
         self._encoder = CrossEncoder(threads, folder)
-        self._embedder = embedder or MiniLM(threads)
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         """One grade a passage, in order. A passage that is no text gets a failed grade; one without words, 0."""
@@ -65,20 +60,18 @@ class LocalEvaluator:
         try:
             head, lexicon = load_head(self._folder)
             readings = self._encoder.read(question, texts)
-            vectors = self._embedder.embed([question, *texts])
         except CragError as error:
             for passage in passages:
                 yield self._failed(passage.id, str(error), started)
             return
         seconds = (time.perf_counter() - started) / len(passages)
-        closeness = (vectors[1:] @ vectors[0]).tolist()
-        for passage, text, reading, close in zip(passages, texts, readings, closeness, strict=True):
+        for passage, text, reading in zip(passages, texts, readings, strict=True):
             if not isinstance(passage.text, str):
                 yield self._failed(passage.id, "the passage is no text", started)
                 continue
             score, reason = 0.0, "no words to read"
             if reading:
-                score = head.score(Evidence(reading, lexicon.coverage(question, text), close))
+                score = head.score(Evidence(reading, lexicon.coverage(question, text)))
                 reason = _reason(reading, text)
             yield Grade(passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds)
 

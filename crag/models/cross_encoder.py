@@ -11,21 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.models.files import verified_files
-from crag.models.pairing import MAX_PAIR, content_tokens, cut_question, paired
+from crag.models.pairing import MAX_PAIR, WordReader, Words, cut_question, paired, title_end
 from crag.models.runtime import Loaded, batches, load, readable
 
 __all__ = ["FOLDER", "MODEL_ID", "CrossEncoder", "Reading"]
 
 FOLDER = Path(__file__).parent / "local-evaluator"
-MODEL_ID = "local-2"
+MODEL_ID = "local-3"
 WINDOW = 224
-"""Tokens of a long text that are read at once."""
+"""Tokens of a long text that are read at once, after its title."""
 STRIDE = 160
 """From one window's first token to the next one's."""
 CALL_TOKENS = 256
 """Tokens in one call of the model: chunks go one by one, so that ten of them keep all cores busy to the end."""
 MAX_SPAN = 30
 """Tokens of the longest answer that is looked for."""
+MAX_TITLE = 32
+"""Tokens of a long text's title that are read again with each window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,13 @@ class Reading:
     """What the model says of a question and one text, of the text's best window if it is long.
 
     `relevance` and `span` are logits: of the text answering, and of the best place for an answer against none.
-    `start`, `end` are that place in the text. A text without a token has no reading.
+    `start`, `end` are that place in the text. `closeness` is the embedding model's cosine of the two, as this model
+    guesses it. A text without a token has no reading.
     """
 
     relevance: float
     span: float
+    closeness: float
     start: int
     end: int
     tokens: int
@@ -49,6 +53,8 @@ class _Window:
     ids: list[int]
     kinds: list[int]
     offsets: list[tuple[int, int]]
+    again: int
+    """How many of the passage's tokens are its title, read again: no answer is looked for there."""
 
 
 class CrossEncoder:
@@ -59,7 +65,7 @@ class CrossEncoder:
         self._threads, self._folder = threads, folder
         self._lock = threading.Lock()
         self._loaded: Loaded | None = None
-        self._content: frozenset[int] = frozenset()
+        self._words = WordReader({})
         self._marks = (0, 0)
 
     def read(self, question: str, texts: Sequence[str]) -> list[Reading | None]:
@@ -68,26 +74,29 @@ class CrossEncoder:
         Of a question the first 96 and last 32 tokens are read, of a text the first 16,000 characters.
         """
         loaded = self._load()
-        asked = cut_question(loaded.tokenizer.encode(readable(question), add_special_tokens=False).ids)
-        asked = asked or [self._marks[1]]  # a question without a token is read as an empty one
-        encoded = loaded.tokenizer.encode_batch([readable(text) for text in texts], add_special_tokens=False)
+        ids = cut_question(loaded.tokenizer.encode(readable(question), add_special_tokens=False).ids)
+        asked = self._words.words(ids or [self._marks[1]])  # a question without a token is read as an empty one
+        read = [readable(text) for text in texts]
+        encoded = loaded.tokenizer.encode_batch(read, add_special_tokens=False)
         windows: list[_Window] = []
-        for number, encoding in enumerate(encoded):
-            windows += self._windows(number, asked, encoding.ids, encoding.offsets)
+        for number, (text, encoding) in enumerate(zip(read, encoded, strict=True)):
+            windows += self._windows(number, asked, text, encoding.ids, encoding.offsets)
         found: list[Reading | None] = [None] * len(windows)
 
         def run(batch: list[int]) -> None:
             feed = {
                 "input_ids": np.array([windows[index].ids for index in batch], np.int64),
                 "kinds": np.array([windows[index].kinds for index in batch], np.int64),
-                "asked": np.array([len(asked)], np.int64),
+                "asked": np.array([len(asked.ids)], np.int64),
             }
-            relevance, start, end = loaded.session.run(["relevance", "start", "end"], feed)
+            relevance, closeness, start, end = loaded.session.run(["relevance", "closeness", "start", "end"], feed)
             for row, index in enumerate(batch):
-                first, last, span = _best_span(start[row], end[row], len(asked) + 2)
-                offsets = windows[index].offsets
+                window = windows[index]
+                first, last, span = _best_span(start[row], end[row], len(asked.ids) + 2 + window.again)
+                offsets = window.offsets[window.again :]
                 place = offsets[first][0], offsets[last][1]
-                found[index] = Reading(float(relevance[row]), span, *place, len(windows[index].ids))
+                logits = float(relevance[row]), span, float(closeness[row])
+                found[index] = Reading(*logits, *place, len(window.ids))
 
         dealt = batches([len(window.ids) for window in windows], CALL_TOKENS)
         if len(dealt) == 1:
@@ -102,18 +111,24 @@ class CrossEncoder:
                 best[window.text] = reading
         return best
 
-    def _windows(self, number: int, asked: list[int], ids: list[int], offsets: list[tuple[int, int]]) -> list[_Window]:
-        room = MAX_PAIR - 3 - len(asked)
+    def _windows(
+        self, number: int, asked: Words, text: str, ids: list[int], offsets: list[tuple[int, int]]
+    ) -> list[_Window]:
+        words, room, titled = self._words.words(ids), MAX_PAIR - 3 - len(asked.ids), title_end(text)
+        title = sum(last <= titled for _, last in offsets)
         if len(ids) <= room:
             cuts = [(0, len(ids))] if ids else []
         else:
-            size = min(WINDOW, room)
-            starts = range(0, len(ids) - size + STRIDE, STRIDE)
+            title = min(title, MAX_TITLE)
+            size = min(WINDOW, room) - title
+            starts = range(title, len(ids) - size + STRIDE, STRIDE)
             cuts = [(min(at, len(ids) - size), min(at, len(ids) - size) + size) for at in starts]
         made = []
         for first, last in cuts:
-            joined, kinds = paired(asked, ids[first:last], self._content, *self._marks)
-            made.append(_Window(number, joined, kinds, offsets[first:last]))
+            again = title if first else 0
+            read = words.cut(0, again) + words.cut(first, last) if again else words.cut(first, last)
+            joined, kinds = paired(asked, read, title, *self._marks)
+            made.append(_Window(number, joined, kinds, offsets[:again] + offsets[first:last], again))
         return made
 
     def _load(self) -> Loaded:
@@ -121,7 +136,7 @@ class CrossEncoder:
             if self._loaded is None:
                 loaded = load(verified_files(self._folder, MODEL_ID), self._threads, "retrieval evaluator")
                 vocabulary = loaded.tokenizer.get_vocab()
-                self._content = content_tokens(vocabulary)
+                self._words = WordReader(vocabulary)
                 self._marks = (vocabulary["[CLS]"], vocabulary["[SEP]"])
                 self._loaded = loaded
             return self._loaded

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-__all__ = ["KINDS", "MAX_PAIR", "content_tokens", "cut_question", "paired"]
+from crag.core.stems import stem
+
+__all__ = ["KINDS", "MAX_PAIR", "WordReader", "Words", "cut_question", "paired", "title_end"]
 
 HEAD, TAIL = 96, 32
 """Question tokens that are read of a longer question: what is asked stands at one of its ends."""
 MAX_PAIR = 320
 """Tokens of one input, the three special ones included."""
-KINDS = ("question", "question, also in the passage", "passage", "passage, also in the question")
+CLASSES = ("ordinary", "rare", "number")
+"""What a word can be that says something by being met, or missed: 1, 2 and 3; all others are 0."""
+KINDS = (
+    "question",
+    *(f"question, {each} word, {state}" for each in CLASSES for state in ("not in the passage", "in the passage")),
+    "passage",
+    *(f"passage, {each} word of the question" for each in CLASSES),
+    "title",
+    *(f"title, {each} word of the question" for each in CLASSES),
+)
 """What a token can be; each kind has a learned vector that is added to the token's own."""
+PASSAGE, TITLE = KINDS.index("passage"), KINDS.index("title")
+RARE = 10_000
+"""The vocabulary goes from frequent to rare: words from this number on, and words of several pieces, are rare."""
+LONGEST_TITLE = 160
 
 STOP = frozenset(
     """a an and are as at be been being but by can could did do does doing for from had has have he her hers him his how
@@ -22,14 +39,49 @@ STOP = frozenset(
 )
 
 
-def content_tokens(vocabulary: Mapping[str, int]) -> frozenset[int]:
-    """The ids whose meeting in question and passage says something: no stop words, punctuation or single letters."""
-    return frozenset(
-        number
-        for token, number in vocabulary.items()
-        if (token.isalnum() and token not in STOP and (len(token) > 1 or token.isdigit()))
-        or (token.startswith("##") and token[2:].isalnum() and (len(token) > 3 or token[2:].isdigit()))
-    )
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Token ids with, for each, the stem and the class of the whole word it belongs to."""
+
+    ids: Sequence[int]
+    roots: Sequence[str]
+    classes: Sequence[int]
+
+    def cut(self, first: int, last: int) -> Words:
+        return Words(self.ids[first:last], self.roots[first:last], self.classes[first:last])
+
+    def __add__(self, other: Words) -> Words:
+        return Words([*self.ids, *other.ids], [*self.roots, *other.roots], [*self.classes, *other.classes])
+
+
+class WordReader:
+    """Puts word pieces together to words again."""
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._pieces = {number: piece for piece, number in vocabulary.items()}
+
+    def words(self, ids: Sequence[int]) -> Words:
+        roots, classes = [""] * len(ids), [0] * len(ids)
+        at = 0
+        while at < len(ids):
+            end, word = at + 1, self._pieces[ids[at]]
+            while end < len(ids) and (piece := self._pieces[ids[end]]).startswith("##"):
+                word, end = word + piece[2:], end + 1
+            root, kind = _known(word, end - at > 1 or ids[at] >= RARE)
+            if kind:
+                roots[at:end], classes[at:end] = [root] * (end - at), [kind] * (end - at)
+            at = end
+        return Words(ids, roots, classes)
+
+
+@lru_cache(maxsize=50_000)
+def _known(word: str, rare: bool) -> tuple[str, int]:
+    """A word's stem and class; stop words, punctuation and single letters are of class 0."""
+    if any(letter.isdigit() for letter in word):
+        return word, 3
+    if len(word) < 2 or not word.isalnum() or word in STOP:
+        return "", 0
+    return stem(word), 2 if rare else 1
 
 
 def cut_question(ids: Sequence[int]) -> list[int]:
@@ -37,13 +89,25 @@ def cut_question(ids: Sequence[int]) -> list[int]:
     return list(ids) if len(ids) <= HEAD + TAIL else [*ids[:HEAD], *ids[-TAIL:]]
 
 
-def paired(
-    question: Sequence[int], passage: Sequence[int], content: frozenset[int], cls: int, sep: int
-) -> tuple[list[int], list[int]]:
-    """`[CLS] question [SEP] passage [SEP]` as ids, the passage cut to what fits, and the index into KINDS of each."""
-    asked = list(question)
-    read = list(passage[: MAX_PAIR - 3 - len(asked)])
-    met = content.intersection(asked).intersection(read)
-    ids = [cls, *asked, sep, *read, sep]
-    kinds = [0, *(int(token in met) for token in asked), 0, *(2 + int(token in met) for token in read), 2]
-    return ids, kinds
+def title_end(text: str) -> int:
+    """Where a text's title ends, 0 for none: a short first line that is no sentence, with more lines after it."""
+    line, _, rest = text[: LONGEST_TITLE + 400].partition("\n")
+    bare = line.strip()
+    return len(line) if bare and len(line) <= LONGEST_TITLE and bare[-1] not in ".?!:;," and rest.strip() else 0
+
+
+def paired(question: Words, passage: Words, title: int, cls: int, sep: int) -> tuple[list[int], list[int]]:
+    """`[CLS] question [SEP] passage [SEP]` as ids, the passage cut to what fits, and the index into KINDS of each.
+
+    `title`: how many of the passage's first tokens are its title.
+    """
+    read = passage.cut(0, MAX_PAIR - 3 - len(question.ids))
+    met = set(question.roots).intersection(read.roots) - {""}
+    asked = [
+        2 * kind - 1 + (root in met) if kind else 0 for root, kind in zip(question.roots, question.classes, strict=True)
+    ]
+    told = [
+        (TITLE if at < title else PASSAGE) + (kind if root in met else 0)
+        for at, (root, kind) in enumerate(zip(read.roots, read.classes, strict=True))
+    ]
+    return [cls, *question.ids, sep, *read.ids, sep], [0, *asked, 0, *told, PASSAGE]

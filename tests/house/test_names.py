@@ -34,6 +34,7 @@ PUBLIC = {
     ],
     "crag.core.sentences": ["sentences"],
     "crag.core.settings": ["AppConfig", "Settings", "meta"],
+    "crag.core.stems": ["stem"],
     "crag.core.trace": ["Failure", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
     "crag.core.types": [
         *(

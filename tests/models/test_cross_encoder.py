@@ -9,7 +9,7 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder
-from crag.models.pairing import MAX_PAIR, content_tokens, cut_question, paired
+from crag.models.pairing import KINDS, MAX_PAIR, WordReader, Words, cut_question, paired, title_end
 
 MODEL = CrossEncoder(threads=2)
 QUESTION = "Who designed the old bridge?"
@@ -63,16 +63,62 @@ def test_any_text_and_question_give_the_same_finite_numbers_every_time(question:
     assert first[0] is None or abs(first[0].relevance) + abs(first[0].span) < 1e4
 
 
-def test_kinds_mark_the_words_that_question_and_passage_share() -> None:
-    ids, kinds = paired([5, 6, 7], [6, 8, 5, 9], frozenset({6, 8, 9}), cls=1, sep=2)
-    assert ids == [1, 5, 6, 7, 2, 6, 8, 5, 9, 2]
-    assert kinds == [0, 0, 1, 0, 0, 3, 2, 2, 2, 2]
-    assert len(paired([5] * 100, [6] * 900, frozenset(), 1, 2)[0]) == MAX_PAIR
+PIECES = ["the", "bridge", "?", "design", "##ed", "zu", "##ber", "s", "7", "designer", "19", "##02"]
+WORDS = WordReader({piece: number for number, piece in enumerate(PIECES)})
 
 
-def test_stop_words_and_punctuation_are_never_shared_words() -> None:
-    found = content_tokens({"the": 1, "bridge": 2, "?": 3, "##ler": 4, "##s": 5, "x": 6, "7": 7, "##9": 8, "[SEP]": 9})
-    assert found == {2, 4, 7, 8}
+def read(*pieces: str) -> Words:
+    return WORDS.words([PIECES.index(piece) for piece in pieces])
+
+
+def test_kinds_tell_which_whole_words_question_and_passage_share() -> None:
+    question = read("the", "designer", "zu", "##ber", "bridge", "19", "##02", "?")
+    passage = read("zu", "##ber", "the", "bridge", "design", "##ed", "zu", "7")
+    ids, kinds = paired(question, passage, 2, cls=101, sep=102)
+    assert ids == [101, *question.ids, 102, *passage.ids, 102]
+    named = [KINDS[kind].split(", ", 1)[-1] for kind in kinds]
+    assert named[1:9] == [
+        *("question", "ordinary word, in the passage", "rare word, in the passage", "rare word, in the passage"),
+        *("ordinary word, in the passage", "number word, not in the passage", "number word, not in the passage"),
+        "question",
+    ]
+    assert [KINDS[kind] for kind in kinds[10:]] == [
+        *("title, rare word of the question",) * 2,
+        *("passage", "passage, ordinary word of the question"),
+        *("passage, rare word of the question",) * 2,  # "designed" is of two pieces here, and of the same stem
+        *("passage", "passage", "passage"),  # "zu" alone is another word than "zuber"
+    ]
+
+
+def test_a_pair_is_cut_to_what_the_model_can_read() -> None:
+    assert len(paired(read(*["zu"] * 100), read(*["bridge"] * 900), 0, 101, 102)[0]) == MAX_PAIR
+
+
+def test_stop_words_punctuation_and_single_letters_are_never_shared_words() -> None:
+    assert read("the", "?", "s", "7", "bridge").classes == [0, 0, 0, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Annual report 2019\nThe agency was late.", "Annual report 2019"),
+        ("A sentence ends here.\nAnd another begins.", ""),
+        ("One line alone", ""),
+        ("Nothing after it\n \n", ""),
+        ("\nNo first line", ""),
+        ("x" * 161 + "\nToo long for a title", ""),
+    ],
+)
+def test_a_title_is_a_short_first_line_that_is_no_sentence(text: str, title: str) -> None:
+    assert text[: title_end(text)] == title
+
+
+def test_every_window_of_a_long_text_is_read_under_its_title() -> None:
+    """The title names the subject; a window far behind it would else be about nobody."""
+    body = FILLER * 60 + "The architect was Marta Keller and it opened in 1902. " + FILLER * 30
+    [named, other] = MODEL.read(QUESTION, [f"Old bridge\n{body}", f"New theatre\n{body}"])
+    assert named is not None and other is not None
+    assert named.relevance > other.relevance
 
 
 def test_of_a_long_question_both_ends_are_read() -> None:

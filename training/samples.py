@@ -1,0 +1,120 @@
+"""Pairs as the numbers that the cross-encoder is trained on, and the vectors that choose its negatives."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from crag.models.minilm import MiniLM
+from crag.models.pairing import WordReader, Words, cut_question, paired, title_end
+from training.export_embedding import TARGET
+from training.pair import Pair
+
+__all__ = ["STEP_TOKENS", "Reader", "Sample", "dealt", "remembered", "tensors"]
+
+STEP_TOKENS = 3072
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One input as numbers; `start`, `end`: positions of the answer's first and last token, 0 for none, -1 unknown.
+
+    `closeness` is not a number where it is unknown.
+    """
+
+    ids: list[int]
+    kinds: list[int]
+    asked: int
+    label: float
+    weight: float
+    start: int
+    end: int
+    closeness: float
+
+
+class Reader:
+    """Pairs to samples with the shipped tokenizer."""
+
+    def __init__(self) -> None:
+        self.tokenizer = Tokenizer.from_file(str(TARGET / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+        self.tokenizer.encode_special_tokens = True
+        vocabulary = self.tokenizer.get_vocab()
+        self.words = WordReader(vocabulary)
+        self.cls, self.sep, self.mask = (vocabulary[name] for name in ("[CLS]", "[SEP]", "[MASK]"))
+        self._questions: dict[str, Words] = {}
+
+    def read(self, pairs: Sequence[Pair]) -> list[Sample]:
+        questions = [pair.question for pair in pairs if pair.question not in self._questions]
+        for text, encoding in zip(
+            questions, self.tokenizer.encode_batch(questions, add_special_tokens=False), strict=True
+        ):
+            self._questions[text] = self.words.words(cut_question(encoding.ids))
+        passages = self.tokenizer.encode_batch([pair.read for pair in pairs], add_special_tokens=False)
+        samples = []
+        for pair, encoding in zip(pairs, passages, strict=True):
+            question, ahead = self._questions[pair.question], title_end(pair.read)
+            title = sum(last <= ahead for _, last in encoding.offsets)
+            ids, kinds = paired(question, self.words.words(encoding.ids), title, self.cls, self.sep)
+            asked = len(question.ids)
+            start, end = self._place(pair, encoding.offsets, asked + 2, len(ids) - 1)
+            closeness = math.nan if pair.closeness is None else pair.closeness
+            samples.append(Sample(ids, kinds, asked, pair.label, pair.weight, start, end, closeness))
+        return samples
+
+    @staticmethod
+    def _place(pair: Pair, offsets: Sequence[tuple[int, int]], ahead: int, room: int) -> tuple[int, int]:
+        if pair.label == 0:
+            return 0, 0
+        for first, last in pair.read_spots[:1]:
+            inside = [n for n, (start, end) in enumerate(offsets) if start < last and first < end]
+            if inside and inside[-1] + ahead < room:
+                return inside[0] + ahead, inside[-1] + ahead
+        return -1, -1
+
+
+def dealt(samples: Sequence[Sample], tokens: int = STEP_TOKENS) -> Iterator[list[Sample]]:
+    """Runs of samples, which are sorted by length, that fit one step."""
+    batch: list[Sample] = []
+    for sample in samples:
+        if batch and (len(batch) + 1) * max(len(sample.ids), len(batch[-1].ids)) > tokens:
+            yield batch
+            batch = []
+        batch.append(sample)
+    if batch:
+        yield batch
+
+
+def tensors(batch: Sequence[Sample]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    length = max(len(sample.ids) for sample in batch)
+    ids, kinds = torch.zeros((2, len(batch), length), dtype=torch.int64)
+    real, asked = torch.zeros((2, len(batch), length), dtype=torch.bool)
+    for row, sample in enumerate(batch):
+        ids[row, : len(sample.ids)] = torch.tensor(sample.ids)
+        kinds[row, : len(sample.ids)] = torch.tensor(sample.kinds)
+        real[row, : len(sample.ids)] = True
+        asked[row, 1 : sample.asked + 1] = True
+    return ids, kinds, real, asked
+
+
+def remembered(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Vectors by the shipped embedding model; those of the same texts come from a file the next time."""
+    key = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:24]
+    path = Path(tempfile.gettempdir()) / "crag-training-vectors" / f"{key}.npy"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        part = path.with_suffix(".part.npy")
+        np.save(part, MiniLM().embed(texts))
+        part.replace(path)
+    vectors: NDArray[np.float32] = np.load(path)
+    return vectors
