@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.evaluator_report import figure, share, table
+from benchmarks.thresholds_sweep import COLLAPSE, LIKELY
 
 __all__ = ["report"]
 
@@ -68,7 +69,8 @@ def _worths(results: Figures) -> str:
         "With a calibrated score p, CORRECT is worth p, INCORRECT 0.9 − p and AMBIGUOUS its worth − 0.15. The better",
         "of the first two is never under 0.45: at a worth of 0.6 or less AMBIGUOUS never pays and the thresholds meet;",
         "above, the band it earns runs from 1.05 − worth to worth − 0.15.",
-        "The last three columns: the best pair fit for defaults, with CORRECT only from 0.4 and under 40 %",
+        f"The last three columns: the best pair fit for defaults, with CORRECT only from {LIKELY} and under "
+        f"{100 * COLLAPSE:.0f} %",
         "AMBIGUOUS on every set.",
         "",
         table(

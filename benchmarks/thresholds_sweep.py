@@ -21,6 +21,7 @@ PAIRS: tuple[Pair, ...] = tuple(
 )
 """Upper from 0.05 to 0.95, lower from 0 to upper."""
 LIKELY, COLLAPSE = 0.4, 0.4
+"""Of defaults: the least score that is called CORRECT, and the share of AMBIGUOUS questions no set may reach."""
 COSTS = {Action.CORRECT: 0.0, Action.AMBIGUOUS: 0.15, Action.INCORRECT: 0.1}
 """What a web search costs, where a right action is worth 1: AMBIGUOUS also reads what it may not need."""
 
@@ -60,7 +61,7 @@ def utility(counts: Counts, ambiguous: float) -> float:
 
 
 def sound_pairs(tables: Sequence[Mapping[Pair, Counts]]) -> Sequence[Pair]:
-    """Pairs fit for defaults: CORRECT only from 0.4, no set with 40 % of its questions AMBIGUOUS."""
+    """Pairs fit for defaults: within the bounds LIKELY and COLLAPSE."""
     return [pair for pair in PAIRS if pair[0] >= LIKELY and max(t[pair].ambiguous for t in tables) < COLLAPSE]
 
 

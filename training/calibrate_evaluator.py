@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from crag.core.sentences import sentences
-from crag.evaluator.head import FEATURES, Evidence, features, load_head
+from crag.evaluator.head import FEATURES, features, load_head
 from crag.models.cross_encoder import CrossEncoder, Reading
 from training.export_evaluator import head_file, write
 from training.measures import auc, calibration_error
@@ -125,7 +125,7 @@ def read(pairs: list[Pair], keep: Path | None) -> NDArray[np.float64]:
         texts = [pairs[number].read for number in numbers]
         for number, text, reading in zip(numbers, texts, encoder.read(question, texts), strict=True):
             reading = reading or Reading(-12.0, -12.0, 0.0, 0, 0, 1)
-            rows[number] = (*features(Evidence(reading, lexicon.coverage(question, text))), 1.0)
+            rows[number] = (*features(reading, lexicon.coverage(question, text)), 1.0)
     if keep:
         np.save(keep, rows)
     return rows

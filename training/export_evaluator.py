@@ -1,8 +1,8 @@
-"""Makes crag/models/local-evaluator of a training checkpoint: quantize, calibrate, verify, write.
+"""Makes crag/models/local-evaluator of a training checkpoint: quantize, count words, verify, write.
 
     python -m training.export_evaluator CHECKPOINT [--data FOLDER]
 
-Activation ranges come from pairs the model was fitted on, the calibration from pairs it was not.
+Activation ranges come from pairs the model was fitted on. `training.calibrate_evaluator` then writes the fitted head.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from training.minilm_graph import build_evaluator
 from training.pair import Pair
 from training.pairs import Corpus, held_out
 from training.samples import Reader, Sample, remembered
+from training.word_counts import lexicon_file
 
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = 384
@@ -51,6 +52,7 @@ def main() -> None:
     plan = measured(plain, inputs, feeds(samples))
     model = build_evaluator(weights, plan)[0]
     files = {"model.onnx": model.SerializeToString(), "tokenizer.json": (EMBEDDING / "tokenizer.json").read_bytes()}
+    files["lexicon.json"] = lexicon_file(given.data)
     # A head that passes the relevance logit on, until training.calibrate_evaluator writes the fitted one.
     files["head.json"] = head_file([1.0] + [0.0] * (len(FEATURES) - 1), 0.0)
     print(f"{sum(map(len, files.values())) / 1e6:.1f} MB")

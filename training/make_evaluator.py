@@ -1,4 +1,4 @@
-"""From data to the shipped evaluator: four training runs in a row, export, calibration. About three hours on two cores.
+"""From data to the shipped evaluator: four training runs in a row, export, calibration. About 2.5 hours, two cores.
 
     python -m training.make_evaluator [--work FOLDER] [--data FOLDER]
 

@@ -246,8 +246,8 @@ class Corpus:
                 yield base
             else:
                 yield replace(base, text=" ".join(rest[begin : begin + dice.randint(1, 4)]), label=0.0)
-            if (changed := altered(claim, text, dice)) != claim:
-                yield replace(base, question=changed, label=0.0)
+            if (other := altered(claim, text, dice)) != claim:
+                yield replace(base, question=other, label=0.0)
             if dice.random() < 0.1:
                 yield replace(base, text=claim + "?", question=claim + "?", label=0.0, source="echo")
 

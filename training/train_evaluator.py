@@ -64,9 +64,10 @@ def main() -> None:
     torch.manual_seed(given.seed)
     reader = Reader()
     model = CrossEncoder()
-    begin(model, given.package)
     if given.resume:
         model.load_state_dict(torch.load(given.resume, weights_only=True))
+    else:
+        begin(model, given.package)
     run = Run(model, Corpus(given.data, remembered, plain=given.plain), reader, given)
     figures = run.train()
     log = {

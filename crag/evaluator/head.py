@@ -14,7 +14,7 @@ from crag.evaluator.lexicon import Lexicon
 from crag.models.cross_encoder import FOLDER, MODEL_ID, Reading
 from crag.models.files import verified_files
 
-__all__ = ["FEATURES", "Evidence", "Head", "features", "load_head"]
+__all__ = ["FEATURES", "Head", "features", "load_head"]
 
 FEATURES = (
     *("relevance", "span", "either", "length", "relevance_by_length", "span_by_length"),
@@ -24,21 +24,15 @@ FEATURES = (
 CLIP = 12.0
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the cross-encoder read, and the share of the question's words that the text has (0..1)."""
+def features(reading: Reading, coverage: float) -> tuple[float, ...]:
+    """The numbers that `FEATURES` names: two logits, clipped, how they count in short and in long texts, the rest.
 
-    reading: Reading
-    coverage: float
-
-
-def features(evidence: Evidence) -> tuple[float, ...]:
-    """The numbers that `FEATURES` names: two logits, clipped, how they count in short and in long texts, the rest."""
-    reading = evidence.reading
+    `coverage`: the share of the question's words that the text has, 0..1.
+    """
     relevance, span = (max(-CLIP, min(CLIP, value)) for value in (reading.relevance, reading.span / 2))
     length = math.log(max(reading.tokens, 1) / 80)
     read = relevance, span, max(relevance, span), length, relevance * length, span * length
-    return *read, evidence.coverage, reading.closeness
+    return *read, coverage, reading.closeness
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +42,11 @@ class Head:
     weights: tuple[float, ...]
     bias: float
 
-    def score(self, evidence: Evidence) -> float:
+    def score(self, reading: Reading, coverage: float) -> float:
         """The calibrated score, 0..1."""
-        total = self.bias + sum(weight * value for weight, value in zip(self.weights, features(evidence), strict=True))
+        total = self.bias + sum(
+            weight * value for weight, value in zip(self.weights, features(reading, coverage), strict=True)
+        )
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 

@@ -7,26 +7,24 @@ import re
 from collections.abc import Mapping
 
 from crag.core.stems import stem
+from crag.models.pairing import STOP
+from crag.models.runtime import MAX_CHARACTERS
 
 __all__ = ["Lexicon", "stems"]
 
-READ_CHARACTERS = 16_000
 FLOOR = 0.05
 """What a word counts that stands in every paragraph."""
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_STOP = frozenset(
-    """a an and are as at be been being but by can could did do does doing for from had has have he her hers him his how
-    i if in into is it its itself just me my of on or our ours s she should so than that the their theirs them then
-    there these they this those to too under until up very was we were what when where which while who whom whose why
-    will with would you your yours about after before between during over t not no also any each some such
-    many much name named called tell give list describe explain according""".split()
+_STOP = (STOP - {"one", "other", "more", "most"}) | frozenset(
+    "name named called tell give list describe explain according".split()
 )
+"""The words that ask stand in no answer."""
 
 
 def stems(text: str) -> frozenset[str]:
     """The stems of a text's first 16,000 characters, without stop words."""
-    words = (match.group().lower() for match in _TOKEN.finditer(text[:READ_CHARACTERS]))
+    words = (match.group().lower() for match in _TOKEN.finditer(text[:MAX_CHARACTERS]))
     bare = (word.removesuffix("'s").removesuffix("’s") for word in words)
     return frozenset(stem(word) for word in bare if word not in _STOP)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from crag.core.errors import CragError
 from crag.core.sentences import sentences
 from crag.core.types import Grade, Passage
-from crag.evaluator.head import Evidence, load_head
+from crag.evaluator.head import load_head
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 
 __all__ = ["LocalEvaluator"]
@@ -71,7 +71,7 @@ class LocalEvaluator:
                 continue
             score, reason = 0.0, "no words to read"
             if reading:
-                score = head.score(Evidence(reading, lexicon.coverage(question, text)))
+                score = head.score(reading, lexicon.coverage(question, text))
                 reason = _reason(reading, text)
             yield Grade(passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds)
 

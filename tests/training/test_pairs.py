@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crag.models.cross_encoder import FOLDER
 from training.altering import renamed
 from training.filings import filing_pairs
 from training.pair import Pair
 from training.pairs import Corpus, held_out
+from training.word_counts import lexicon_file
 
 DATA = Path(os.environ.get("CRAG_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data"
 
@@ -92,6 +94,10 @@ def test_no_test_article_is_among_the_groups(corpus: Corpus) -> None:
     for name in ("v1_test", "v2_test"):
         held = {a["title"] for a in json.loads((DATA / "squad" / f"{name}.json").read_text("utf-8"))["data"]}
         assert held.isdisjoint(pair.group for pair in corpus.epoch(7))
+
+
+def test_the_shipped_word_counts_are_those_of_the_train_data(corpus: Corpus) -> None:
+    assert lexicon_file(DATA) == (FOLDER / "lexicon.json").read_bytes()
 
 
 def test_made_up_filings_need_the_right_company_and_year() -> None:
