@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from crag.core import events as ev
+from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded
-from crag.core.settings import AppConfig
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Action
 from crag.engine import Engine

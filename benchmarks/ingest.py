@@ -35,8 +35,8 @@ BEAT = 0.05
 
 
 def ours(files: list[Path]) -> dict[str, Any]:
+    from crag.core.config import AppConfig
     from crag.core.ingesting import DocumentAdded, DocumentFailed
-    from crag.core.settings import AppConfig
     from crag.indexing import index_files
     from crag.library.library import Library
     from crag.models.minilm import MiniLM
@@ -60,7 +60,7 @@ def ours(files: list[Path]) -> dict[str, Any]:
 
 def reading(files: list[Path]) -> dict[str, Any]:
     """Our reader and chunking alone: the share of the whole that is not embedding or storing."""
-    from crag.core.settings import AppConfig
+    from crag.core.config import AppConfig
     from crag.ingest.chunking import chunk_document
     from crag.ingest.reader import read_pdf
 

@@ -26,8 +26,8 @@ import pypdfium2
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 from numpy.typing import NDArray
 
+from crag.core.config import AppConfig
 from crag.core.errors import DocumentError
-from crag.core.settings import AppConfig
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
 from crag.ingest.identity import content_id

@@ -10,11 +10,11 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from crag.core import events as ev
+from crag.core.config import AppConfig
 from crag.core.errors import ProviderError, SettingsError
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Call, Meter
 from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, WebSearch
-from crag.core.settings import AppConfig
 from crag.correct.fetching import PageFetcher
 from crag.correct.rewriting import LlmRewriter
 from crag.correct.searching import DuckDuckGoSearch, TavilySearch

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from crag.composition import metered, outside
 from crag.core import events as ev
+from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, ModelError, ProviderError, QuestionError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
-from crag.core.settings import AppConfig, Settings
+from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Grade, Passage, RetrievedChunk, Step
 from crag.correct.folder import FolderWeb

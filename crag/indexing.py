@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, NotFoundError
 from crag.core.ingesting import (
     DocumentAdded,
@@ -23,7 +24,6 @@ from crag.core.ingesting import (
     ReadingPage,
 )
 from crag.core.protocols import Embedder
-from crag.core.settings import AppConfig
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, safe_name

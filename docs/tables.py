@@ -16,7 +16,9 @@ sys.path.insert(0, str(ROOT))
 
 from pydantic import BaseModel  # noqa: E402
 
-from crag.core.settings import AppConfig, Settings, meta  # noqa: E402
+from crag.core.config import AppConfig  # noqa: E402
+from crag.core.fields import meta  # noqa: E402
+from crag.core.settings import Settings  # noqa: E402
 from crag.strategies import STRATEGIES  # noqa: E402
 
 README = ROOT / "README.md"

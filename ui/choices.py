@@ -7,8 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+from crag.core.config import AppConfig
 from crag.core.errors import CragError
-from crag.core.settings import AppConfig, Settings
+from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
 from ui import forms, problems, words, workspaces
 from ui.house import house, overridden, providers

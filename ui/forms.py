@@ -11,7 +11,7 @@ from typing import Any, Literal
 import streamlit as st
 from pydantic import BaseModel
 
-from crag.core.settings import meta
+from crag.core.fields import meta
 from crag.core.types import Action
 from ui.safe import markdown
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import streamlit as st
 
+from crag.core.config import AppConfig
 from crag.core.errors import SettingsError, StorageError
-from crag.core.settings import AppConfig
 from crag.engine import Engine
 from ui import warmup
 from ui.jobs import Jobs

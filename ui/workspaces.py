@@ -8,7 +8,7 @@ import secrets
 import streamlit as st
 from streamlit.config import get_option
 
-from crag.core.settings import AppConfig
+from crag.core.config import AppConfig
 
 __all__ = ["KEY", "ONE", "entered", "private", "words_on_the_key"]
 

@@ -12,8 +12,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError, SettingsError
-from crag.core.settings import AppConfig, Settings
+from crag.core.settings import Settings
 from crag.core.types import Aggregation
 from crag.strategies import STRATEGIES, strategy
 

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, EmptyError, LimitError, NotAPdfError
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
-from crag.core.settings import AppConfig
 from crag.core.types import LineBox, Rect
 from crag.ingest.identity import safe_name
 from crag.ingest.sandbox import run_child

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, SettingsError
-from crag.core.settings import AppConfig
 from crag.core.types import Rect
 from crag.ingest.reader import check_pdf
 from crag.ingest.sandbox import run_child

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, DamagedError, DocumentError, EmptyError, EncryptedError, LimitError
-from crag.core.settings import AppConfig
 
 __all__ = ["run_child"]
 

@@ -1,16 +1,10 @@
-"""A chat model behind any server that speaks the OpenAI protocol: text, checked objects, streams.
-
-Foreign errors are translated here and nowhere else. What a server writes in an error is never passed on: some repeat
-the key they were given.
-"""
+"""A chat model behind any server that speaks the OpenAI protocol: text, checked objects, streams."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
-import re
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,14 +12,12 @@ from typing import Any, TypeVar
 
 import httpx
 import openai
-from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
-from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic import BaseModel, SecretStr
 
 from crag.core.errors import (
     BusyError,
     CragError,
-    KeyRejectedError,
     ProviderError,
     ReplyError,
     UnreachableError,
@@ -33,8 +25,10 @@ from crag.core.errors import (
 from crag.core.meter import Call, Meter
 from crag.core.protocols import Messages
 from crag.core.waiting import iterated, waited
+from crag.providers.replies import read, strict, text_of
+from crag.providers.translation import told_to_wait, translated
 
-__all__ = ["ChatModel", "Endpoint", "MeteredChat", "translated"]
+__all__ = ["ChatModel", "Endpoint", "MeteredChat"]
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +85,7 @@ class ChatModel:
     def _made(self, max_tokens: int, schema: type[BaseModel] | None) -> Any:
         options: dict[str, Any] = {"temperature": 0.0, "max_completion_tokens": max_tokens}
         if schema is not None:
-            form = {"name": schema.__name__.lower(), "schema": _strict(schema), "strict": True}
+            form = {"name": schema.__name__.lower(), "schema": strict(schema), "strict": True}
             options["response_format"] = {"type": "json_schema", "json_schema": form}
         kept = {name: value for name, value in options.items() if name not in self._refused}
         if "max_completion_tokens" in self._refused:
@@ -180,10 +174,10 @@ class MeteredChat:
         asked = list(messages)
         reply = await self._reply(asked, max_tokens, schema)
         try:
-            return _read(schema, reply)
+            return read(schema, reply)
         except ReplyError as error:
             asked += [("ai", reply[:2000]), ("human", REPAIR.format(problem=error.message))]
-        return _read(schema, await self._reply(asked, max_tokens, schema))
+        return read(schema, await self._reply(asked, max_tokens, schema))
 
     async def _reply(self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None) -> str:
         number = 0
@@ -197,7 +191,7 @@ class MeteredChat:
                 await self._again(call, error)
                 continue
             call.ended(message)
-            return _text(message)
+            return text_of(message)
 
     async def _pieces(self, messages: Messages, max_tokens: int) -> AsyncIterator[str]:
         number, begun = 0, False
@@ -208,7 +202,7 @@ class MeteredChat:
             try:
                 async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
                     whole = piece if whole is None else whole + piece
-                    if text := _text(piece):
+                    if text := text_of(piece):
                         begun = True
                         yield text
             except Exception as error:
@@ -235,7 +229,7 @@ class MeteredChat:
         if call.attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
             raise failure from error
         pause = FIRST_WAIT * 2 ** (call.attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
-        await asyncio.sleep(min(max(pause, _told_to_wait(error)), LONGEST_WAIT))
+        await asyncio.sleep(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
 
 
 class _Call:
@@ -267,82 +261,3 @@ class _Call:
                 error=error,
             )
         )
-
-
-def translated(error: Exception, name: str) -> CragError:
-    """The error as ours. Of what the server wrote, only its status and kind are used."""
-    match error:
-        case CragError():
-            return error
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return KeyRejectedError(f"{name} does not accept the key (status {error.status_code}).")
-        case openai.NotFoundError():
-            return ProviderError(
-                f"{name} is not there (status 404).", "Check the model's name and the server's address in Settings."
-            )
-        case openai.RateLimitError():
-            return BusyError(f"{name} allows no more requests at present (status 429).")
-        case openai.BadRequestError() if _over_long(error):
-            return ReplyError(
-                f"{name} can't read so much text at once.", "Retrieve fewer chunks, or use another model."
-            )
-        case openai.LengthFinishReasonError():
-            return ReplyError(f"{name} did not finish its reply.")
-        case openai.ContentFilterFinishReasonError():
-            return ReplyError(f"{name} refused to reply.")
-        case openai.APITimeoutError():
-            return UnreachableError(f"{name} did not reply in time.")
-        case openai.APIStatusError() if error.status_code >= 500:
-            return BusyError(f"{name} failed (status {error.status_code}).")
-        case openai.APIStatusError():
-            return ProviderError(f"{name} refused the request (status {error.status_code}).")
-        case openai.APIConnectionError() | httpx.TransportError() | ConnectionError():
-            return UnreachableError(f"{name} can't be reached, or broke off.")
-        case _:
-            log.warning("an unexpected %s from %s", type(error).__name__, name)
-            return ReplyError(f"{name} gave a reply that can't be read ({type(error).__name__}).")
-
-
-def _read(schema: type[Parsed], reply: str) -> Parsed:
-    """The object in a reply. Raises ReplyError, which says what is wrong with it."""
-    found = re.search(r"\{.*\}", reply, re.DOTALL)
-    if found is None:
-        raise ReplyError("it holds no JSON object")
-    try:
-        return schema.model_validate(json.loads(found.group()))
-    except ValueError as error:  # JSON's and pydantic's are both of this kind
-        problem = "it is no valid JSON"
-        if isinstance(error, ValidationError):
-            first = error.errors(include_url=False, include_input=False)[0]
-            problem = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise ReplyError(problem) from error
-
-
-def _strict(schema: type[BaseModel]) -> dict[str, Any]:
-    """The schema as servers of strict output want it: all properties required, no others allowed, no ranges."""
-    form = schema.model_json_schema()
-    for part in (form, *form.get("$defs", {}).values()):
-        if "properties" in part:
-            part["required"], part["additionalProperties"] = list(part["properties"]), False
-            for each in part["properties"].values():
-                for limit in ("minimum", "maximum", "maxLength", "minLength", "default", "title"):
-                    each.pop(limit, None)
-    return form
-
-
-def _text(message: Any) -> str:
-    return message.text if isinstance(message, AIMessage) else ""
-
-
-def _over_long(error: openai.APIStatusError) -> bool:
-    said = str(error).lower()
-    return "context" in said and any(word in said for word in ("length", "size", "window", "exceed", "maximum"))
-
-
-def _told_to_wait(error: Exception) -> float:
-    """The seconds that the server asks to wait, 0 where it names none."""
-    headers = error.response.headers if isinstance(error, openai.APIStatusError) else {}
-    try:
-        return max(0.0, float(headers.get("retry-after", 0)))
-    except ValueError:
-        return 0.0

@@ -9,8 +9,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded
-from crag.core.settings import AppConfig
 from crag.engine import Engine
 from ui.house import house
 

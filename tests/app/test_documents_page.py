@@ -5,7 +5,7 @@ import pytest
 from app_text import said
 from small_pdf import small_pdf
 
-from crag.core.settings import AppConfig
+from crag.core.config import AppConfig
 from crag.engine import Engine
 from ui.house import house
 

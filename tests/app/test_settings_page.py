@@ -5,7 +5,9 @@ import json
 import pytest
 from app_text import said
 
-from crag.core.settings import AppConfig, Settings, meta
+from crag.core.config import AppConfig
+from crag.core.fields import meta
+from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
 from ui import forms
 from ui.house import house

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from crag.core.config import AppConfig
 from crag.core.errors import ModelError
-from crag.core.settings import AppConfig
 from crag.engine import Engine
 from ui import warmup
 from ui.house import House
@@ -57,7 +57,7 @@ def test_a_failing_part_ends_the_warm_up_quietly(data, caplog):
 def test_a_fresh_process_has_everything_loaded_afterwards(data):
     code = """
 import sys
-from crag.core.settings import AppConfig
+from crag.core.config import AppConfig
 from crag.engine import Engine
 from ui import warmup
 engine = Engine(AppConfig(data=sys.argv[1]))
@@ -72,7 +72,7 @@ assert "crag.graph" in sys.modules and "langgraph" in sys.modules and "onnxrunti
 def test_a_process_that_ends_at_once_ends_in_good_order(data):
     code = """
 import sys
-from crag.core.settings import AppConfig
+from crag.core.config import AppConfig
 from crag.engine import Engine
 from ui import warmup
 warmup.begin(Engine(AppConfig(data=sys.argv[1])))

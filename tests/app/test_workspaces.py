@@ -9,7 +9,7 @@ from small_pdf import small_pdf
 from streamlit import config as streamlit_config
 from streamlit.testing.v1 import AppTest
 
-from crag.core.settings import AppConfig
+from crag.core.config import AppConfig
 from ui import workspaces
 from ui.house import house
 

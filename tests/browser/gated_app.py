@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from crag.core.config import AppConfig
 from crag.core.protocols import RetrievalEvaluator
-from crag.core.settings import AppConfig
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
 from ui.house import house

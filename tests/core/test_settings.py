@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
-from crag.core.settings import AppConfig, Settings, meta
+from crag.core.fields import meta
+from crag.core.settings import Settings
 from crag.core.types import Aggregation
 from crag.strategies import STRATEGIES, strategy
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from small_library import WordEmbedder, spread
 
+from crag.core.config import AppConfig
 from crag.core.fakes import ScriptedEvaluator
-from crag.core.settings import AppConfig
 from crag.engine import Engine
 
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from small_library import TEXTS, WordEmbedder, fill, spread
 
 from crag.core import events as ev
+from crag.core.config import AppConfig
 from crag.core.errors import InputError, SettingsError
 from crag.core.fakes import ScriptedEvaluator
-from crag.core.settings import AppConfig, Settings
+from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
 from crag.engine import Engine

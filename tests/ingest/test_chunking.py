@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_pdf import line, pdf
 
+from crag.core.config import AppConfig
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
 from crag.core.sentences import sentences
-from crag.core.settings import AppConfig
 from crag.core.types import LineBox, Rect
 from crag.ingest.chunking import Sizes, chunk_document
 from crag.ingest.reader import read_pdf

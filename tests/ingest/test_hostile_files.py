@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from crag.core.config import AppConfig
 from crag.core.errors import DocumentError, EmptyError, EncryptedError
 from crag.core.ingesting import ParsedDocument
-from crag.core.settings import AppConfig
 from crag.ingest.reader import read_pdf
 
 Outcome = tuple[dict[str, Any], ParsedDocument | BaseException, float]

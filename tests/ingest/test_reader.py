@@ -8,6 +8,7 @@ import time
 import pytest
 from tiny_pdf import bomb, line, locked, no_pages, pdf, recursive_form, scanned
 
+from crag.core.config import AppConfig
 from crag.core.errors import (
     CancelledError,
     DamagedError,
@@ -18,7 +19,6 @@ from crag.core.errors import (
     NotAPdfError,
 )
 from crag.core.ingesting import ParsedDocument
-from crag.core.settings import AppConfig
 from crag.ingest.reader import read_pdf
 
 CONFIG = AppConfig()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, DocumentError, LimitError
-from crag.core.settings import AppConfig
 from crag.ingest import sandbox
 
 CONFIG = AppConfig(read_seconds=2)

@@ -10,8 +10,8 @@ import pypdfium2
 import pytest
 from tiny_pdf import line, pdf
 
+from crag.core.config import AppConfig
 from crag.core.ingesting import Page
-from crag.core.settings import AppConfig
 from crag.ingest.reader import read_pdf
 
 CONFIG = AppConfig()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded
-from crag.core.settings import AppConfig
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
