@@ -1,0 +1,165 @@
+"""What the process is given: folders, providers and limits, each also an environment variable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from crag.core.errors import SettingsError
+from crag.core.fields import first_problem, setting
+
+__all__ = ["AppConfig"]
+
+
+class AppConfig(BaseModel):
+    """What the process is given. Each setting is also the environment variable CRAG_<NAME>."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: Path = setting(Path("data"), "Data folder", "Where libraries are stored.", group="storage")
+    workspaces: Literal["auto", "one", "private"] = setting(
+        "auto",
+        "Libraries",
+        "one: every browser sees the same library. private: each has its own, found by its address. "
+        "auto: private where other machines can reach the app.",
+        group="storage",
+    )
+    llm: Literal["none", "openai", "openai-compatible"] = setting(
+        "none",
+        "Language model",
+        "none: local models alone. openai: OpenAI's own service. openai-compatible: any server that speaks its "
+        "protocol, at the address below.",
+        group="providers",
+    )
+    llm_base_url: str = setting(
+        "", "Model server", "The address of an OpenAI-compatible server, usually ending in /v1.", group="providers"
+    )
+    llm_model: str = setting("", "Model", "The name of the model, as its server lists it.", group="providers")
+    evaluator: Literal["local", "llm", "reranker"] = setting(
+        "local",
+        "Retrieval evaluator",
+        "local: the model that ships. llm: the language model, chunk by chunk. reranker: a server with /rerank.",
+        group="providers",
+    )
+    rerank_base_url: str = setting(
+        "", "Reranking server", "The address before /rerank, usually ending in /v1.", group="providers"
+    )
+    rerank_model: str = setting("", "Reranking model", "Its name, as its server knows it.", group="providers")
+    writer: Literal["auto", "extractive", "llm"] = setting(
+        "auto",
+        "Answers",
+        "extractive: sentences quoted from the sources. llm: written by the language model. auto: llm if set.",
+        group="providers",
+    )
+    web: Literal["off", "folder", "tavily", "duckduckgo"] = setting(
+        "off", "Web provider", "Where knowledge is searched when the documents do not suffice.", group="providers"
+    )
+    web_folder: Path | None = setting(
+        None,
+        "Web folder",
+        "A folder of saved pages (HTML, Markdown, text) that stands in for the web.",
+        group="providers",
+    )
+    fetch_pages: bool = setting(
+        True,
+        "Read result pages",
+        "Read the pages behind web results; otherwise the provider's short text of each is all that is used.",
+        group="providers",
+    )
+    ask_before_web: bool = setting(
+        False, "Ask before a web search", "Show each web query and wait for a yes before it is sent.", group="providers"
+    )
+    private_addresses: bool = setting(
+        False,
+        "Pages of this network",
+        "Also read web results whose address lies on this machine or its network. Leave off unless you know why.",
+        group="providers",
+    )
+    servers: tuple[str, ...] = setting(
+        (),
+        "Servers allowed",
+        "Where several people share this program: the only model and reranking servers they may name. None: any.",
+        group="providers",
+    )
+    parallel_calls: int = setting(
+        8, "Calls at once", "Model calls that run side by side.", group="limits", step=1, ge=1, le=64
+    )
+    run_calls: int = setting(
+        150, "Calls in a run", "Outside calls that one question may cost.", group="limits", step=10, ge=1, le=5000
+    )
+    run_tokens: int = setting(
+        200_000,
+        "Tokens in a run",
+        "Tokens, in and out, that one question may cost.",
+        group="limits",
+        unit="tokens",
+        step=10_000,
+        ge=1000,
+        le=10_000_000,
+    )
+    run_seconds: int = setting(
+        120,
+        "Seconds in a run",
+        "How long one question may wait for outside services in all.",
+        group="limits",
+        unit="seconds",
+        step=10,
+        ge=5,
+        le=3600,
+    )
+    max_file_mb: int = setting(
+        100, "Largest file", "Larger files are refused.", group="limits", unit="MB", step=10, ge=1, le=1000
+    )
+    max_pages: int = setting(
+        2000,
+        "Most pages",
+        "Documents with more pages are refused.",
+        group="limits",
+        unit="pages",
+        step=100,
+        ge=1,
+        le=20_000,
+    )
+    read_memory_mb: int = setting(
+        1024, "Reader memory", "Memory the PDF reader may take.", group="limits", unit="MB", step=128, ge=256, le=8192
+    )
+    read_seconds: int = setting(
+        20,
+        "Reader time",
+        "Processor seconds the PDF reader may take, plus a tenth of a second a page.",
+        group="limits",
+        unit="seconds",
+        step=5,
+        ge=2,
+        le=600,
+    )
+    threads: int = setting(
+        0,
+        "Threads",
+        "Threads the local models use. 0: as many as there are cores.",
+        group="local models",
+        step=1,
+        ge=0,
+        le=64,
+    )
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> AppConfig:
+        """Given values first, then CRAG_* variables, then defaults. Raises SettingsError naming the variable."""
+        source = os.environ if environment is None else environment
+        values: dict[str, Any] = {
+            name: source[f"CRAG_{name.upper()}"] for name in cls.model_fields if source.get(f"CRAG_{name.upper()}")
+        }
+        if "servers" in values:
+            values["servers"] = tuple(each.strip() for each in values["servers"].split(",") if each.strip())
+        values.update({name: value for name, value in given.items() if value is not None})
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise SettingsError(
+                first_problem(error), "Correct the option or the CRAG_… environment variable of that name."
+            ) from error

@@ -1,0 +1,35 @@
+"""How a setting is declared: once, with its range, default, unit and help. Forms, checks and docs are made from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+__all__ = ["first_problem", "meta", "setting"]
+
+
+def setting(
+    default: Any, label: str, help: str, *, group: str, unit: str = "", step: float | None = None, **limits: Any
+) -> Any:
+    """A setting with what a form needs: label, help, group, unit, slider step."""
+    extra: dict[str, Any] = {"label": label, "group": group, "unit": unit, "step": step}
+    return Field(default=default, description=help, json_schema_extra=extra, **limits)
+
+
+def meta(model: type[BaseModel], name: str) -> dict[str, Any]:
+    """What a form needs of one setting: label, help, group, unit, step, default, minimum and maximum (None if open)."""
+    field = model.model_fields[name]
+    extra = field.json_schema_extra
+    found: dict[str, Any] = dict(extra) if isinstance(extra, dict) else {}
+    found["help"], found["default"] = field.description, field.default
+    found["minimum"] = next((m.ge for m in field.metadata if hasattr(m, "ge")), None)
+    found["maximum"] = next((m.le for m in field.metadata if hasattr(m, "le")), None)
+    return found
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first problem as a sentence that names the setting."""
+    problem = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in problem["loc"]) or "settings"
+    return f"{where}: {problem['msg'].removeprefix('Value error, ')}."
