@@ -1,45 +1,139 @@
-"""A run's outside parts, made from configuration and keys; and what is missing where they can't be."""
+"""A run's parts, made from configuration and keys: outside services first, local parts where they fail or are none."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import ProviderError, SettingsError
+from crag.core.errors import ProviderError
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Call, Meter
 from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.settings import Settings
+from crag.core.types import RetrievedChunk, Step
 from crag.correct.fetching import PageFetcher
 from crag.correct.rewriting import LlmRewriter
 from crag.correct.searching import DuckDuckGoSearch, TavilySearch
+from crag.correct.selection import LlmStripSelector
+from crag.correct.strips import StripRefiner
+from crag.evaluator.cached import CachedEvaluator
 from crag.evaluator.fallback import FallbackEvaluator
 from crag.evaluator.llm import LlmEvaluator
 from crag.evaluator.reranker import RerankEvaluator
 from crag.generate.llm import LlmGenerator
-from crag.providers.chat import ChatModel, Endpoint
+from crag.generate.verification import CitationVerifier
+from crag.library.library import Library
+from crag.parts import Parts
+from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
 
-__all__ = ["Outside", "chat_endpoint", "metered", "outside"]
+if TYPE_CHECKING:
+    from crag.providers.chat import ChatModel
+
+__all__ = ["Asked", "Local", "Problems", "chat_endpoint", "composed", "rerank_endpoint"]
+
+Problems = list[tuple[Step, ProviderError]]
+"""What was chosen and can't be used, with the step that does without it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outside:
-    """None: the local part does that work. `problems` say what was chosen and can't be used."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """The parts that need no service. `folder`: the pages that stand in for the web, None where there are none."""
 
-    evaluator: RetrievalEvaluator | None = None
-    rewriter: Rewriter | None = None
-    generator: Generator | None = None
-    webs: tuple[WebSearch, ...] = ()
-    problems: tuple[ProviderError, ...] = ()
+    evaluator: RetrievalEvaluator
+    rewriter: Rewriter
+    generator: Generator
+    folder: WebSearch | None
 
 
-def metered(config: AppConfig, aside: deque[ev.Event], now: Callable[[], float], cancel: threading.Event) -> Meter:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter."""
+
+    settings: Settings
+    config: AppConfig
+    keys: Keys
+    allowed: Callable[[str], bool] | None
+    cancel: threading.Event
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoped:
+    """The library as one run sees it: with that run's filters."""
+
+    library: Library
+    settings: Settings
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        return self.library.search(
+            query, k, min_confidence=self.settings.min_confidence, half_life_days=self.settings.half_life_days
+        )
+
+
+def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Problems]:
+    """What the run works with, and what was chosen and can't be used."""
+    config = asked.config
+    problems: Problems = []
+    aside: deque[ev.Event] = deque()
+
+    def now() -> float:
+        return time.perf_counter() - asked.began
+
+    meter = _metered(config, aside, now, asked.cancel)
+    chat = _chat(config, asked.keys, meter, problems)
+    scorer = CachedEvaluator(local.evaluator, library)
+    outside = _evaluators(config, asked.keys, chat, meter, problems)
+
+    def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
+        def told(why: str) -> None:
+            message = f"{why} The local evaluator graded instead."
+            aside.append(ev.Failed(step=meter.step, message=message, remedy=ProviderError.default_remedy, at=now()))
+
+        return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library)
+
+    evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
+    webs = _webs(config, asked.keys, meter, local.folder, problems)
+    writes = chat is not None and config.writer != "extractive"
+    parts = Parts(
+        settings=asked.settings,
+        retriever=_Scoped(library, asked.settings),
+        evaluator=evaluator,
+        strip_evaluator=scorer if outside else None,
+        refiner=StripRefiner(),
+        selector=LlmStripSelector(chat) if chat else None,
+        rewriter=LlmRewriter(chat) if chat else local.rewriter,
+        spare_rewriter=local.rewriter if chat else None,
+        web=webs[0] if webs else None,
+        spare_webs=tuple(webs[1:]),
+        search_cache=library,
+        search_cache_hours=float(config.web_cache_hours),
+        allowed=(asked.allowed or _refused) if config.ask_before_web else None,
+        generator=LlmGenerator(chat) if chat and writes else local.generator,
+        spare_generator=local.generator if writes else None,
+        verifier=CitationVerifier(support),
+        cancel=asked.cancel,
+        began=asked.began,
+        meter=meter,
+        aside=aside,
+    )
+    return parts, problems
+
+
+def _refused(query: str) -> bool:
+    """Nobody is there to be asked."""
+    return False
+
+
+def _metered(config: AppConfig, aside: deque[ev.Event], now: Callable[[], float], cancel: threading.Event) -> Meter:
     """A meter with the configured budget, which puts every call beside the run's own events."""
     budget = Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
 
@@ -49,49 +143,42 @@ def metered(config: AppConfig, aside: deque[ev.Event], now: Callable[[], float],
     return Meter(budget, cancel, heard)
 
 
-def outside(
-    config: AppConfig, keys: Keys, meter: Meter, local: RetrievalEvaluator, told: Callable[[str], None]
-) -> Outside:
-    """What `config` chooses and `keys` allow. `told` hears it when the local evaluator steps in."""
-    problems: list[ProviderError] = []
-    chat: Chat | None = None
-    if config.llm != "none":
-        try:
-            chat = _model(chat_endpoint(config, keys), config.parallel_calls).metered(meter)
-        except ProviderError as error:
-            problems.append(error)
-    evaluator: RetrievalEvaluator | None = None
+def _chat(config: AppConfig, keys: Keys, meter: Meter, problems: Problems) -> Chat | None:
+    if config.llm == "none":
+        return None
+    try:
+        return _model(chat_endpoint(config, keys), config.parallel_calls).metered(meter)
+    except ProviderError as error:
+        problems.append(("answer", error))
+        return None
+
+
+def _evaluators(
+    config: AppConfig, keys: Keys, chat: Chat | None, meter: Meter, problems: Problems
+) -> tuple[RetrievalEvaluator, RetrievalEvaluator] | None:
+    """What grades chunks and what checks sentences; None: the local evaluator does both."""
     try:
         if config.evaluator == "llm" and chat is not None:
-            evaluator = LlmEvaluator(chat)
-        elif config.evaluator == "llm" and config.llm == "none":
+            return LlmEvaluator(chat), LlmEvaluator(chat, task="support")
+        if config.evaluator == "llm" and config.llm == "none":
             raise ProviderError("The evaluator is to be a language model, and none is set.", "Set one in Settings.")
-        elif config.evaluator == "reranker":
-            evaluator = RerankEvaluator(Reranker(_rerank_endpoint(config, keys), meter))
+        if config.evaluator == "reranker":
+            reranker = RerankEvaluator(Reranker(rerank_endpoint(config, keys), meter))
+            return reranker, reranker
     except ProviderError as error:
-        problems.append(error)
-    web: WebSearch | None = None
-    try:
-        web = _web(config, keys, meter)
-    except ProviderError as error:
-        problems.append(error)
-    return Outside(
-        evaluator=FallbackEvaluator(evaluator, local, told) if evaluator else None,
-        rewriter=LlmRewriter(chat) if chat else None,
-        generator=LlmGenerator(chat) if chat and config.writer != "extractive" else None,
-        webs=(web,) if web else (),
-        problems=tuple(problems),
-    )
+        problems.append(("evaluate", error))
+    return None
 
 
 def chat_endpoint(config: AppConfig, keys: Keys) -> Endpoint:
-    """Where the chosen model is. Raises ProviderError, which says what is missing, and SettingsError."""
+    """Where the chosen model is. Raises ProviderError, which says what is missing or wrong."""
     if not config.llm_model:
         raise ProviderError("No model is chosen.", "Choose one in Settings, or set CRAG_LLM_MODEL.")
     if config.llm == "openai":
-        if keys.llm is None:
+        key = keys.llm or keys.openai
+        if key is None:
             raise ProviderError("OpenAI needs a key.", "Enter it in Settings, or set OPENAI_API_KEY.")
-        return Endpoint(provider="openai", model=config.llm_model, key=keys.llm)
+        return Endpoint(provider="openai", model=config.llm_model, key=key)
     return Endpoint(
         provider="openai-compatible",
         model=config.llm_model,
@@ -100,7 +187,8 @@ def chat_endpoint(config: AppConfig, keys: Keys) -> Endpoint:
     )
 
 
-def _rerank_endpoint(config: AppConfig, keys: Keys) -> Endpoint:
+def rerank_endpoint(config: AppConfig, keys: Keys) -> Endpoint:
+    """Where the chosen reranker is. Raises ProviderError, which says what is missing or wrong."""
     address = _server(config.rerank_base_url, config, "reranking")
     return Endpoint(provider="reranker", model=config.rerank_model, base_url=address, key=keys.rerank)
 
@@ -111,7 +199,7 @@ def _server(address: str, config: AppConfig, what: str) -> str:
     if not address.strip():
         raise ProviderError(f"The {what} server has no address.", "Enter it in Settings.")
     if found.scheme not in ("http", "https") or not found.hostname or found.username or found.password:
-        raise SettingsError(f"{address!r} is no address of a {what} server.", "Write it as http://host:port/v1.")
+        raise ProviderError(f"{address!r} is no address of a {what} server.", "Write it as http://host:port/v1.")
     if config.servers and address.rstrip("/") not in {each.rstrip("/") for each in config.servers}:
         raise ProviderError(
             f"{found.hostname} is not among the servers that may be used here.", "Ask who runs this program."
@@ -119,20 +207,32 @@ def _server(address: str, config: AppConfig, what: str) -> str:
     return address.strip().rstrip("/")
 
 
-def _web(config: AppConfig, keys: Keys, meter: Meter) -> WebSearch | None:
+def _webs(config: AppConfig, keys: Keys, meter: Meter, folder: WebSearch | None, problems: Problems) -> list[WebSearch]:
+    """The web providers in the order they are asked. A folder that the configuration does not name was given."""
+    chosen = [config.web, config.web_fallback] if config.web_fallback != config.web else [config.web]
+    found = [folder] if folder is not None and "folder" not in chosen else []
+    for name in chosen if config.web != "off" else []:
+        web = folder if name == "folder" else _outside_web(name, config, keys, meter, problems)
+        found += [web] if web is not None else []
+    return found
+
+
+def _outside_web(name: str, config: AppConfig, keys: Keys, meter: Meter, problems: Problems) -> WebSearch | None:
     fetcher = PageFetcher(allow_private=config.private_addresses) if config.fetch_pages else None
-    match config.web:
-        case "tavily":
-            if keys.tavily is None:
-                raise ProviderError("Tavily needs a key.", "Enter it in Settings, or set TAVILY_API_KEY.")
-            return TavilySearch(keys.tavily, meter, fetcher)
-        case "duckduckgo":
-            return DuckDuckGoSearch(meter, fetcher)
-        case _:
-            return None
+    if name == "duckduckgo":
+        return DuckDuckGoSearch(meter, fetcher)
+    if name == "tavily" and keys.tavily is not None:
+        return TavilySearch(keys.tavily, meter, fetcher, config.tavily_base_url or None)
+    if name == "tavily":
+        problems.append(
+            ("search", ProviderError("Tavily needs a key.", "Enter it in Settings, or set TAVILY_API_KEY."))
+        )
+    return None
 
 
 @lru_cache(maxsize=16)
 def _model(endpoint: Endpoint, parallel: int) -> ChatModel:
     """One connection for each server, model and key."""
+    from crag.providers.chat import ChatModel  # LangChain's client takes a second to load; only a model needs it
+
     return ChatModel(endpoint, parallel=parallel)

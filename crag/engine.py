@@ -6,74 +6,37 @@ import re
 import secrets
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from crag.composition import metered, outside
+from crag.composition import Asked, Local, composed
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, InputError, ModelError, ProviderError, QuestionError
+from crag.core.errors import CancelledError, CragError, InputError, QuestionError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Grade, Passage, RetrievedChunk, Step
+from crag.core.types import Grade, Passage, Step
 from crag.correct.folder import FolderWeb
 from crag.correct.rewriting import KeywordRewriter
-from crag.correct.strips import StripRefiner
-from crag.evaluator.cached import CachedEvaluator
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
-from crag.generate.verification import CitationVerifier
 from crag.indexing import index_files
 from crag.library.library import Library
 from crag.models.minilm import MiniLM
 from crag.sample import Sample, load_sample
-from crag.steps import Parts
+from crag.status import ProviderStatus, loaded, outside_statuses
 from crag.strategies import strategy as strategy_named
+from crag.tracing import exported
 
 __all__ = ["Engine", "ProviderStatus"]
 
 QUESTION_CHARS = 2_000
 Workspace = str | Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderStatus:
-    """Whether something is on, and the reason in words."""
-
-    name: str
-    on: bool
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """What one run is asked with."""
-
-    settings: Settings
-    config: AppConfig
-    keys: Keys
-    allowed: Callable[[str], bool]
-    cancel: threading.Event
-
-
-@dataclass(frozen=True, slots=True)
-class _Scoped:
-    """The library as one run sees it: with that run's filters."""
-
-    library: Library
-    settings: Settings
-
-    def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        return self.library.search(
-            query, k, min_confidence=self.settings.min_confidence, half_life_days=self.settings.half_life_days
-        )
 
 
 class Engine:
@@ -115,11 +78,11 @@ class Engine:
         return self._given_generator or ExtractiveGenerator(self.evaluator)
 
     def web(self, config: AppConfig | None = None) -> WebSearch | None:
-        """The web provider that `config` (this engine's own, if not given) chooses; None where it is off."""
+        """The pages on this machine that `config` (else this engine's own) chooses; None where there are none."""
         if self._given_web is not None:
             return self._given_web
         chosen = config or self.config
-        if chosen.web != "folder" or chosen.web_folder is None:
+        if "folder" not in (chosen.web, chosen.web_fallback) or chosen.web_folder is None:
             return None
         with self._lock:
             return self._folders.setdefault(chosen.web_folder.absolute(), FolderWeb(chosen.web_folder))
@@ -169,13 +132,14 @@ class Engine:
         settings: Settings | None = None,
         config: AppConfig | None = None,
         keys: Keys | None = None,
-        allowed: Callable[[str], bool] = lambda query: True,
+        allowed: Callable[[str], bool] | None = None,
         cancel: threading.Event | None = None,
     ) -> Iterator[ev.Event]:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
         `settings` replace the strategy's own; `config` and `keys` choose other providers for this run. `allowed`
-        is asked before a query leaves for the web. The whole run, without any key, is stored in the workspace's
+        is asked before a query leaves for the web, where `config.ask_before_web` says so (without it none leaves
+        then). The whole run, without any key, is stored in the workspace's
         library. Raises SettingsError, before any event, for a strategy that does not exist.
         """
         settings = settings or strategy_named(strategy).settings
@@ -188,19 +152,19 @@ class Engine:
             workspace=str(workspace),
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
-        chosen = _Chosen(settings, config or self.config, keys or self.keys, allowed, cancel or threading.Event())
-        return self._run(run, question, workspace, chosen)
+        asked = Asked(
+            settings=settings,
+            config=config or self.config,
+            keys=keys or self.keys,
+            allowed=allowed,
+            cancel=cancel or threading.Event(),
+            began=time.perf_counter(),
+        )
+        return self._run(run, question, workspace, asked)
 
-    def _run(
-        self,
-        run: ev.RunStarted,
-        question: str,
-        workspace: Workspace,
-        chosen: _Chosen,
-    ) -> Iterator[ev.Event]:
+    def _run(self, run: ev.RunStarted, question: str, workspace: Workspace, asked: Asked) -> Iterator[ev.Event]:
         from crag.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
 
-        began = time.perf_counter()
         events: list[ev.Event] = []
         step: Step = "retrieve"
         library: Library | None = None
@@ -210,16 +174,22 @@ class Engine:
             return event
 
         def now() -> float:
-            return time.perf_counter() - began
+            return time.perf_counter() - asked.began
 
         yield seen(run)
         try:
-            asked = _question(question)
+            checked = _question(question)
             library = self.library(workspace)
-            parts, problems = self._parts(library, chosen, began)
-            for problem in problems:
-                yield seen(ev.Failed(step=step, message=problem.message, remedy=problem.remedy, fatal=False, at=now()))
-            for event in run_graph(asked, parts):
+            local = Local(
+                evaluator=self.evaluator,
+                rewriter=self.rewriter,
+                generator=self.generator,
+                folder=self.web(asked.config),
+            )
+            parts, problems = composed(asked, library, local)
+            for place, problem in problems:
+                yield seen(ev.Failed(step=place, message=problem.message, remedy=problem.remedy, at=now()))
+            for event in run_graph(checked, parts):
                 if isinstance(event, ev.StepStarted):
                     step = event.step
                 yield seen(event)
@@ -229,49 +199,14 @@ class Engine:
             yield seen(ev.Failed(step=step, message=error.message, remedy=error.remedy, fatal=True, at=now()))
         finished = ev.RunFinished(at=now())
         if library is not None:
+            trace = Trace.from_events([*events, finished])
             try:
-                library.save_run(Trace.from_events([*events, finished]), [*events, finished])
+                library.save_run(trace, [*events, finished])
             except CragError as error:
                 message = f"The run is not in the history: {error.message}"
                 yield ev.Failed(step=step, message=message, remedy=error.remedy, at=now())
+            exported(trace, events)
         yield finished
-
-    def _parts(self, library: Library, chosen: _Chosen, began: float) -> tuple[Parts, tuple[ProviderError, ...]]:
-        """What a run works with: the chosen outside services first, the local parts where they fail or are none."""
-        aside: deque[ev.Event] = deque()
-
-        def now() -> float:
-            return time.perf_counter() - began
-
-        def told(why: str) -> None:
-            message = f"{why} The local evaluator graded instead."
-            aside.append(ev.Failed(step=meter.step, message=message, remedy=ProviderError.default_remedy, at=now()))
-
-        meter = metered(chosen.config, aside, now, chosen.cancel)
-        local = CachedEvaluator(self.evaluator, library)
-        found = outside(chosen.config, chosen.keys, meter, local, told)
-        evaluator = CachedEvaluator(found.evaluator, library) if found.evaluator else local
-        folder = self.web(chosen.config)
-        webs = (*found.webs, *((folder,) if folder else ()))
-        parts = Parts(
-            settings=chosen.settings,
-            retriever=_Scoped(library, chosen.settings),
-            evaluator=evaluator,
-            refiner=StripRefiner(),
-            rewriter=found.rewriter or self.rewriter,
-            web=webs[0] if webs else None,
-            generator=found.generator or self.generator,
-            verifier=CitationVerifier(evaluator),
-            cancel=chosen.cancel,
-            began=began,
-            meter=meter,
-            spare_rewriter=self.rewriter if found.rewriter else None,
-            spare_webs=webs[1:],
-            spare_generator=self.generator if found.generator else None,
-            allowed=chosen.allowed,
-            aside=aside,
-        )
-        return parts, found.problems
 
     def grade(self, question: str, texts: Sequence[str]) -> Iterator[Grade]:
         """The evaluator's grade of each text, in order, without any library; `passage_id` is the place from 0."""
@@ -279,28 +214,16 @@ class Engine:
         grades = {grade.passage_id: grade for grade in self.evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)
 
-    def status(self, config: AppConfig | None = None) -> list[ProviderStatus]:
-        """What is on and off under `config` (this engine's own, if not given), each with its reason."""
-        return [
-            self._local("Embedding model", lambda: self.embedder.id),
-            self._local("Retrieval evaluator", lambda: self.evaluator.id),
-            ProviderStatus(name="Answers", on=True, detail="extractive: quotes the best sentences, no language model"),
-            self._web_status(config or self.config),
+    def status(self, config: AppConfig | None = None, keys: Keys | None = None) -> list[ProviderStatus]:
+        """What is on and off under `config` and `keys` (this engine's own, if not given), each with its reason."""
+        chosen = config or self.config
+        local = [
+            loaded("Embedding model", lambda: self.embedder.id),
+            loaded("Retrieval evaluator", lambda: self.evaluator.id),
         ]
-
-    def _local(self, name: str, load: Callable[[], str]) -> ProviderStatus:
-        try:
-            return ProviderStatus(name=name, on=True, detail=f"{load()}, on this machine")
-        except ModelError as error:
-            return ProviderStatus(name=name, on=False, detail=str(error))
-
-    def _web_status(self, config: AppConfig) -> ProviderStatus:
-        web = self.web(config)
-        if web is not None:
-            where = f": {config.web_folder}" if self._given_web is None else ""
-            return ProviderStatus(name="Web search", on=True, detail=f"{web.name}{where}")
-        reason = "no folder of pages is set" if config.web == "folder" else "off"
-        return ProviderStatus(name="Web search", on=False, detail=reason)
+        web = self.web(chosen)
+        given = web.name if web is not None and self._given_web is not None else ""
+        return [*local, *outside_statuses(chosen, keys or self.keys, given)]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""

@@ -21,7 +21,7 @@ from crag import steps
 from crag.core import events as ev
 from crag.core.policy import loops, refines, searches_web, uses_documents
 from crag.core.types import Action, Step
-from crag.steps import Parts, State
+from crag.parts import Parts, State
 
 __all__ = ["NODES", "run_graph"]
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from crag.core.protocols import Refiner, RetrievalEvaluator
+from crag.core.errors import ProviderError
+from crag.core.protocols import Refiner, RetrievalEvaluator, StripSelector
 from crag.core.settings import Settings
 from crag.core.types import Origin, Passage, Strip
 from crag.correct.strips import filter_strips
@@ -26,11 +27,14 @@ def scored_strips(
     refiner: Refiner,
     evaluator: RetrievalEvaluator,
     check: Callable[[], None],
+    selector: StripSelector | None = None,
+    failed: Callable[[ProviderError], None] = lambda error: None,
 ) -> tuple[Strip, ...]:
     """The strips of all (source id, text) pairs, in reading order, kept or dropped.
 
     `check` is called between grades and raises to stop. Of a long web page not every strip is scored; the others
-    are dropped, their score None.
+    are dropped, their score None. Where a `selector` reads them too, what it says decides; `failed` hears the first
+    reason why it could not.
     """
     strips = [
         make_strip(source, text, origin, start, end, None, kept=False)
@@ -42,13 +46,36 @@ def scored_strips(
     for grade in evaluator.grade(question, [Passage(id=strip.id, text=strip.text) for strip in chosen]):
         check()
         scores[grade.passage_id] = grade.score
-    filtered = filter_strips(
-        [replace(strip, score=scores[strip.id]) for strip in chosen],
-        floor=settings.strip_filter,
-        top_k=settings.strip_top_k,
-    )
+    scored = [replace(strip, score=scores[strip.id]) for strip in chosen]
+    if selector is not None:
+        scored = selected(scored, question, selector, check, failed)
+    filtered = filter_strips(scored, floor=settings.strip_filter, top_k=settings.strip_top_k)
     by_id = {strip.id: strip for strip in filtered}
     return tuple(by_id.get(strip.id, strip) for strip in strips)
+
+
+def selected(
+    strips: Sequence[Strip],
+    question: str,
+    selector: StripSelector,
+    check: Callable[[], None],
+    failed: Callable[[ProviderError], None],
+) -> list[Strip]:
+    """The strips with what the selector says of each; those of a source that it could not read stay as they are."""
+    by_source: dict[str, list[Strip]] = {}
+    for strip in strips:
+        by_source.setdefault(strip.source_id, []).append(strip)
+    groups, errors = list(by_source.values()), []
+    said: dict[str, bool] = {}
+    for place, found in selector.select(question, [[strip.text for strip in group] for group in groups]):
+        check()
+        if isinstance(found, ProviderError):
+            errors.append(found)
+        else:
+            said.update({strip.id: number in found for number, strip in enumerate(groups[place])})
+    if errors:
+        failed(errors[0])
+    return [replace(strip, selected=said.get(strip.id)) for strip in strips]
 
 
 def likeliest(strips: Sequence[Strip], question: str) -> list[Strip]:

@@ -5,101 +5,28 @@ Order of display is the order of arrival; order of record is the order of retrie
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypedDict
+from collections.abc import Sequence
+from dataclasses import replace
 
 from crag.core import events as ev
-from crag.core.errors import CancelledError, CragError, ProviderError, ReplyError
-from crag.core.meter import Meter
+from crag.core.errors import ProviderError, ReplyError
 from crag.core.policy import keeps_chunk, refines
-from crag.core.protocols import Generator, Refiner, RetrievalEvaluator, Retriever, Rewriter, Verifier, WebSearch
-from crag.core.settings import Settings
-from crag.core.types import (
-    Action,
-    Answer,
-    Chunk,
-    Decision,
-    Grade,
-    Origin,
-    Passage,
-    RetrievedChunk,
-    Step,
-    Strip,
-    WebPage,
-)
+from crag.core.protocols import Generator
+from crag.core.types import Action, Answer, Chunk, Grade, Origin, Passage, Strip, WebPage
 from crag.core.wording import decision_sentence
 from crag.evaluator.trigger import decide
 from crag.generate.verification import faithfulness
 from crag.knowledge import make_strip, scored_strips
+from crag.parts import Parts, State
+from crag.websearch import searched
 
-__all__ = ["Parts", "State"]
+__all__ = [
+    *("act", "answer", "evaluate", "refine_documents", "refine_pages", "retrieve", "rewrite_for_library"),
+    *("rewrite_for_web", "search", "verify"),
+]
 
 PAGE_CHARS = 2_000
 """How much of a web page is used where the strategy takes pages as they are."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """What one run works with. `web` is None where no provider is on; `emit` hands an event to the listener
-    and is set by the graph. `began` is `time.perf_counter()` at the start.
-
-    The spare parts step in where the first one fails, in order. `aside` holds events that other threads have put
-    there; the graph emits them. `allowed` is asked before a query leaves for the web.
-    """
-
-    settings: Settings
-    retriever: Retriever
-    evaluator: RetrievalEvaluator
-    refiner: Refiner
-    rewriter: Rewriter
-    web: WebSearch | None
-    generator: Generator
-    verifier: Verifier
-    cancel: threading.Event
-    began: float
-    meter: Meter = field(default_factory=Meter)
-    spare_rewriter: Rewriter | None = None
-    spare_webs: tuple[WebSearch, ...] = ()
-    spare_generator: Generator | None = None
-    allowed: Callable[[str], bool] = field(default=lambda query: True)
-    aside: deque[ev.Event] = field(default_factory=deque)
-    emit: Callable[[ev.Event], None] = field(default=lambda event: None)
-
-    def now(self) -> float:
-        """Seconds since the run began."""
-        return time.perf_counter() - self.began
-
-    def emit_aside(self) -> None:
-        """Emits what came from other threads: calls that ended, parts that stepped in."""
-        while self.aside:
-            self.emit(self.aside.popleft())
-
-    def check(self) -> None:
-        """Raises CancelledError once the person has pressed Stop."""
-        if self.cancel.is_set():
-            raise CancelledError("The run was stopped.")
-
-
-class State(TypedDict, total=False):
-    """What the steps hand on. `round` counts retrievals from 0; `query` is what the library is asked next."""
-
-    question: str
-    query: str
-    round: int
-    tried: tuple[str, ...]
-    retrieved: tuple[RetrievedChunk, ...]
-    grades: dict[str, Grade]
-    joint: Grade | None
-    decision: Decision | None
-    strips: tuple[Strip, ...]
-    web_query: str
-    pages: tuple[WebPage, ...]
-    web_strips: tuple[Strip, ...]
-    answer: Answer
 
 
 def retrieve(state: State, parts: Parts) -> State:
@@ -182,24 +109,16 @@ def rewrite_for_web(state: State, parts: Parts) -> State:
 def search(state: State, parts: Parts) -> State:
     """Web pages for the rewritten query; none, said openly, where the provider failed."""
     assert parts.web is not None
-    query = state["web_query"]
-    if not parts.allowed(query):
-        parts.check()
-        refused = ProviderError("The web was not searched: the query was not approved.", "Ask again to approve it.")
-        _worked_around(parts, "search", refused, "The answer rests on your documents alone.")
-        return {"pages": ()}
     webs = (parts.web, *parts.spare_webs)
     for web, following in zip(webs, (*webs[1:], None), strict=True):
         try:
-            pages = tuple(web.search(query, parts.settings.web_results))
+            found = searched(state["web_query"], web, parts)
         except ProviderError as error:
-            instead = (
-                f"{following.name} is asked instead." if following else "The answer rests on your documents alone."
-            )
-            _worked_around(parts, "search", error, instead)
+            alone = "The answer rests on your documents alone."
+            parts.worked_around("search", error, f"{following.name} is asked instead." if following else alone)
             continue
-        parts.emit(ev.Searched(query=query, provider=web.name, pages=pages, at=parts.now()))
-        return {"pages": pages}
+        parts.emit(found)
+        return {"pages": found.pages}
     return {"pages": ()}
 
 
@@ -208,12 +127,13 @@ def refine_pages(state: State, parts: Parts) -> State:
     pages = state["pages"]
     if not pages:
         return {}
+    scorer = parts.scorer
     if parts.settings.refine_web:
         texts = [(page.id, page.text) for page in pages]
         strips = _refined(texts, "external", state["question"], parts)
     else:
         passages = [Passage(id=page.id, text=page.text[:PAGE_CHARS]) for page in pages]
-        scores = {grade.passage_id: grade.score for grade in parts.evaluator.grade(state["question"], passages)}
+        scores = {grade.passage_id: grade.score for grade in scorer.grade(state["question"], passages)}
         strips = tuple(
             make_strip(page.id, page.text, "external", 0, min(len(page.text), PAGE_CHARS), scores[page.id], kept=True)
             for page in pages
@@ -221,9 +141,9 @@ def refine_pages(state: State, parts: Parts) -> State:
     for page in pages:
         scores_here = [strip.score for strip in strips if strip.source_id == page.id and strip.score is not None]
         grade = (
-            Grade(passage_id=page.id, score=max(scores_here), evaluator=parts.evaluator.id, reason="its best passage")
+            Grade(passage_id=page.id, score=max(scores_here), evaluator=scorer.id, reason="its best passage")
             if scores_here
-            else Grade(passage_id=page.id, score=None, evaluator=parts.evaluator.id, error="Nothing on it was scored.")
+            else Grade(passage_id=page.id, score=None, evaluator=scorer.id, error="Nothing on it was scored.")
         )
         parts.emit(ev.Graded(grade=grade, origin="external", round=state["round"], at=parts.now()))
     _emit_strips([page.id for page in pages], "external", strips, parts)
@@ -235,12 +155,13 @@ def answer(state: State, parts: Parts) -> State:
     knowledge = _knowledge(state)
     sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["retrieved"]}
     sources.update({page.id: page for page in state.get("pages", ())})
+    parts = _sure(state, parts)
     try:
         whole = _written(parts.generator, state["question"], knowledge, sources, parts)
     except ProviderError as error:
         if parts.spare_generator is None:
             raise
-        _worked_around(parts, "answer", error, "The best sentences are quoted instead.")
+        parts.worked_around("answer", error, "The best sentences are quoted instead.")
         whole = _written(parts.spare_generator, state["question"], knowledge, sources, parts, silent=True)
         whole = replace(whole, instead_of=parts.generator.by)
     if not whole.abstained:
@@ -283,7 +204,7 @@ def _rewritten(
             return rewriter.rewrite(question, max_keywords=max_keywords, failed=failed, tried=tried), rewriter.by
         except ProviderError as error:
             instead = f"It is rewritten by {rewriters[place].by} instead." if place < len(rewriters) else last_resort
-            _worked_around(parts, "rewrite", error, instead)
+            parts.worked_around("rewrite", error, instead)
     return "", "none"
 
 
@@ -295,14 +216,20 @@ def verify(state: State, parts: Parts) -> State:
 
 
 def _refined(texts: Sequence[tuple[str, str]], origin: Origin, question: str, parts: Parts) -> tuple[Strip, ...]:
+    asks = parts.settings.strip_judge == "llm"
+    if asks and parts.selector is None:
+        missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
+        parts.worked_around("refine", missing, "Their scores decide.")
     return scored_strips(
         texts,
         origin,
         question,
         settings=parts.settings,
         refiner=parts.refiner,
-        evaluator=parts.evaluator,
+        evaluator=parts.scorer,
+        selector=parts.selector if asks else None,
         check=parts.check,
+        failed=lambda error: parts.worked_around("refine", error, "Their scores decide instead."),
     )
 
 
@@ -325,6 +252,14 @@ def _score(grade: Grade | None) -> float | None:
     return grade.score if grade else None
 
 
+def _sure(state: State, parts: Parts) -> Parts:
+    """After a CORRECT that rests on another evaluator than the strips' scores, these alone silence no answer."""
+    decision = state.get("decision")
+    if parts.strip_evaluator is None or decision is None or decision.action is not Action.CORRECT:
+        return parts
+    return replace(parts, settings=parts.settings.model_copy(update={"answer_floor": 0.0}))
+
+
 def _unsure(state: State, answer: Answer) -> bool:
     """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
 
@@ -336,9 +271,3 @@ def _unsure(state: State, answer: Answer) -> bool:
     if decision.action is Action.INCORRECT and not any(strip.kept for strip in state.get("web_strips", ())):
         return True
     return decision.action is not Action.CORRECT and answer.low_confidence
-
-
-def _worked_around(parts: Parts, step: Step, error: CragError, instead: str) -> None:
-    parts.emit(
-        ev.Failed(step=step, message=f"{error.message} {instead}", remedy=error.remedy, fatal=False, at=parts.now())
-    )

@@ -58,6 +58,15 @@ class AppConfig(BaseModel):
     web: Literal["off", "folder", "tavily", "duckduckgo"] = setting(
         "off", "Web provider", "Where knowledge is searched when the documents do not suffice.", group="providers"
     )
+    web_fallback: Literal["none", "folder", "tavily", "duckduckgo"] = setting(
+        "none", "When that fails", "The web provider that is asked where the first one fails.", group="providers"
+    )
+    tavily_base_url: str = setting(
+        "",
+        "Tavily's address",
+        "Another address than Tavily's own: a proxy, or a server of the same kind.",
+        group="providers",
+    )
     web_folder: Path | None = setting(
         None,
         "Web folder",
@@ -69,6 +78,17 @@ class AppConfig(BaseModel):
         "Read result pages",
         "Read the pages behind web results; otherwise the provider's short text of each is all that is used.",
         group="providers",
+    )
+    web_cache_hours: int = setting(
+        24,
+        "Web results remembered",
+        "The same query to the same provider is answered from memory for so long, with the time it was found. "
+        "0: never.",
+        group="providers",
+        unit="hours",
+        step=1,
+        ge=0,
+        le=8760,
     )
     ask_before_web: bool = setting(
         False, "Ask before a web search", "Show each web query and wait for a yes before it is sent.", group="providers"
@@ -84,6 +104,13 @@ class AppConfig(BaseModel):
         "Servers allowed",
         "Where several people share this program: the only model and reranking servers they may name. None: any.",
         group="providers",
+    )
+    prices: tuple[str, ...] = setting(
+        (),
+        "Prices",
+        "US dollars for a million tokens in and out, and for one call, where they differ from the table that ships: "
+        "model=in/out or provider=in/out/call.",
+        group="prices",
     )
     parallel_calls: int = setting(
         8, "Calls at once", "Model calls that run side by side.", group="limits", step=1, ge=1, le=64
@@ -154,8 +181,9 @@ class AppConfig(BaseModel):
         values: dict[str, Any] = {
             name: source[f"CRAG_{name.upper()}"] for name in cls.model_fields if source.get(f"CRAG_{name.upper()}")
         }
-        if "servers" in values:
-            values["servers"] = tuple(each.strip() for each in values["servers"].split(",") if each.strip())
+        for name in ("servers", "prices"):
+            if name in values:
+                values[name] = tuple(each.strip() for each in values[name].split(",") if each.strip())
         values.update({name: value for name, value in given.items() if value is not None})
         try:
             return cls.model_validate(values)

@@ -27,6 +27,8 @@ from crag.core.types import (
 __all__ = [
     "ActionTaken",
     "Answered",
+    "ApprovalAsked",
+    "ApprovalGiven",
     "Called",
     "Cancelled",
     "Event",
@@ -132,13 +134,38 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAsked:
+    """The run waits for the person's word: may exactly `query` leave this machine for `provider`?"""
+
+    query: str
+    provider: str
+    at: float
+    kind: Literal["approval_asked"] = "approval_asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalGiven:
+    """The person's word on the query asked about last."""
+
+    approved: bool
+    at: float
+    kind: Literal["approval_given"] = "approval_given"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """What the web provider returned for exactly `query`."""
+    """What the web provider returned for exactly `query`.
+
+    `found_at`: when, ISO 8601 in UTC, where the result was remembered from an earlier run and nothing was sent now.
+    `problems`: which pages could not be read, and why.
+    """
 
     query: str
     provider: str
     pages: tuple[WebPage, ...]
     at: float
+    found_at: str = ""
+    problems: tuple[str, ...] = ()
     kind: Literal["searched"] = "searched"
 
 
@@ -226,6 +253,8 @@ Event = (
     | Graded
     | ActionTaken
     | Rewritten
+    | ApprovalAsked
+    | ApprovalGiven
     | Searched
     | Refined
     | Token

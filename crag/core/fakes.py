@@ -109,6 +109,9 @@ class FixedWeb:
     texts: Sequence[str] = ()
     fails: bool = False
     name: str = "fixed"
+    id: str = "fixed"
+    leaves: bool = False
+    problems: tuple[str, ...] = ()
     queries: list[str] = field(default_factory=list)
 
     def search(self, query: str, max_results: int) -> list[WebPage]:

@@ -11,7 +11,8 @@ from pydantic import SecretStr
 __all__ = ["VARIABLES", "Keys"]
 
 VARIABLES = {
-    "llm": ("CRAG_LLM_KEY", "OPENAI_API_KEY"),
+    "llm": ("CRAG_LLM_KEY",),
+    "openai": ("OPENAI_API_KEY",),
     "rerank": ("CRAG_RERANK_KEY",),
     "tavily": ("CRAG_TAVILY_KEY", "TAVILY_API_KEY"),
 }
@@ -20,9 +21,13 @@ VARIABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """None: no such key. Their text forms show that there is one and never which."""
+    """None: no such key. Their text forms show that there is one and never which.
+
+    `llm` goes to the configured model server, whichever it is; `openai` to OpenAI's own service and nowhere else.
+    """
 
     llm: SecretStr | None = None
+    openai: SecretStr | None = None
     rerank: SecretStr | None = None
     tavily: SecretStr | None = None
 

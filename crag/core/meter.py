@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from crag.core.errors import BudgetError, CancelledError
@@ -75,6 +76,15 @@ class Meter:
     def left(self) -> float:
         """Seconds until the run's time for outside calls is over; below 0 when it is."""
         return self.budget.seconds - (time.monotonic() - self._began)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Time in which the run waits for a person does not count."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._began += time.monotonic() - began
 
     def record(self, call: Call) -> None:
         with self._lock:

@@ -25,6 +25,8 @@ __all__ = [
     "RetrievalEvaluator",
     "Retriever",
     "Rewriter",
+    "SearchCache",
+    "StripSelector",
     "Verifier",
     "WebSearch",
 ]
@@ -136,10 +138,36 @@ class RerankServer(Protocol):
         ...
 
 
-class WebSearch(Protocol):
-    """A web provider. `name` is one of the provider names in Settings."""
+class StripSelector(Protocol):
+    """Chooses strips by reading them. `by` names who chose."""
 
+    by: str
+
+    def select(self, question: str, sources: Sequence[Sequence[str]]) -> Iterator[tuple[int, set[int] | ProviderError]]:
+        """For every source, given as its strips, its place and the places of the strips to keep, as each is ready."""
+        ...
+
+
+class SearchCache(Protocol):
+    """Web results by an opaque key, with the time they were found (ISO 8601, UTC)."""
+
+    def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
+        """When it was found and what, if that is not longer ago than so many hours."""
+        ...
+
+    def save_search(self, key: str, pages: Sequence[WebPage]) -> None: ...
+
+
+class WebSearch(Protocol):
+    """A web provider. `name` is one of the provider names in Settings; results are remembered by `id`.
+
+    `leaves`: whether a query leaves this machine. `problems`: which pages of the last search were left out, and why.
+    """
+
+    id: str
     name: str
+    leaves: bool
+    problems: tuple[str, ...]
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
         """At most `max_results` pages, best first. Raises WebSearchError."""

@@ -109,6 +109,13 @@ class Settings(BaseModel):
     strips: Literal["sentences", "windows", "selection"] = setting(
         "sentences", "Strip", "Sentences, fixed windows of 50 words, or the whole chunk.", group="refinement"
     )
+    strip_judge: Literal["scores", "llm"] = setting(
+        "scores",
+        "Strips chosen by",
+        "scores: the strip filter below. llm: the language model reads each source and names the strips to keep; "
+        "where it fails, or none is set, scores decide.",
+        group="refinement",
+    )
     strip_sentences: int = setting(
         1, "Sentences a strip", "How many sentences make a strip.", group="refinement", step=1, ge=1, le=5
     )

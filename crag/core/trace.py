@@ -24,7 +24,7 @@ from crag.core.types import (
     WebPage,
 )
 
-__all__ = ["Failure", "Rewrite", "Round", "Search", "StepRecord", "Trace"]
+__all__ = ["Approval", "Failure", "Rewrite", "Round", "Search", "StepRecord", "Trace"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +58,23 @@ class Rewrite:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Approval:
+    """A query that was shown before it left. `approved` None while the run waits."""
+
+    query: str
+    provider: str
+    approved: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Search:
+    """`found_at`: when, where the result was remembered from an earlier run."""
+
     query: str
     provider: str
     pages: tuple[WebPage, ...]
+    found_at: str = ""
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +102,7 @@ class Trace:
     steps: tuple[StepRecord, ...] = ()
     rounds: tuple[Round, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
+    approvals: tuple[Approval, ...] = ()
     searches: tuple[Search, ...] = ()
     web_grades: dict[str, Grade] = field(default_factory=dict)
     strips: dict[str, tuple[Strip, ...]] = field(default_factory=dict)
@@ -143,8 +157,20 @@ class Trace:
             case ev.Rewritten():
                 rewrite = Rewrite(query=event.query, purpose=event.purpose, by=event.by)
                 return replace(after, rewrites=(*self.rewrites, rewrite))
+            case ev.ApprovalAsked():
+                asked = Approval(query=event.query, provider=event.provider)
+                return replace(after, approvals=(*self.approvals, asked))
+            case ev.ApprovalGiven():
+                *before, last = self.approvals
+                return replace(after, approvals=(*before, replace(last, approved=event.approved)))
             case ev.Searched():
-                search = Search(query=event.query, provider=event.provider, pages=event.pages)
+                search = Search(
+                    query=event.query,
+                    provider=event.provider,
+                    pages=event.pages,
+                    found_at=event.found_at,
+                    problems=event.problems,
+                )
                 return replace(after, searches=(*self.searches, search))
             case ev.Refined():
                 return replace(after, strips={**self.strips, event.source_id: event.strips})
@@ -184,6 +210,12 @@ class Trace:
     def action(self) -> Action | None:
         """None before the decision, and for plain RAG."""
         return self.decision.action if self.decision else None
+
+    @property
+    def awaiting(self) -> Approval | None:
+        """The query that waits for the person's word, if the run waits for one."""
+        last = self.approvals[-1] if self.approvals else None
+        return last if last is not None and last.approved is None and not self.finished else None
 
     @property
     def pages(self) -> tuple[WebPage, ...]:

@@ -228,7 +228,8 @@ class Decision:
 class Strip:
     """One or a few sentences of a chunk or web page, scored alone (paper §4.4).
 
-    `source_id` is the chunk's or web page's id; [start, end) are offsets into that text.
+    `source_id` is the chunk's or web page's id; [start, end) are offsets into that text. `selected` is what a
+    language model said of it; None where none was asked, or failed.
     """
 
     id: str
@@ -239,6 +240,7 @@ class Strip:
     text: str
     score: float | None
     kept: bool
+    selected: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

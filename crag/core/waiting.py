@@ -7,6 +7,7 @@ at once and the server sees it. So every outside call runs on one event loop in 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import queue
 import threading
 import time
@@ -28,7 +29,7 @@ _END = object()
 
 def waited(work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, cancel: threading.Event) -> T:
     """What the coroutine returns. Raises what it raises, UnreachableError after `seconds`, CancelledError on Stop."""
-    future: Future[T] = asyncio.run_coroutine_threadsafe(work(), _loop())
+    future = _begun(work)
     ends = time.monotonic() + seconds
     try:
         while True:
@@ -50,7 +51,7 @@ def iterated(work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: th
         async for item in work():
             items.put(item)
 
-    future = asyncio.run_coroutine_threadsafe(pumped(), _loop())
+    future = _begun(pumped)
     future.add_done_callback(lambda _: items.put(_END))
     ends = time.monotonic() + seconds
     try:
@@ -72,6 +73,16 @@ def iterated(work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: th
 def abandonable(work: Callable[[], T], *, seconds: float, cancel: threading.Event) -> T:
     """The same for code that only blocks: it is left behind in its thread, which ends by its own time limit."""
     return waited(lambda: asyncio.to_thread(work), seconds=seconds, cancel=cancel)
+
+
+def _begun(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+    """The coroutine on the loop, in the caller's context: tracing finds what a call belongs to by it."""
+    context = contextvars.copy_context()
+
+    async def inside() -> T:
+        return await asyncio.get_running_loop().create_task(work(), context=context)
+
+    return asyncio.run_coroutine_threadsafe(inside(), _loop())
 
 
 def _check(ends: float, seconds: float, cancel: threading.Event) -> None:

@@ -45,17 +45,18 @@ class _File:
 class FolderWeb:
     """The pages (.html, .htm, .md, .txt) below a folder. Thread-safe; sees files added, changed and removed.
 
-    `warnings` says which files the last search left out, and why.
+    `problems` says which files the last search left out, and why.
     """
 
-    name = "folder"
+    id = name = "folder"
+    leaves = False
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threading.Lock()
         self._index: sqlite3.Connection | None = None
         self._pages: dict[str, tuple[Stamp, SavedPage | None, str]] = {}
-        self.warnings: tuple[str, ...] = ()
+        self.problems: tuple[str, ...] = ()
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
         """At most `max_results` pages, best first by BM25; none where no word of the query is on any page.
@@ -115,9 +116,9 @@ class FolderWeb:
                     )
         warnings += [f"{name}: {problem}" for name, (_, _, problem) in sorted(self._pages.items()) if problem]
         for warning in warnings:
-            if warning not in self.warnings:
+            if warning not in self.problems:
                 log.warning("web folder: left out %s", warning)
-        self.warnings = tuple(warnings)
+        self.problems = tuple(warnings)
         if not any(page for _, page, _ in self._pages.values()):
             raise WebSearchError(
                 f"The web folder {self._folder} holds no readable page.",

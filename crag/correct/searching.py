@@ -33,10 +33,12 @@ class _Metered:
     """A web provider within one run: searches are admitted, timed and counted, and end on Stop."""
 
     name = ""
+    leaves = True
 
     def __init__(self, meter: Meter, fetcher: PageFetcher | None = None) -> None:
         """`fetcher` reads the pages behind the results; None: the provider's own text of them is all there is."""
         self._meter, self._fetcher = meter, fetcher
+        self.id = f"{self.name}+pages" if fetcher else self.name
         self.problems: tuple[str, ...] = ()
         """Which pages of the last search could not be read, and why."""
 

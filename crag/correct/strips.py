@@ -57,14 +57,24 @@ def filter_strips(strips: Sequence[Strip], *, floor: float, top_k: int) -> tuple
     Kept are the strips scored at least `floor`, of those the `top_k` best over all given strips (0: all; the
     earlier one on a tie). A failed score (None) is neither relevant nor irrelevant: such a strip never takes the
     place of a scored one, and is kept only where nothing of its source could be scored, so that a failing
-    evaluator can't silently drop a whole source; those fill what `top_k` leaves, in reading order.
+    evaluator can't silently drop a whole source; those fill what `top_k` leaves, in reading order. Where a language
+    model said whether to keep a strip, that takes the place of `floor`.
     """
     scored_sources = {strip.source_id for strip in strips if strip.score is not None}
     passing = [(-strip.score, place) for place, strip in enumerate(strips) if strip.score is not None]
-    order = [place for score, place in sorted(passing) if -score >= floor]
-    order += [place for place, strip in enumerate(strips) if strip.source_id not in scored_sources]
+    order = [place for score, place in sorted(passing) if _passes(strips[place], -score, floor)]
+    order += [
+        place
+        for place, strip in enumerate(strips)
+        if strip.score is None
+        and (strip.selected or (strip.selected is None and strip.source_id not in scored_sources))
+    ]
     kept = set(order if top_k == 0 else order[:top_k])
     return tuple(replace(strip, kept=place in kept) for place, strip in enumerate(strips))
+
+
+def _passes(strip: Strip, score: float, floor: float) -> bool:
+    return score >= floor if strip.selected is None else strip.selected
 
 
 def words(text: str) -> int:

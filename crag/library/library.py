@@ -21,11 +21,12 @@ from crag.core.errors import (
 from crag.core.events import Event
 from crag.core.protocols import Embedder
 from crag.core.trace import Trace
-from crag.core.types import INDEXED_AS, Chunk, Document, Grade, RetrievedChunk
-from crag.library import runs, store
+from crag.core.types import INDEXED_AS, Chunk, Document, Grade, RetrievedChunk, WebPage
+from crag.library import outside, runs, store
 from crag.library.cards import first_page
 from crag.library.database import Database
 from crag.library.faults import damaged
+from crag.library.outside import DaySpending
 from crag.library.runs import Label, RunSummary
 from crag.library.search import Mode, rank
 from crag.library.snapshot import Snapshots
@@ -231,6 +232,22 @@ class Library:
         """Store a run's record and events; a run of the same id is replaced."""
         with self._database.write() as connection:
             runs.save_run(connection, trace, events)
+            outside.save_calls(connection, trace)
+
+    def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
+        """When web results were found (ISO 8601, UTC) and what; None if never, or longer ago than so many hours."""
+        with self._database.read() as connection:
+            return outside.load_search(connection, key, hours)
+
+    def save_search(self, key: str, pages: Sequence[WebPage]) -> None:
+        """Store web results with the present time, in place of older ones."""
+        with self._database.write() as connection:
+            outside.save_search(connection, key, pages)
+
+    def spending(self, days: int = 30) -> list[DaySpending]:
+        """Outside calls of the last so many days (UTC), summed by day and model, latest day first."""
+        with self._database.read() as connection:
+            return outside.spending(connection, days)
 
     def runs(self, limit: int = 100) -> list[RunSummary]:
         """The latest runs, newest first."""

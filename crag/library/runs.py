@@ -96,9 +96,10 @@ def run_trace(connection: sqlite3.Connection, run_id: str) -> Trace:
 
 
 def delete_run(connection: sqlite3.Connection, run_id: str) -> None:
-    """Raises NotFoundError."""
+    """With it all remembered web results go: they hold queries. Raises NotFoundError."""
     if not connection.execute("DELETE FROM runs WHERE id = ?", (run_id,)).rowcount:
         raise NotFoundError(f"There is no run {run_id} in this library.")
+    connection.execute("DELETE FROM searches")
 
 
 def load_grades(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Grade]:

@@ -11,7 +11,7 @@ from crag.core.errors import StorageError
 
 __all__ = ["VERSION", "inspect", "prepare"]
 
-VERSION = 1
+VERSION = 2
 
 # `chunks.number` and `documents.number` are never used twice (AUTOINCREMENT), so a cache that is a
 # generation behind can't mistake a new chunk for a deleted one. The file's bytes have a table of their own:
@@ -91,7 +91,32 @@ CREATE TABLE labels (
 );
 """
 
-_MIGRATIONS: Sequence[Callable[[sqlite3.Connection], None]] = ()
+_OUTSIDE = """
+CREATE TABLE searches (key TEXT PRIMARY KEY, found_at TEXT NOT NULL, pages TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE calls (
+    run TEXT NOT NULL,
+    at TEXT NOT NULL,
+    step TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    failed INTEGER NOT NULL
+);
+CREATE INDEX calls_by_run ON calls (run);
+CREATE INDEX calls_by_time ON calls (at);
+"""
+"""Since version 2. No call refers to a run by key: what was spent stays spent when a run is deleted."""
+
+
+def _with_outside(connection: sqlite3.Connection) -> None:
+    for statement in _statements(_OUTSIDE):
+        connection.execute(statement)
+
+
+_MIGRATIONS: Sequence[Callable[[sqlite3.Connection], None]] = (_with_outside,)
 """`_MIGRATIONS[n]` turns version n + 1 into n + 2, inside the transaction that `prepare` opens."""
 
 
@@ -123,7 +148,7 @@ def prepare(connection: sqlite3.Connection, path: Path) -> None:
     try:
         # Looked at again under the lock: another process may have done the work in between.
         if inspect(connection, path):
-            for statement in _statements(_CREATE):
+            for statement in _statements(_CREATE + _OUTSIDE):
                 connection.execute(statement)
             if sqlite3.sqlite_version_info >= (3, 42):  # else deleted terms linger until the index merges itself
                 connection.execute("INSERT INTO chunk_search (chunk_search, rank) VALUES ('secure-delete', 1)")

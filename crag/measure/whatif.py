@@ -67,7 +67,10 @@ def redecide(trace: Trace, settings: Settings) -> WhatIf:
         if searches_web(action, settings):
             web = "known" if trace.searches else "unknown"
             if web == "known":
-                strips.update(_filtered(trace, {page.id for page in trace.pages}, settings, settings.refine_web))
+                pages = {page.id for page in trace.pages}
+                strips.update(_filtered(trace, pages, settings, settings.refine_web))
+                if settings.refine_web and not _judged(trace, pages, settings):
+                    unknown.append("Which strips of web pages a language model would keep: it did not read them.")
             else:
                 unknown.append("What the web would bring: it was not searched in this run.")
     sentence = decision_sentence(decision) if decision else ("" if graded else "Plain RAG: nothing is graded.")
@@ -140,7 +143,8 @@ def _document_strips(
         was = Settings.checked(trace.settings)
         same_cut = (was.strips, was.strip_sentences) == (settings.strips, settings.strip_sentences)
         cut = all(chunk.id in trace.strips for chunk in chunks) and refines(trace.action, was)
-        return _filtered(trace, {chunk.id for chunk in chunks}, settings, True) if same_cut and cut else None
+        ids = {chunk.id for chunk in chunks}
+        return _filtered(trace, ids, settings, True) if same_cut and cut and _judged(trace, ids, settings) else None
     return {
         chunk.id: (
             Strip(
@@ -158,10 +162,19 @@ def _document_strips(
     }
 
 
+def _judged(trace: Trace, sources: set[str], settings: Settings) -> bool:
+    """Whether what `settings` let decide about strips has decided in this run."""
+    if settings.strip_judge == "scores" or Settings.checked(trace.settings).strip_judge == "llm":
+        return True
+    return not any(trace.strips.get(source) for source in sources)
+
+
 def _filtered(trace: Trace, sources: set[str], settings: Settings, refine: bool) -> dict[str, tuple[Strip, ...]]:
     """The stored strips of `sources` with the filter applied anew; never-scored ones stay dropped."""
     own = [strip for source, group in trace.strips.items() if source in sources for strip in group]
     if refine:
+        if settings.strip_judge == "scores":
+            own = [replace(strip, selected=None) for strip in own]
         scored = [strip for strip in own if strip.score is not None or strip.kept]
         kept = filter_strips(scored, floor=settings.strip_filter, top_k=settings.strip_top_k)
         by_id = {strip.id: strip for strip in kept}

@@ -7,7 +7,6 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx
@@ -25,6 +24,7 @@ from crag.core.errors import (
 from crag.core.meter import Call, Meter
 from crag.core.protocols import Messages
 from crag.core.waiting import iterated, waited
+from crag.providers.endpoint import Endpoint
 from crag.providers.replies import read, strict, text_of
 from crag.providers.translation import told_to_wait, translated
 
@@ -41,22 +41,6 @@ SILENCE = 20.0
 """Seconds without a byte after which a connection counts as dead."""
 CONNECT = 5.0
 REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exactly in the form asked for."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """Where a model is served. `key` is not part of its text forms; many local servers want none."""
-
-    provider: str
-    model: str
-    base_url: str | None = None
-    key: SecretStr | None = None
-
-    @property
-    def id(self) -> str:
-        """Names provider and model, and the server where it is not the provider's own: grades are kept by it."""
-        where = f"@{httpx.URL(self.base_url).netloc.decode()}" if self.base_url else ""
-        return f"{self.provider}:{self.model}{where}"
 
 
 class ChatModel:

@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field
 from crag.core.errors import KeyRejectedError, ProviderError, ReplyError, UnreachableError
 from crag.core.meter import Budget, Meter
 from crag.core.waiting import waited
-from crag.providers.chat import ChatModel, Endpoint
+from crag.providers.chat import ChatModel
+from crag.providers.endpoint import Endpoint
 
 __all__ = ["LOCAL_SERVERS", "Trial", "listed_models", "running_servers", "tried"]
 

@@ -45,5 +45,3 @@ def strict(schema: type[BaseModel]) -> dict[str, Any]:
 
 def text_of(message: Any) -> str:
     return message.text if isinstance(message, AIMessage) else ""
-
-

@@ -19,7 +19,7 @@ from crag.core.errors import (
 )
 from crag.core.meter import Call, Meter
 from crag.core.waiting import waited
-from crag.providers.chat import Endpoint
+from crag.providers.endpoint import Endpoint
 
 __all__ = ["Reranker"]
 

@@ -22,7 +22,7 @@ from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
 from crag.graph import run_graph
 from crag.measure.whatif import redecide
-from crag.steps import Parts
+from crag.parts import Parts
 from crag.strategies import STRATEGIES
 
 QUESTION = "What is the capital of France?"

@@ -1,0 +1,26 @@
+"""Where a model is served, and the key that its server gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+__all__ = ["Endpoint"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a model is served. `key` is not part of its text forms; many local servers want none."""
+
+    provider: str
+    model: str
+    base_url: str | None = None
+    key: SecretStr | None = None
+
+    @property
+    def id(self) -> str:
+        """Names provider and model, and the server where it is not the provider's own: grades are kept by it."""
+        where = f"@{urlsplit(self.base_url).netloc}" if self.base_url else ""
+        return f"{self.provider}:{self.model}{where}"
