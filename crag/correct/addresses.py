@@ -10,7 +10,7 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 
 import httpcore
@@ -18,7 +18,10 @@ import httpx
 
 from crag.core.errors import WebSearchError
 
-__all__ = ["AddressError", "guarded_transport", "is_public"]
+__all__ = ["AddressError", "Place", "guarded_transport", "is_public"]
+
+Place = tuple[str, int]
+"""An IP address and a port."""
 
 
 class AddressError(WebSearchError):
@@ -27,26 +30,32 @@ class AddressError(WebSearchError):
     default_remedy = "If you trust it, allow private addresses in Settings."
 
 
+_GLOBAL = ipaddress.IPv6Network("2000::/3")
+"""All that is routed of IPv6; the rest is local, or holds an IPv4 address in one of its old forms."""
+_DOCUMENTATION = ipaddress.IPv6Network("3fff::/20")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_INNER = (ipaddress.IPv4Network("192.0.0.0/24"), ipaddress.IPv4Network("168.63.129.16/32"))
+"""Addresses that look public and are a cloud's inner services: Oracle's are in the first, the second is Azure's."""
+
+
 def is_public(address: str) -> bool:
     """Whether an IP address is out on the internet: not private, loopback, link-local, multicast or reserved."""
     found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        if found in _NAT64:
-            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(str(inner))
-    return found.is_global and not found.is_multicast
-
-
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+    if isinstance(found, ipaddress.IPv4Address):
+        return found.is_global and not found.is_multicast and not any(found in inner for inner in _INNER)
+    inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
+    if found in _NAT64:
+        inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
+    if inner is not None:
+        return is_public(str(inner))
+    return found.is_global and found in _GLOBAL and found not in _DOCUMENTATION
 
 
 class _Guard(httpcore.AsyncNetworkBackend):
-    """Opens connections to public addresses only."""
+    """Opens connections to public addresses, and to `trusted` ones."""
 
-    def __init__(self) -> None:
-        self._inner = httpcore.AnyIOBackend()
+    def __init__(self, trusted: Collection[Place]) -> None:
+        self._inner, self._trusted = httpcore.AnyIOBackend(), frozenset(trusted)
 
     async def connect_tcp(
         self,
@@ -56,16 +65,16 @@ class _Guard(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        loop = asyncio.get_running_loop()
-        try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise httpcore.ConnectError(f"{host} has no address") from error
-        addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+        addresses = await _resolved(host, port)
         # One inner address among several is enough to refuse: which is connected to would be chance.
-        if not addresses or not all(is_public(address) for address in addresses):
-            raise AddressError(f"{host} is an address of this machine or its network; no page is fetched from there.")
-        return await self._inner.connect_tcp(addresses[0], port, timeout, local_address, socket_options)
+        if not all(is_public(address) or (address, port) in self._trusted for address in addresses):
+            raise AddressError(f"{host} is an address of this machine or its network.")
+        for address in addresses[:-1]:
+            try:
+                return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return await self._inner.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
 
     async def connect_unix_socket(
         self,
@@ -79,12 +88,23 @@ class _Guard(httpcore.AsyncNetworkBackend):
         await self._inner.sleep(seconds)
 
 
-def guarded_transport(allow_private: bool) -> httpx.AsyncHTTPTransport:
-    """A transport for httpx that connects to public addresses only, or to all where `allow_private`."""
+async def _resolved(host: str, port: int) -> list[str]:
+    """The host's IP addresses, at least one, in the order to try them. Raises httpcore.ConnectError."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise httpcore.ConnectError(f"{host} has no address") from error
+    if not found:
+        raise httpcore.ConnectError(f"{host} has no address")
+    return list(dict.fromkeys(str(each[4][0]) for each in found))
+
+
+def guarded_transport(allow_private: bool, trusted: Collection[Place] = ()) -> httpx.AsyncHTTPTransport:
+    """A transport for httpx that connects to public and to `trusted` addresses only; to all where `allow_private`."""
     transport = httpx.AsyncHTTPTransport(verify=_context(), retries=0, trust_env=False)
     if not allow_private:
         # httpx has no parameter for it; the tests hold that this is what it connects through.
-        transport._pool = httpcore.AsyncConnectionPool(ssl_context=_context(), network_backend=_Guard())
+        transport._pool = httpcore.AsyncConnectionPool(ssl_context=_context(), network_backend=_Guard(trusted))
     return transport
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import logging
+import re
 import threading
-from collections.abc import AsyncIterator, Sequence
+import zlib
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from crag.core.errors import CragError, ProviderError, WebSearchError
+from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import WebPage
 from crag.core.waiting import iterated
-from crag.correct.addresses import guarded_transport
+from crag.correct.addresses import AddressError, Place, guarded_transport
 from crag.correct.webpage import read_page
 
 __all__ = ["PageFetcher"]
@@ -22,56 +25,66 @@ __all__ = ["PageFetcher"]
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 2_000_000
+"""Of one page, unpacked."""
 SECONDS = 8.0
-"""For one page, from its first request to its last byte."""
+"""For one page, from its first request to its last byte. All together have twice as long."""
 REDIRECTS = 4
 PARALLEL = 5
 TYPES = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md"}
 AGENT = "Mozilla/5.0 (compatible; CRAG-Explorer)"
+LATE = "it took too long"
+UNREAD = "there was no time left for it"
 
 
 class PageFetcher:
     """Fetches pages; a page that can't be had keeps the provider's snippet, and says so by `fetched`."""
 
-    def __init__(self, *, allow_private: bool = False) -> None:
-        self._allow_private = allow_private
+    def __init__(
+        self, *, allow_private: bool = False, trusted: Collection[Place] = (), seconds: float = SECONDS
+    ) -> None:
+        """`trusted`: the IP addresses and ports of servers in this network whose pages are fetched all the same.
+
+        `seconds`: for one page; all together have twice as long.
+        """
+        self._allow_private, self._trusted, self._seconds = allow_private, trusted, seconds
 
     def fetched(
         self, pages: Sequence[WebPage], *, seconds: float, cancel: threading.Event
     ) -> tuple[list[WebPage], list[str]]:
-        """The pages in order, with their main text where it could be had, and why it could not of the others.
+        """The pages in order, with their main text where it could be had; and a sentence on each of the others.
 
-        Raises CancelledError on Stop.
+        All of it takes at most so many seconds. Raises CancelledError on Stop.
         """
-        found, problems = list(pages), []
-        limit = max(0.0, min(seconds, SECONDS * 2))
+        found = list(pages)
+        reasons = dict.fromkeys(range(len(pages)), UNREAD)
+        limit = max(0.0, min(seconds, self._seconds * 2))
         try:
-            for place, text, problem in iterated(lambda: self._all(pages), seconds=limit, cancel=cancel):
-                if problem:
-                    problems.append(f"{urlsplit(pages[place].url).netloc}: {problem}")
-                else:
+            for place, text, reason in iterated(lambda: self._all(pages), seconds=limit, cancel=cancel):
+                reasons[place] = reason
+                if not reason:
                     found[place] = replace(pages[place], text=text, fetched=True)
         except ProviderError as error:
-            problems.append(error.message)
+            log.info("pages were given up: %s", error.message)
+        problems = [f"{_host(pages[place].url)} was not read: {why}." for place, why in reasons.items() if why]
         return found, problems
 
     async def _all(self, pages: Sequence[WebPage]) -> AsyncIterator[tuple[int, str, str]]:
+        """Of each page, as it is ready: its place, its text, and why there is none."""
         room = asyncio.Semaphore(PARALLEL)
 
         async def one(client: httpx.AsyncClient, place: int) -> tuple[int, str, str]:
             async with room:
                 try:
-                    text = await asyncio.wait_for(_text(client, pages[place]), SECONDS)
-                except TimeoutError:
-                    return place, "", "it took too long"
-                except (CragError, httpx.HTTPError, ValueError) as error:
-                    return place, "", error.message if isinstance(error, CragError) else _reason(error)
-                return place, text, ""
+                    return place, await asyncio.wait_for(_text(client, pages[place]), self._seconds), ""
+                except Exception as error:  # noqa: BLE001 - whatever a hostile page breaks, the others are still read
+                    return place, "", _reason(error)
 
         async with httpx.AsyncClient(
-            transport=guarded_transport(self._allow_private),
-            headers={"User-Agent": AGENT, "Accept": ", ".join(TYPES)},
+            transport=guarded_transport(self._allow_private, self._trusted),
+            # Only gzip: it is unpacked here, within the limit, which httpx would not heed.
+            headers={"User-Agent": AGENT, "Accept": ", ".join(TYPES), "Accept-Encoding": "gzip"},
             follow_redirects=False,
+            timeout=self._seconds,
             trust_env=False,
         ) as client:
             tasks = [asyncio.create_task(one(client, place)) for place in range(len(pages))]
@@ -81,38 +94,135 @@ class PageFetcher:
             finally:
                 for task in tasks:
                     task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _text(client: httpx.AsyncClient, page: WebPage) -> str:
-    """The main text of a page. Raises WebSearchError, httpx.HTTPError, ValueError."""
+    """The main text of a page. Raises what `_reason` knows."""
     address = page.url
     for _ in range(REDIRECTS + 1):
-        if urlsplit(address).scheme not in ("http", "https"):
-            raise WebSearchError("its address is not one of the web")
+        _check(address)
         async with client.stream("GET", address) as response:
             if response.is_redirect:
-                address = urljoin(address, response.headers.get("location", ""))
+                address = urljoin(address, response.headers["location"])
                 continue
             if response.status_code != 200:
                 raise WebSearchError(f"the server said {response.status_code}")
-            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind not in TYPES:
+            kind, _, more = response.headers.get("content-type", "").partition(";")
+            suffix = TYPES.get(kind.strip().lower())
+            if suffix is None:
                 raise WebSearchError("it is no page of text")
-            data = bytearray()
-            async for part in response.aiter_bytes():
-                data += part
-                if len(data) > MAX_BYTES:
-                    raise WebSearchError(f"it is larger than {MAX_BYTES // 1_000_000} MB")
-        read = await asyncio.to_thread(read_page, bytes(data), TYPES[kind], page.title)
-        return read.text
+            data = await _body(response)
+        return await asyncio.to_thread(_read, data, suffix, more)
     raise WebSearchError("it leads from one address to the next without end")
 
 
+def _check(address: str) -> None:
+    """Raises WebSearchError, ValueError for an address that no page of the web has."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise WebSearchError("its address is not one of the web")
+    if "@" in parts.netloc:
+        raise WebSearchError("its address carries a user name")
+
+
+async def _body(response: httpx.Response) -> bytes:
+    """What the server sends, unpacked. Never more than the limit is held, whatever it unpacks to."""
+    packed = response.headers.get("content-encoding", "identity").strip().lower()
+    if packed not in ("identity", "gzip", "x-gzip", ""):
+        raise WebSearchError("it is packed in a way that was not asked for")
+    unpacker = zlib.decompressobj(wbits=31) if "gzip" in packed else None
+    data = bytearray()
+    async for part in response.aiter_raw():
+        data += unpacker.decompress(part, MAX_BYTES + 1 - len(data)) if unpacker else part
+        if len(data) > MAX_BYTES:
+            raise WebSearchError(f"it is larger than {MAX_BYTES // 1_000_000} MB")
+    if unpacker and not unpacker.eof:
+        raise WebSearchError("it broke off")
+    return bytes(data)
+
+
+def _read(data: bytes, suffix: str, parameters: str) -> str:
+    """The main text. Raises WebSearchError where there is none."""
+    try:
+        page = read_page(_as_utf8(data, parameters), suffix, "")
+    except ValueError as error:
+        raise WebSearchError(str(error)) from error
+    # The first line of a page without markup may be all there is of its title; it is evidence like the rest.
+    whole = suffix == ".html" or page.text.startswith(page.title)
+    return page.text if whole else f"{page.title}\n{page.text}"
+
+
+_ENCODINGS = {
+    **{name: name for name in "utf-8 utf-16-le utf-16-be koi8-r koi8-u big5 gb18030 euc_jp iso2022_jp cp874".split()},
+    **{f"cp125{number}": f"cp125{number}" for number in (0, 1, 3, 4, 5, 6, 7, 8)},
+    **{f"iso8859-{number}": f"iso8859-{number}" for number in range(2, 17) if number != 12},
+    **{"utf-16": "utf-16-le", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "cp932": "cp932"},
+    **{"euc_kr": "cp949", "cp949": "cp949"},
+}
+"""How browsers read what a page calls its encoding. Western European ones are missing: UTF-8 is often called that.
+
+No other is used: some of Python's take minutes for a page.
+"""
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]{2,40})""", re.IGNORECASE)
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def _as_utf8(data: bytes, parameters: str) -> bytes:
+    """The page as marked UTF-8: by its own mark, what the server says, what the page says, or what fits.
+
+    Raises ValueError for binary bytes.
+    """
+    if data.startswith(_MARKS):
+        return data
+    for said in (parameters.encode("utf-8", "replace"), data[:4096]):
+        if (named := _CHARSET.search(said)) and (encoding := _encoding(named.group(1))):
+            text = data.decode(encoding, "replace")
+            break
+    else:
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            text = data.decode("cp1252", "replace")
+    if "\x00" in text[:4096]:
+        raise ValueError("it is binary, not text")
+    return codecs.BOM_UTF8 + text.encode("utf-8", "replace")
+
+
+def _encoding(named: bytes) -> str | None:
+    """The codec for what a page calls its encoding; None for one that is no help."""
+    try:
+        return _ENCODINGS.get(codecs.lookup(named.decode("ascii")).name)
+    except (LookupError, ValueError):
+        return None
+
+
+def _host(url: str) -> str:
+    """The host of an address, as a person may be shown it: without user, password and query."""
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    return re.sub(r"[^\w.:-]", "", host or "")[:100] or "A page without an address"
+
+
 def _reason(error: Exception) -> str:
+    """Why a page was not read, as the end of a sentence without its full stop."""
     match error:
-        case httpx.TimeoutException():
-            return "it took too long"
+        case AddressError():
+            return f"{error.message.removesuffix('.')}, which Settings do not allow"
+        case WebSearchError():
+            return error.message.removesuffix(".")
+        case TimeoutError() | httpx.TimeoutException():
+            return LATE
+        case httpx.RemoteProtocolError() | httpx.ReadError():
+            return "it broke off"
+        case httpx.InvalidURL() | ValueError():
+            return "its address is not one of the web"
         case httpx.HTTPError():
             return "it can't be reached"
+        case zlib.error():
+            return "it came damaged"
         case _:
-            return str(error)
+            log.warning("a page broke its reader with %s", type(error).__name__)
+            return "it can't be read"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urldefrag, urlsplit
 
 import httpx
 from pydantic import SecretStr
@@ -18,15 +21,27 @@ from crag.core.waiting import abandonable, waited
 if TYPE_CHECKING:
     from crag.correct.fetching import PageFetcher
 
-__all__ = ["DuckDuckGoSearch", "TavilySearch"]
+__all__ = ["DuckDuckGoSearch", "TavilySearch", "outgoing"]
 
 log = logging.getLogger(__name__)
 
 SECONDS = 10.0
+"""For one search."""
 MAX_SNIPPET = 10_000
 """Characters of a provider's own text of a page that are used."""
 MAX_QUERY = 400
 """Tavily refuses longer queries."""
+ELSEWHERE = "Try again later, or choose another web provider in Settings."
+CONNECTION = "Check this machine's connection to the internet, or choose another web provider in Settings."
+
+Row = Mapping[str, Any]
+"""A result as the provider gave it: `url`, `title`, `text`, and `date` if known; each may be anything."""
+
+
+def outgoing(query: str) -> str:
+    """The query as it is sent: one line of at most 400 characters, without control characters."""
+    plain = "".join(" " if unicodedata.category(each) in ("Cc", "Cs") else each for each in query)
+    return " ".join(plain.split())[:MAX_QUERY].rstrip()
 
 
 class _Metered:
@@ -35,23 +50,37 @@ class _Metered:
     name = ""
     leaves = True
 
-    def __init__(self, meter: Meter, fetcher: PageFetcher | None = None) -> None:
+    def __init__(self, meter: Meter, fetcher: PageFetcher | None, seconds: float) -> None:
         """`fetcher` reads the pages behind the results; None: the provider's own text of them is all there is."""
-        self._meter, self._fetcher = meter, fetcher
+        self._meter, self._fetcher, self._seconds = meter, fetcher, seconds
         self.id = f"{self.name}+pages" if fetcher else self.name
         self.problems: tuple[str, ...] = ()
-        """Which pages of the last search could not be read, and why."""
+        """What is to be known of the last search: which pages could not be read, and why."""
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
-        """At most `max_results` pages, best first. Raises ProviderError, CancelledError."""
-        asked = " ".join(query.encode("utf-8", "replace").decode().split()).replace("\x00", "")[:MAX_QUERY]
-        if not asked or max_results < 1:
+        """At most `max_results` pages, best first, each with the query as it was sent.
+
+        Raises ProviderError, CancelledError.
+        """
+        self.problems = ()
+        sent = outgoing(query)
+        if not sent or max_results < 1:
             return []
-        seconds = min(SECONDS, self._meter.admit())
+        rows, problems = self._asked(sent, max_results)
+        pages = _pages(rows, self.name, sent)[:max_results]
+        if self._fetcher is not None and pages:
+            pages, unread = self._fetcher.fetched(pages, seconds=self._meter.left(), cancel=self._meter.cancel)
+            problems += unread
+        self.problems = tuple(problems)
+        return pages
+
+    def _asked(self, query: str, max_results: int) -> tuple[list[Row], list[str]]:
+        """One search, admitted and recorded."""
+        seconds = min(self._seconds, self._meter.admit())
         began = self._meter.left()
         error: CragError | None = None
         try:
-            rows = self._found(asked, max_results, seconds)
+            return self._found(query, max_results, seconds)
         except CragError as failure:
             error = failure
             raise
@@ -65,14 +94,9 @@ class _Metered:
                     error=error.message if error else None,
                 )
             )
-        pages = _pages(rows, self.name, query)[:max_results]
-        if self._fetcher is None or not pages:
-            return pages
-        pages, problems = self._fetcher.fetched(pages, seconds=self._meter.left(), cancel=self._meter.cancel)
-        self.problems = tuple(problems)
-        return pages
 
-    def _found(self, query: str, max_results: int, seconds: float) -> list[Mapping[str, Any]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+        """The results, and what is to be known of them. Raises ProviderError, CancelledError."""
         raise NotImplementedError
 
 
@@ -82,19 +106,26 @@ class TavilySearch(_Metered):
     name = "tavily"
 
     def __init__(
-        self, key: SecretStr, meter: Meter, fetcher: PageFetcher | None = None, base_url: str | None = None
+        self,
+        key: SecretStr,
+        meter: Meter,
+        fetcher: PageFetcher | None = None,
+        base_url: str | None = None,
+        seconds: float = SECONDS,
     ) -> None:
         """Raises KeyRejectedError without a key. `base_url`: another address than Tavily's own."""
-        super().__init__(meter, fetcher)
-        if not key.get_secret_value().strip():
+        super().__init__(meter, fetcher, seconds)
+        self._key, self._base_url = key.get_secret_value().strip(), base_url
+        if not self._key:
             raise KeyRejectedError("Tavily needs a key.")
-        self._key, self._base_url = key, base_url
+        if not re.fullmatch(r"[!-~]+", self._key):
+            raise KeyRejectedError("Tavily's key holds characters that no key has.")
 
-    def _found(self, query: str, max_results: int, seconds: float) -> list[Mapping[str, Any]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
         async def searched() -> Any:
             from tavily import AsyncTavilyClient
 
-            client = AsyncTavilyClient(self._key.get_secret_value(), api_base_url=self._base_url)
+            client = AsyncTavilyClient(self._key, api_base_url=self._base_url)
             try:
                 return await client.search(query, max_results=max_results, timeout=seconds)
             finally:
@@ -102,23 +133,18 @@ class TavilySearch(_Metered):
 
         try:
             reply = waited(searched, seconds=seconds + 1, cancel=self._meter.cancel)
+        except UnreachableError:
+            raise UnreachableError("Tavily did not reply in time.", CONNECTION) from None
         except CragError:
             raise
-        except Exception as error:
-            raise _tavily_error(error) from error
+        except Exception as error:  # noqa: BLE001 - whatever the client raises is a failure of the search
+            # Not as its cause: what a server or its client writes may repeat the key, and would be in a traceback.
+            raise _tavily_error(error) from None
         rows = reply.get("results") if isinstance(reply, dict) else None
         if not isinstance(rows, list):
-            raise WebSearchError("Tavily's reply holds no list of results.")
-        return [
-            {
-                "url": row.get("url"),
-                "title": row.get("title"),
-                "text": row.get("content"),
-                "date": row.get("published_date"),
-            }
-            for row in rows
-            if isinstance(row, dict)
-        ]
+            raise WebSearchError("Tavily's reply holds no list of results.", ELSEWHERE)
+        names = {"url": "url", "title": "title", "text": "content", "date": "published_date"}
+        return [{ours: row.get(theirs) for ours, theirs in names.items()} for row in rows if isinstance(row, dict)], []
 
 
 def _tavily_error(error: Exception) -> ProviderError:
@@ -132,16 +158,18 @@ def _tavily_error(error: Exception) -> ProviderError:
         case theirs.ForbiddenError():
             return WebSearchError("Tavily refused the search: the plan's limit may be reached.", "Look at your plan.")
         case theirs.BadRequestError():
-            return WebSearchError("Tavily did not understand the search.")
+            return WebSearchError("Tavily did not understand the search.", "Ask in other words.")
         case theirs.TimeoutError() | httpx.TimeoutException():
-            return UnreachableError("Tavily did not reply in time.")
+            return UnreachableError("Tavily did not reply in time.", CONNECTION)
         case httpx.HTTPStatusError():
-            return WebSearchError(f"Tavily failed (status {error.response.status_code}).", "Try again later.")
-        case httpx.HTTPError():
-            return UnreachableError("Tavily can't be reached.")
+            return WebSearchError(f"Tavily failed (status {error.response.status_code}).", ELSEWHERE)
+        case httpx.RemoteProtocolError() | httpx.ReadError():
+            return UnreachableError("Tavily broke off its reply.", ELSEWHERE)
+        case httpx.HTTPError() | httpx.InvalidURL():
+            return UnreachableError("Tavily can't be reached.", CONNECTION)
         case _:
             log.warning("an unexpected %s from Tavily", type(error).__name__)
-            return WebSearchError("Tavily's reply can't be read.")
+            return WebSearchError("Tavily's reply can't be read.", ELSEWHERE)
 
 
 class DuckDuckGoSearch(_Metered):
@@ -149,47 +177,47 @@ class DuckDuckGoSearch(_Metered):
 
     name = "duckduckgo"
 
-    def _found(self, query: str, max_results: int, seconds: float) -> list[Mapping[str, Any]]:
-        def searched() -> list[dict[str, Any]]:
-            from ddgs import DDGS
+    def __init__(
+        self,
+        meter: Meter,
+        fetcher: PageFetcher | None = None,
+        base_url: str | None = None,
+        seconds: float = SECONDS,
+    ) -> None:
+        """`base_url`: another address than DuckDuckGo's own."""
+        super().__init__(meter, fetcher, seconds)
+        self._base_url = base_url
 
-            client = DDGS(timeout=max(1, round(seconds / 2)))
-            found: list[dict[str, Any]] = client.text(query, max_results=max_results, backend="duckduckgo")
-            return found
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+        # Imported here: the engine brings a browser's worth of client, which a run without it should not pay for.
+        from crag.correct import duckduckgo
 
+        address = self._base_url or duckduckgo.ADDRESS
         try:
-            rows = abandonable(searched, seconds=seconds, cancel=self._meter.cancel)
+            reply = abandonable(
+                lambda: duckduckgo.reply(query, address=address, seconds=seconds),
+                seconds=seconds,
+                cancel=self._meter.cancel,
+            )
+        except UnreachableError:
+            raise UnreachableError("DuckDuckGo did not reply in time.", CONNECTION) from None
         except CragError:
             raise
         except Exception as error:
-            if "no results" in str(error).lower():
-                return []
-            raise _duckduckgo_error(error) from error
-        return [{"url": row.get("href"), "title": row.get("title"), "text": row.get("body")} for row in rows]
+            raise duckduckgo.translated(error) from error
+        unsure = not reply.rows and not reply.sure
+        return list(reply.rows), ["DuckDuckGo gave no results: there are none, or it refused the search."] * unsure
 
 
-def _duckduckgo_error(error: Exception) -> ProviderError:
-    from ddgs.exceptions import RatelimitException, TimeoutException
-
-    match error:
-        case RatelimitException():
-            return WebSearchError("DuckDuckGo allows no more searches at present.", "Wait a few minutes.")
-        case TimeoutException():
-            return UnreachableError("DuckDuckGo did not reply in time.")
-        case _:
-            return WebSearchError(
-                "DuckDuckGo gave no results that can be read.", "Try again, or choose another web provider in Settings."
-            )
-
-
-def _pages(rows: Sequence[Mapping[str, Any]], provider: str, query: str) -> list[WebPage]:
+def _pages(rows: Sequence[Row], provider: str, query: str) -> list[WebPage]:
     """Results as pages: with an address of the web and some text, each address once."""
     found: dict[str, WebPage] = {}
     for row in rows:
-        url, text = _line(row.get("url"), 2000), str(row.get("text") or "")[:MAX_SNIPPET].strip()
-        if url.startswith(("http://", "https://")) and text and url not in found:
-            found[url] = WebPage(
-                id="web-" + hashlib.sha256(f"{url}\n{text}".encode("utf-8", "replace")).hexdigest()[:24],
+        url, text = _address(row.get("url")), _plain(row.get("text"), MAX_SNIPPET)
+        place = urldefrag(url).url
+        if url and text and place not in found:
+            found[place] = WebPage(
+                id="web-" + hashlib.sha256(f"{url}\n{text}".encode()).hexdigest()[:24],
                 url=url,
                 title=_line(row.get("title"), 200) or url,
                 text=text,
@@ -201,6 +229,30 @@ def _pages(rows: Sequence[Mapping[str, Any]], provider: str, query: str) -> list
     return list(found.values())
 
 
+_TAG = re.compile(r"<[A-Za-z/!?][^<>]*>")
+_UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0<>\"'`\\^{|}\ud800-\udfff]")
+
+
+def _address(value: object) -> str:
+    """The address, if it is one that a browser may be sent to, with every unsafe character escaped; else nothing."""
+    url = value.strip()[:2001] if isinstance(value, str) else ""
+    url = _UNSAFE.sub(lambda unsafe: quote(unsafe.group(), errors="replace"), url)
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and re.fullmatch(r"[\w.:-]+", parts.hostname or "")
+        return url if usable and "@" not in parts.netloc and parts.port != 0 and len(url) <= 2000 else ""
+    except ValueError:
+        return ""
+
+
+def _plain(value: object, limit: int) -> str:
+    """Text without tags and without characters that can't be seen; nothing of what is no text."""
+    text = _UNSEEN.sub("", value[:limit]) if isinstance(value, str) else ""
+    # Removing an inner tag may complete an outer one: what is left of tags is broken.
+    return re.sub(r"<(?=[A-Za-z/!?])", "< ", _TAG.sub(" ", text)).strip()
+
+
 def _line(value: object, limit: int) -> str:
-    """Text on one line; nothing of what is no text."""
-    return " ".join(value.split())[:limit] if isinstance(value, str) else ""
+    """The same on one line."""
+    return " ".join(_plain(value, 10 * limit).split())[:limit]
