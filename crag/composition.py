@@ -38,7 +38,7 @@ from crag.providers.rerank import Reranker
 if TYPE_CHECKING:
     from crag.providers.chat import ChatModel
 
-__all__ = ["Asked", "Local", "Problems", "chat_endpoint", "composed", "rerank_endpoint"]
+__all__ = ["Asked", "Local", "Problems", "chat_endpoint", "composed", "grader", "rerank_endpoint"]
 
 Problems = list[tuple[Step, ProviderError]]
 """What was chosen and can't be used, with the step that does without it."""
@@ -126,6 +126,19 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
         aside=aside,
     )
     return parts, problems
+
+
+def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator) -> RetrievalEvaluator:
+    """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
+    problems: Problems = []
+    budget = Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
+    meter = Meter(budget)
+    meter.step = "evaluate"
+    chat = _chat(config, keys, meter, problems) if config.evaluator == "llm" else None
+    outside = _evaluators(config, keys, chat, meter, problems)
+    if problems:
+        raise problems[0][1]
+    return FallbackEvaluator(outside[0], local) if outside else local
 
 
 def _refused(query: str) -> bool:

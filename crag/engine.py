@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from crag.composition import Asked, Local, composed
+from crag.composition import Asked, Local, composed, grader
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, QuestionError
@@ -209,9 +209,14 @@ class Engine:
         yield finished
 
     def grade(self, question: str, texts: Sequence[str]) -> Iterator[Grade]:
-        """The evaluator's grade of each text, in order, without any library; `passage_id` is the place from 0."""
+        """The configured evaluator's grade of each text, in order, without any library; `passage_id` counts from 0.
+
+        Where a model or server was to grade and fails, the local evaluator does, its grades marked. Raises
+        ProviderError where what is configured can't be used at all.
+        """
         passages = [Passage(id=str(place), text=text) for place, text in enumerate(texts)]
-        grades = {grade.passage_id: grade for grade in self.evaluator.grade(question, passages)}
+        evaluator = grader(self.config, self.keys, self.evaluator)
+        grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)
 
     def status(self, config: AppConfig | None = None, keys: Keys | None = None) -> list[ProviderStatus]:

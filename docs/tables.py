@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 from pydantic import BaseModel  # noqa: E402
 
+from crag.cli.options import PROVIDERS, option_of  # noqa: E402
 from crag.core.config import AppConfig  # noqa: E402
 from crag.core.fields import meta  # noqa: E402
 from crag.core.settings import Settings  # noqa: E402
@@ -69,15 +70,18 @@ def settings() -> Iterable[str]:
 
 
 def environment() -> Iterable[str]:
-    yield "| variable | default | range | what it does |"
-    yield "|---|---|---|---|"
+    yield "| variable | option of `ask` and `grade` | default | range | what it does |"
+    yield "|---|---|---|---|---|"
     for name in AppConfig.model_fields:
         found = meta(AppConfig, name)
         default = "–" if found["default"] is None else shown(found["default"])
-        yield f"| `CRAG_{name.upper()}` | {default} | {range_of(AppConfig, name, found)} | {found['help']} |"
+        option = f"`{option_of(name)}`" if name in PROVIDERS else "–"
+        yield f"| `CRAG_{name.upper()}` | {option} | {default} | {range_of(AppConfig, name, found)} | {found['help']} |"
 
 
 def shown(value: Any) -> str:
+    if value in ((), ""):
+        return "–"
     if isinstance(value, tuple):
         return "`" + ",".join(map(str, value)) + "`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
@@ -93,7 +97,8 @@ def range_of(model: type[BaseModel], name: str, found: dict[str, Any]) -> str:
         place = schema["$defs"][place["$ref"].rpartition("/")[2]] if "$ref" in place else place
         if "enum" in place:
             return ", ".join(f"`{each}`" for each in place["enum"])
-    return "`true`, `false`" if field.get("type") == "boolean" else "a folder"
+    kinds = {"boolean": "`true`, `false`", "array": "a list, joined by commas", "string": "text"}
+    return "a folder" if field.get("format") == "path" else kinds.get(field.get("type"), "a folder")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from crag.cli.options import (
     add_library,
@@ -37,21 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_strategy(parser)
     add_settings(parser)
     add_providers(parser)
-    parser.add_argument(
-        "--web-folder", type=Path, metavar="DIR", help="a folder of saved pages that stands in for the web"
-    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """The run as it happens. 0 for an answer (an honest "the documents do not say" is one), 1 for a failed run."""
     chosen = settings(options)
     place = existing(options)
-    given = providers(options)
-    if options.web_folder:
-        given |= {"web": "folder", "web_folder": options.web_folder}
     trace = Trace()
-    with interruptible() as cancel, opened(**given) as engine:
-        for event in engine.ask(options.question, options.strategy, place, settings=chosen, cancel=cancel):
+    with interruptible() as cancel, opened(**providers(options)) as engine:
+        asked = engine.ask(
+            options.question, options.strategy, place, settings=chosen, allowed=output.approved, cancel=cancel
+        )
+        for event in asked:
             before, trace = trace, trace.apply(event)
             if output.json:
                 output.line(ev.event_to_json(event))
@@ -82,6 +78,11 @@ def _show(event: ev.Event, before: Trace, trace: Trace, output: Output) -> None:
             output.note(event.sentence)
         case ev.Rewritten():
             output.note(f"query for the {event.purpose}: {event.query}")
+        case ev.Searched():
+            when = f"remembered from {event.found_at}" if event.found_at else "sent now"
+            output.note(f"{event.provider}: {len(event.pages)} pages for “{plain(event.query)}”, {when}")
+            for problem in event.problems:
+                output.note(f"not read: {plain(problem)}")
         case ev.Failed(fatal=False):
             output.message(f"warning: {event.message} {event.remedy}")
         case ev.Token():

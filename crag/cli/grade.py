@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from crag.cli.options import add_settings, add_strategy, opened, settings
+from crag.cli.options import add_providers, add_settings, add_strategy, opened, providers, settings
 from crag.cli.output import Output, plain
 from crag.core.errors import CragError
 from crag.core.settings import Settings
@@ -42,13 +42,14 @@ class _Line:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_strategy(parser)
     add_settings(parser)
+    add_providers(parser)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """One line out for one line in. A bad line gives an error in its place; it stops nothing and the exit code is 0."""
     chosen = settings(options)
     done = failed = 0
-    with opened() as engine:
+    with opened(**providers(options)) as engine:
         for batch in _batches(sys.stdin.buffer):
             for record in _grade(engine, batch, chosen):
                 done += 1
@@ -95,7 +96,8 @@ def _record(line: _Line, grade: Grade | str, chosen: Settings) -> dict[str, Any]
     if grade.score is None:
         return {**rest, "error": grade.error}
     action = verdict(grade.score, upper=chosen.upper, lower=chosen.lower)
-    return {**rest, "score": grade.score, "action": str(action), "reason": grade.reason}
+    found = {**rest, "score": grade.score, "action": str(action), "reason": grade.reason}
+    return {**found, "instead_of": grade.instead_of} if grade.instead_of else found
 
 
 def _line(record: dict[str, Any]) -> str:

@@ -6,14 +6,16 @@ import argparse
 import signal
 import threading
 import types
+import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError, SettingsError
+from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Aggregation
 from crag.strategies import STRATEGIES, strategy
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from crag.engine import Engine
 
 __all__ = [
+    "PROVIDERS",
     "add_library",
     "add_providers",
     "add_settings",
@@ -29,12 +32,19 @@ __all__ = [
     "existing",
     "interruptible",
     "opened",
+    "option_of",
     "providers",
     "settings",
     "target",
 ]
 
 DEFAULT_WORKSPACE = "default"
+PROVIDERS = tuple(
+    name
+    for name in AppConfig.model_fields
+    if meta(AppConfig, name)["group"] in ("providers", "prices") or name.startswith(("run_", "parallel_"))
+)
+"""What can be chosen of outside services, and what a run may cost."""
 
 
 def add_library(parser: argparse.ArgumentParser) -> None:
@@ -57,17 +67,32 @@ def add_strategy(parser: argparse.ArgumentParser) -> None:
 
 def add_providers(parser: argparse.ArgumentParser) -> None:
     """Which outside services take part. Keys come from the environment alone: a command line is seen by others."""
-    parser.add_argument("--llm", choices=["none", "openai", "openai-compatible"], help="the language model's service")
-    parser.add_argument("--base-url", metavar="URL", help="the address of an OpenAI-compatible server, with /v1")
-    parser.add_argument("--model", metavar="NAME", help="the model, as its server lists it")
-    parser.add_argument("--evaluator", choices=["local", "llm", "reranker"], help="what grades")
-    parser.add_argument("--web", choices=["off", "folder", "tavily", "duckduckgo"], help="where the web is searched")
+    group = parser.add_argument_group("outside services", "Keys come from the environment alone: see the README.")
+    for name in PROVIDERS:
+        about, kind = meta(AppConfig, name), AppConfig.model_fields[name].annotation
+        more: dict[str, Any] = {"metavar": name.rpartition("_")[2].upper()}
+        if kind is bool:
+            more = {"action": argparse.BooleanOptionalAction, "default": None}
+        elif typing.get_origin(kind) is Literal:
+            more = {"choices": typing.get_args(kind)}
+        group.add_argument(option_of(name), dest=f"app_{name}", help=str(about["help"]).replace("%", "%%"), **more)
+
+
+def option_of(name: str) -> str:
+    """The command-line option of a setting of AppConfig."""
+    return {"llm_base_url": "--base-url", "llm_model": "--model"}.get(name, f"--{name.replace('_', '-')}")
 
 
 def providers(options: argparse.Namespace) -> dict[str, Any]:
     """What was given of them, as values of AppConfig."""
-    names = {"llm": "llm", "base_url": "llm_base_url", "model": "llm_model", "evaluator": "evaluator", "web": "web"}
-    return {field: getattr(options, name) for name, field in names.items() if getattr(options, name)}
+    given = {name: getattr(options, f"app_{name}") for name in PROVIDERS}
+    found = {name: value for name, value in given.items() if value is not None}
+    for name in ("servers", "prices"):
+        if name in found:
+            found[name] = tuple(each.strip() for each in found[name].split(",") if each.strip())
+    if found.get("web_folder") and "web" not in found:
+        found["web"] = "folder"
+    return found
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:

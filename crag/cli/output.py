@@ -98,6 +98,15 @@ class Output:
             self._error(f"\r\x1b[K{plain(text)[:100]}")
             self._pending = True
 
+    def approved(self, query: str) -> bool:
+        """Whether the person at the terminal lets a query leave this machine; no where nobody sits there."""
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            self.message(f"not sent: “{plain(query)}”: nobody is at a terminal to approve it")
+            return False
+        self._end_progress()
+        self._error(f"May this query leave this machine?  {plain(query)}  [y/N] ")
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
     def _end_progress(self) -> None:
         if self._pending:
             self._error("\r\x1b[K")

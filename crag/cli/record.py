@@ -65,12 +65,22 @@ def trace_record(trace: Trace) -> Record:
         ],
         "rewrites": [asdict(rewrite) for rewrite in trace.rewrites],
         "searches": [
-            {"query": each.query, "provider": each.provider, "results": len(each.pages)} for each in trace.searches
+            {
+                "query": each.query,
+                "provider": each.provider,
+                "results": len(each.pages),
+                "found_at": each.found_at or None,
+                "problems": list(each.problems),
+            }
+            for each in trace.searches
         ],
+        "approvals": [asdict(each) for each in trace.approvals],
+        "calls": [asdict(call) for call in trace.calls],
         "strips": [_strip(strip, trace) for strips in trace.strips.values() for strip in strips],
         "web_sources": [{**_page(page), **_grade(trace.web_grades.get(page.id))} for page in trace.pages],
         "answer": answer.text if answer else None,
         "answered_by": answer.by if answer else None,
+        "answered_instead_of": (answer.instead_of or None) if answer else None,
         "abstained": answer.abstained if answer else None,
         "low_confidence": answer.low_confidence if answer else None,
         "citations": [_citation(citation) for citation in answer.citations] if answer else [],

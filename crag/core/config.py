@@ -102,7 +102,8 @@ class AppConfig(BaseModel):
     servers: tuple[str, ...] = setting(
         (),
         "Servers allowed",
-        "Where several people share this program: the only model and reranking servers they may name. None: any.",
+        "The only model and reranking servers that may be chosen. None: any; but where other machines can reach the "
+        "app, then only OpenAI and the server that is configured here.",
         group="providers",
     )
     prices: tuple[str, ...] = setting(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.types import Answer, Passage, SentenceCheck, Strip
@@ -12,6 +14,8 @@ __all__ = ["SUPPORTED_FROM", "CitationVerifier", "faithfulness"]
 
 SUPPORTED_FROM = 0.5
 """The evaluator's score from which a cited text counts as supporting a sentence."""
+AT_ONCE = 8
+"""Sentences that are checked side by side where a check is a call."""
 
 
 class CitationVerifier:
@@ -27,7 +31,16 @@ class CitationVerifier:
         cited = {
             citation.number: strips[citation.strip_id] for citation in answer.citations if citation.strip_id in strips
         }
-        return [self._check(sentence, numbers, cited) for sentence, numbers in cited_sentences(answer.text)]
+        found = cited_sentences(answer.text)
+        if not self._evaluator.calls_models:
+            return [self._check(sentence, numbers, cited) for sentence, numbers in found]
+        contexts = [contextvars.copy_context() for _ in found]
+        with ThreadPoolExecutor(max(1, min(len(found), AT_ONCE)), "check") as threads:
+            checks = [
+                threads.submit(context.run, self._check, sentence, numbers, cited)
+                for context, (sentence, numbers) in zip(contexts, found, strict=True)
+            ]
+            return [check.result() for check in checks]
 
     def _check(self, sentence: str, numbers: tuple[int, ...], cited: dict[int, str]) -> SentenceCheck:
         if not numbers:

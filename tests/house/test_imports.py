@@ -156,9 +156,18 @@ def test_the_app_needs_no_torch_and_no_pickle_either(file: str) -> None:
 
 # ---- requirements --------------------------------------------------------------------------------------------------
 
-DISTRIBUTIONS = {"faiss": "faiss-cpu", "yaml": "pyyaml", "PIL": "pillow", "bs4": "beautifulsoup4"}
+DISTRIBUTIONS = {
+    "faiss": "faiss-cpu",
+    "tavily": "tavily-python",
+    "yaml": "pyyaml",
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+}
 
-FIXED = {"langchain", "langchain-openai", "pdfplumber", "plotly", "pytest", "tavily-python"}
+OPTIONAL = {"opentelemetry"}
+"""Used where a person has it."""
+
+FIXED = {"langchain", "pdfplumber", "plotly", "pytest"}
 """Part of every install, though not yet imported by the product: the next releases build on them."""
 
 
@@ -172,7 +181,7 @@ def required(name: str) -> dict[str, str]:
 def test_the_requirements_are_what_the_product_imports() -> None:
     own = {"crag", "ui", "pages"}
     tops = {name.split(".")[0] for path in modules() for name in imported(path)} - own - sys.stdlib_module_names
-    packages = {DISTRIBUTIONS.get(top, top).replace("_", "-").lower() for top in tops}
+    packages = {DISTRIBUTIONS.get(top, top).replace("_", "-").lower() for top in tops} - OPTIONAL
     listed = set(required("requirements.txt"))
     assert packages - listed == set(), "imported but not required"
     assert listed - packages - FIXED == set(), "required but not imported"
