@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import primp
 from ddgs.engines.duckduckgo import Duckduckgo
@@ -83,7 +83,7 @@ def reply(query: str, *, address: str, seconds: float) -> Reply:
 def _target(href: str) -> str:
     """Where a link of the page leads in the end; nothing for an advertisement and for what is no link."""
     try:
-        url = urljoin("https://duckduckgo.com/", href) if href else ""
+        url = f"https:{href}" if href.startswith("//") else href
         for _ in range(3):
             parts = urlsplit(url)
             if parts.hostname not in ("duckduckgo.com", "www.duckduckgo.com", "html.duckduckgo.com"):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
+import ssl
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urldefrag, urlsplit
 
@@ -125,14 +127,13 @@ class TavilySearch(_Metered):
         async def searched() -> Any:
             from tavily import AsyncTavilyClient
 
-            client = AsyncTavilyClient(self._key, api_base_url=self._base_url)
-            try:
+            # A connection of our own: it follows no redirect with the key, and its certificates are loaded but once.
+            async with httpx.AsyncClient(verify=_certificates(), follow_redirects=False) as connection:
+                client = AsyncTavilyClient(self._key, api_base_url=self._base_url, client=connection)
                 return await client.search(query, max_results=max_results, timeout=seconds)
-            finally:
-                await client.close()
 
         try:
-            reply = waited(searched, seconds=seconds + 1, cancel=self._meter.cancel)
+            reply = waited(searched, seconds=seconds, cancel=self._meter.cancel)
         except UnreachableError:
             raise UnreachableError("Tavily did not reply in time.", CONNECTION) from None
         except CragError:
@@ -141,10 +142,16 @@ class TavilySearch(_Metered):
             # Not as its cause: what a server or its client writes may repeat the key, and would be in a traceback.
             raise _tavily_error(error) from None
         rows = reply.get("results") if isinstance(reply, dict) else None
-        if not isinstance(rows, list):
+        # The client itself puts an empty list where there is none; a real reply repeats the query.
+        if not isinstance(rows, list) or (not rows and "query" not in reply):
             raise WebSearchError("Tavily's reply holds no list of results.", ELSEWHERE)
         names = {"url": "url", "title": "title", "text": "content", "date": "published_date"}
         return [{ours: row.get(theirs) for ours, theirs in names.items()} for row in rows if isinstance(row, dict)], []
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    return httpx.create_ssl_context()
 
 
 def _tavily_error(error: Exception) -> ProviderError:

@@ -1,0 +1,116 @@
+"""A loopback web server that answers as it is told, and fails as real ones do: late, in pieces, or in the middle."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What came in. `connection`: a number for each connection."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    connection: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What goes out, and how it ends.
+
+    "cut": killed in the middle. "hang": nothing comes until the server closes. "drip": byte after byte, slowly.
+    "endless": the body again and again. "closed": the connection is closed without a word.
+    """
+
+    status: int = 200
+    kind: str = "text/html; charset=utf-8"
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ends: Literal["whole", "cut", "hang", "drip", "endless", "closed"] = "whole"
+
+
+Answer = Callable[[Request], Reply]
+
+
+class Server(ThreadingHTTPServer):
+    """`seen`: all requests. `left`: set when a client went away before it had everything."""
+
+    daemon_threads = True
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answer = answer
+        self.seen: list[Request] = []
+        self.connections = 0
+        self.closing, self.left = threading.Event(), threading.Event()
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return "127.0.0.1", self.server_port
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+@contextmanager
+def serving(answer: Answer) -> Iterator[Server]:
+    server = Server(answer)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.closing.set()
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections += 1
+        self._number = self.server.connections
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        request = Request(method=self.command, path=self.path, headers=self.headers, body=body, connection=self._number)
+        self.server.seen.append(request)
+        try:
+            self._sent(self.server.answer(request))
+        except (BrokenPipeError, ConnectionResetError):
+            self.server.left.set()
+            self.close_connection = True
+
+    do_POST = do_GET
+
+    def _sent(self, reply: Reply) -> None:
+        self.close_connection = reply.ends != "whole"
+        if reply.ends == "hang":
+            self.server.closing.wait(30)
+        if reply.ends in ("hang", "closed"):
+            return
+        self.send_response(reply.status)
+        for name, value in {"Content-Type": reply.kind, **reply.headers}.items():
+            self.send_header(name, value)
+        if reply.ends in ("whole", "cut"):
+            self.send_header("Content-Length", str(len(reply.body) + 500 * (reply.ends == "cut")))
+        self.end_headers()
+        if reply.ends in ("whole", "cut"):
+            self.wfile.write(reply.body)
+        while reply.ends == "endless" and not self.server.closing.is_set():
+            self.wfile.write(reply.body)
+        while reply.ends == "drip" and not self.server.closing.wait(0.05):
+            self.wfile.write(b"<p>")
