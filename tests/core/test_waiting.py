@@ -1,0 +1,108 @@
+"""Calls that can be given up: results, errors, time limits, Stop, and the context that tracing needs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+
+from crag.core.errors import CancelledError, UnreachableError
+from crag.core.waiting import abandonable, iterated, waited
+
+SPOT: contextvars.ContextVar[str] = contextvars.ContextVar("spot", default="nowhere")
+
+
+class Slow:
+    """Work that takes long, and remembers that it was ended."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = threading.Event(), threading.Event()
+
+    async def run(self) -> str:
+        self.begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            self.ended.set()
+        return "late"
+
+    async def items(self) -> AsyncIterator[int]:
+        yield 1
+        yield 2
+        await self.run()
+
+
+def test_a_result_and_an_error_come_through() -> None:
+    async def good() -> int:
+        return 7
+
+    async def bad() -> int:
+        raise ValueError("no")
+
+    assert waited(good, seconds=5, cancel=threading.Event()) == 7
+    with pytest.raises(ValueError, match="no"):
+        waited(bad, seconds=5, cancel=threading.Event())
+
+
+def test_the_work_s_own_time_out_is_not_taken_for_ours() -> None:
+    async def late() -> None:
+        raise TimeoutError("theirs")
+
+    with pytest.raises(TimeoutError, match="theirs"):
+        waited(late, seconds=5, cancel=threading.Event())
+
+
+def test_after_its_seconds_the_work_is_ended() -> None:
+    slow = Slow()
+    with pytest.raises(UnreachableError, match=r"0\.1 seconds"):
+        waited(slow.run, seconds=0.1, cancel=threading.Event())
+    assert slow.ended.wait(5)
+
+
+def test_stop_ends_the_work() -> None:
+    slow, stop = Slow(), threading.Event()
+    threading.Thread(target=lambda: (slow.begun.wait(5), stop.set())).start()
+    with pytest.raises(CancelledError):
+        waited(slow.run, seconds=30, cancel=stop)
+    assert slow.ended.wait(5)
+
+
+def test_items_come_one_by_one_and_a_time_limit_keeps_those_that_came() -> None:
+    slow, seen = Slow(), list[int]()
+    with pytest.raises(UnreachableError):
+        for item in iterated(slow.items, seconds=0.2, cancel=threading.Event()):
+            seen.append(item)
+    assert seen == [1, 2]
+    assert slow.ended.wait(5)
+
+
+def test_closing_the_iterator_ends_the_work() -> None:
+    slow = Slow()
+    items = iterated(slow.items, seconds=30, cancel=threading.Event())
+    assert next(items) == 1
+    slow.begun.wait(5)
+    items.close()
+    assert slow.ended.wait(5)
+
+
+def test_blocking_code_is_left_behind() -> None:
+    held, stop = threading.Event(), threading.Event()
+    stop.set()
+    with pytest.raises(CancelledError):
+        abandonable(held.wait, seconds=30, cancel=stop)
+    held.set()
+
+
+def test_the_work_runs_in_the_caller_s_context() -> None:
+    async def where() -> str:
+        return SPOT.get()
+
+    async def places() -> AsyncIterator[str]:
+        yield SPOT.get()
+
+    SPOT.set("here")
+    assert waited(where, seconds=5, cancel=threading.Event()) == "here"
+    assert list(iterated(places, seconds=5, cancel=threading.Event())) == ["here"]
