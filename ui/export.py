@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from crag.core.events import Event
 from crag.core.trace import Trace
+from crag.measure.prices import PRICES, Price
 from ui import replay
 from ui.look import ASSETS, sheet
 from ui.safe import text
@@ -45,15 +46,14 @@ def file_name(trace: Trace, ending: str) -> str:
     return f"crag-{stem}.{ending}"
 
 
-def page(trace: Trace, events: Sequence[Event] = ()) -> str:
+def page(trace: Trace, events: Sequence[Event] = (), prices: Mapping[str, Price] = PRICES) -> str:
     """The whole run as one HTML document, which replays its `events`: it holds all it needs and loads nothing.
 
     Without script it shows the whole run; the only script that may run is its own, by its hash.
     """
     asked = f"{text(trace.strategy)} strategy, {text(trace.started_at)}"
-    body = "".join(
-        f'<div class="part" id="part-{place}">{section}</div>' for place, section in enumerate(replay.sections(trace))
-    )
+    sections = replay.sections(trace, prices)
+    body = "".join(f'<div class="part" id="part-{place}">{section}</div>' for place, section in enumerate(sections))
     script = (ASSETS / "replay.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -66,6 +66,6 @@ def page(trace: Trace, events: Sequence[Event] = ()) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{text(trace.question)}</title><style>{sheet()}{_STYLE}</style></head>"
         f'<body>{_CONTROLS}{body}<p class="cx small">CRAG Explorer, {asked}</p>'
-        f'<script type="application/json" id="states">{replay.states(trace, events)}</script>'
+        f'<script type="application/json" id="states">{replay.states(trace, events, prices=prices)}</script>'
         f"<script>{script}</script></body></html>"
     )

@@ -1,4 +1,4 @@
-"""A run's path, its action and its meter, drawn from a trace."""
+"""A run's path and its action, drawn from a trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from crag.core.wording import decision_sentence, outcome_sentence
 from ui import words
 from ui.safe import text
 
-__all__ = ["action", "chip", "meter", "path"]
+__all__ = ["action", "chip", "path"]
 
 _ORDER: list[Step] = list(words.STEPS)
 
@@ -101,34 +101,6 @@ def _notes(trace: Trace) -> list[str]:
     if trace.cancelled:
         lines.append("Stopped by you.")
     return lines
-
-
-def meter(trace: Trace) -> str:
-    """Where the time went, and what the run cost: model calls and web searches."""
-    spent: dict[Step, float] = {}
-    for record in trace.steps:
-        spent[record.step] = spent.get(record.step, 0.0) + (record.seconds or 0.0)
-    whole = sum(spent.values()) or 1.0
-    bars = "".join(
-        f'<i style="flex:{max(seconds / whole, 0.004):.4f}" title="{words.STEPS[step]}: {words.duration(seconds)}"></i>'
-        for step, seconds in spent.items()
-    )
-    grades = [grade for round in trace.rounds for grade in round.grades.values()]
-    cached = sum(1 for grade in grades if grade.cached)
-    calls = sum(record.calls for record in trace.steps)
-    figures = [
-        (words.duration(trace.seconds), "in all"),
-        (str(calls), "model call" if calls == 1 else "model calls"),
-        (str(len(trace.searches)), "web search" if len(trace.searches) == 1 else "web searches"),
-        (str(len(grades)), "grade" + ("" if len(grades) == 1 else "s") + (f", {cached} remembered" if cached else "")),
-    ]
-    longest = sorted(spent.items(), key=lambda item: -item[1])[:3]
-    shares = ", ".join(f"{words.STEPS[step].lower()} {words.duration(seconds)}" for step, seconds in longest)
-    shown = "".join(f"<span><b>{figure}</b> {label}</span>" for figure, label in figures)
-    return (
-        f'<div class="cx"><div class="meter" aria-hidden="true">{bars}</div>'
-        f'<div class="figures">{shown}<span>most of it: {shares or "–"}</span></div></div>'
-    )
 
 
 def chip(action: Action | None) -> str:

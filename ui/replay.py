@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from crag.core import events as ev
 from crag.core.trace import Trace
-from ui import answer, evidence, path, words
+from crag.measure.prices import PRICES, Price
+from ui import answer, evidence, meter, path, words
 
 __all__ = ["BUDGET", "sections", "states"]
 
@@ -31,8 +32,8 @@ class _Pieces:
         return [self.known.setdefault(piece, len(self.known)) for piece in _CARDS.split(section) if piece]
 
 
-def sections(trace: Trace) -> list[str]:
-    """What a run looks like at one moment, from the question down to the meter."""
+def sections(trace: Trace, prices: Mapping[str, Price] = PRICES) -> list[str]:
+    """What a run looks like at one moment, from the question down to the meter with its costs at these prices."""
     view = evidence.View.of(trace)
     return [
         answer.question(trace),
@@ -42,11 +43,11 @@ def sections(trace: Trace) -> list[str]:
         answer.sources(trace),
         evidence.chunks(trace, view),
         evidence.web(trace, view),
-        path.meter(trace) if trace.finished else "",
+        meter.meter(trace, prices) if trace.finished else "",
     ]
 
 
-def states(trace: Trace, events: Sequence[ev.Event], budget: int = BUDGET) -> str:
+def states(trace: Trace, events: Sequence[ev.Event], budget: int = BUDGET, prices: Mapping[str, Price] = PRICES) -> str:
     """JSON of `pieces` of HTML, and `frames`: what is shown (`parts`, the pieces of each section), when, and in words.
 
     `trace` is the run as a whole, which is the last frame. Where not even the first and the last fit into `budget`
@@ -59,18 +60,18 @@ def states(trace: Trace, events: Sequence[ev.Event], budget: int = BUDGET) -> st
     end = (trace, moments[-1][1] if moments else trace.seconds, "the whole run")
     stride = 1
     while stride == 1 or stride < 2 * len(moments):
-        made = _encoded(_drawn([*moments[::stride], end]))
+        made = _encoded(_drawn([*moments[::stride], end], prices))
         if len(made.encode()) <= budget:
             return made
         stride *= 2
-    return _encoded(_drawn([]))
+    return _encoded(_drawn([], prices))
 
 
-def _drawn(moments: Sequence[tuple[Trace, float, str]]) -> dict[str, Any]:
+def _drawn(moments: Sequence[tuple[Trace, float, str]], prices: Mapping[str, Price]) -> dict[str, Any]:
     pieces = _Pieces()
     frames: list[dict[str, Any]] = []
     for trace, at, said in moments:
-        parts = [pieces.places(section) for section in sections(trace)]
+        parts = [pieces.places(section) for section in sections(trace, prices)]
         if frames and frames[-1]["parts"] == parts:
             continue
         frames.append({"parts": parts, "at": round(at, 3), "said": said})

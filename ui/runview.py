@@ -11,7 +11,7 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from ui import answer, conversation, evidence, export, pageview, path, problems, tuning
+from ui import answer, conversation, evidence, export, meter, pageview, path, problems, tuning
 from ui.jobs import Job
 from ui.look import draw
 from ui.safe import excerpt, markdown, text
@@ -45,7 +45,7 @@ class _Slots:
         draw(path.action(trace), self.action)
         draw(evidence.chunks(trace, view), self.chunks)
         draw(evidence.web(trace, view), self.web)
-        draw(path.meter(trace) if trace.finished else "", self.meter)
+        draw(meter.meter(trace, meter.in_use()) if trace.finished else "", self.meter)
 
 
 def show(session: Session, run: str) -> None:
@@ -152,7 +152,7 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
         with st.popover("Export"):
             st.download_button(
                 "One HTML page",
-                lambda: export.page(trace, session.events(run)),
+                lambda: export.page(trace, session.events(run), meter.in_use()),
                 file_name=export.file_name(trace, "html"),
                 mime="text/html",
                 on_click="ignore",

@@ -1,57 +1,146 @@
-"""What calls cost: one table of prices, which the user can edit, and sums over calls."""
+"""What calls cost: one table of prices, which the user can edit, and its text forms in the configuration."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from crag.core.meter import Call
+from crag.core.errors import SettingsError
 
-__all__ = ["PRICES", "Price", "cost", "price_of"]
+__all__ = ["PRICES", "Price", "money", "parsed", "price_of", "table", "written"]
+
+HIGHEST = 1_000_000.0
+"""US dollars; a price above this is a slip of the keyboard."""
+FORM = "Write model=in/out in US dollars for a million tokens, or provider=in/out/call; model=none takes a price away."
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens in and out, and for one call whatever its size (web searches)."""
+    """US dollars for a million tokens in and out, and for one call whatever its size (web searches).
+
+    Raises SettingsError for a number that is negative, not finite, or above a million.
+    """
 
     input: float = 0.0
     output: float = 0.0
     call: float = 0.0
 
+    def __post_init__(self) -> None:
+        for number in (self.input, self.output, self.call):
+            if not (math.isfinite(number) and 0 <= number <= HIGHEST):
+                raise SettingsError(f"{number:g} is no price.", "Prices are US dollars from 0 to a million.")
+
+    @property
+    def by_token(self) -> bool:
+        """Whether what a call costs depends on its tokens."""
+        return self.input > 0 or self.output > 0
+
 
 PRICES: Mapping[str, Price] = {
-    "gpt-4o": Price(2.50, 10.00),
-    "gpt-4o-mini": Price(0.15, 0.60),
+    "gpt-6-astra": Price(10.00, 50.00),
+    "gpt-6-sol": Price(2.00, 10.00),
+    "gpt-6-luna": Price(0.10, 0.50),
+    "gpt-5.6-sol": Price(4.00, 20.00),
+    "gpt-5.6-terra": Price(2.00, 12.00),
+    "gpt-5.6-luna": Price(0.20, 1.20),
+    "gpt-5.5": Price(5.00, 30.00),
+    "gpt-5.4": Price(2.50, 15.00),
+    "gpt-5.4-mini": Price(0.75, 4.50),
+    "gpt-5.4-nano": Price(0.20, 1.25),
+    "gpt-5.2": Price(1.75, 14.00),
+    "gpt-5.1": Price(1.25, 10.00),
+    "gpt-5": Price(1.25, 10.00),
+    "gpt-5-mini": Price(0.25, 2.00),
+    "gpt-5-nano": Price(0.05, 0.40),
     "gpt-4.1": Price(2.00, 8.00),
     "gpt-4.1-mini": Price(0.40, 1.60),
     "gpt-4.1-nano": Price(0.10, 0.40),
+    "gpt-4o": Price(2.50, 10.00),
+    "gpt-4o-mini": Price(0.15, 0.60),
     "tavily": Price(call=0.008),
     "duckduckgo": Price(),
 }
-"""By model, or by provider where calls have no model. List prices that change: Settings lets people correct them."""
+"""By model, or by provider where calls have no model. List prices as read in November 2026; they change.
+
+OpenAI: standard tier, without its discounts for repeated input and its surcharge on prompts over 272,000 tokens. Read
+on the pages of the models themselves (developers.openai.com/api/docs/models): gpt-6-luna, gpt-5-mini, gpt-5-nano,
+gpt-4.1-nano. The others as several independent price lists give them alike (for gpt-6-sol and gpt-5.6: those since
+September and July 2026, after their reductions). Models on which the lists disagree are left out.
+Tavily: pay-as-you-go, $0.008 a credit, one credit a basic search (docs.tavily.com/documentation/api-credits); its
+monthly plans and the first 1,000 credits of a month are cheaper. DuckDuckGo takes no money.
+"""
+
+_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|latest)")
+"""What a provider appends to a model's name for one dated state of it, at the same price."""
 
 
-def price_of(call: Call, prices: Mapping[str, Price] = PRICES) -> Price | None:
-    """The price that applies: the model's own, or that of the longest name it begins with ("gpt-4o-2024-08-06").
+def price_of(model: str, provider: str, prices: Mapping[str, Price]) -> Price | None:
+    """The price of a model, or of a provider whose calls name none; that of "gpt-4o" for "gpt-4o-2024-08-06" too.
 
-    None where none is known. Models that a person runs at home cost nothing by the table: they are not in it, and
-    unknown is not free.
+    None where none is known, which is not the same as free. "gpt-5-pro" is not "gpt-5".
     """
-    name = call.model or call.provider
+    name = model or provider
     if name in prices:
         return prices[name]
-    begun = [known for known in prices if name.startswith(f"{known}-")]
-    return prices[max(begun, key=len)] if begun else None
+    dated = _SNAPSHOT.search(name)
+    return prices.get(name[: dated.start()]) if dated is not None and dated.end() == len(name) else None
 
 
-def cost(calls: Iterable[Call], prices: Mapping[str, Price] = PRICES) -> tuple[float, int]:
-    """Dollars for all calls with a known price, and how many calls have none or were not counted by their provider."""
-    total, unknown = 0.0, 0
-    for call in calls:
-        price = price_of(call, prices)
-        if price is None or (call.model and call.input_tokens is None and call.error is None):
-            unknown += 1
-            continue
-        tokens = (call.input_tokens or 0) * price.input + (call.output_tokens or 0) * price.output
-        total += tokens / 1_000_000 + (price.call if call.error is None else 0.0)
-    return total, unknown
+def table(entries: Iterable[str] = ()) -> dict[str, Price]:
+    """The shipped prices with the user's over them. Raises SettingsError naming the first bad entry."""
+    prices = dict(PRICES)
+    for entry in entries:
+        name, price = parsed(entry)
+        if price is None:
+            prices.pop(name, None)
+        else:
+            prices[name] = price
+    return prices
+
+
+def parsed(entry: str) -> tuple[str, Price | None]:
+    """An entry's name and price; None for "name=none", which says that the price is not known.
+
+    Raises SettingsError that repeats the entry.
+    """
+    name, is_there, numbers = entry.rpartition("=")
+    name, parts = name.strip(), [part.strip() for part in numbers.split("/")]
+    if not is_there or not name:
+        raise SettingsError(f"The price {entry!r} names no model.", FORM)
+    if parts == ["none"]:
+        return name, None
+    try:
+        if not 2 <= len(parts) <= 3:
+            raise ValueError
+        return name, Price(*(float(part) for part in parts))
+    except (ValueError, SettingsError) as error:
+        raise SettingsError(f"The price {entry!r} can't be read.", FORM) from error
+
+
+def written(prices: Mapping[str, Price]) -> tuple[str, ...]:
+    """The entries that make the shipped table into `prices`: none where they are the same.
+
+    Raises SettingsError for a name that can't be written: an empty one, or one with a comma, which parts entries.
+    """
+    for name in prices:
+        if not name.strip() or name != name.strip() or "," in name:
+            raise SettingsError(f"{name!r} is no name of a model.", "Write it as its server does, without commas.")
+    gone = tuple(f"{name}=none" for name in PRICES if name not in prices)
+    return gone + tuple(f"{name}={_form(price)}" for name, price in prices.items() if PRICES.get(name) != price)
+
+
+def _form(price: Price) -> str:
+    numbers = (price.input, price.output, price.call) if price.call else (price.input, price.output)
+    return "/".join(repr(number).removesuffix(".0") for number in numbers)
+
+
+def money(dollars: float) -> str:
+    """An amount as a person reads it: $0, under $0.0001, $0.0004, $0.012, $0.12, $1,234.50."""
+    if dollars <= 0:
+        return "$0"
+    if dollars < 0.0001:
+        return "under $0.0001"
+    places = 4 if dollars < 0.01 else 3 if dollars < 0.1 else 2
+    return f"${dollars:,.{places}f}"

@@ -14,7 +14,7 @@ from whole_run import NASTY, events, strip
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer
-from ui import answer, evidence, export, path, replay
+from ui import answer, evidence, export, meter, path, replay
 
 
 class Inspector(HTMLParser):
@@ -53,7 +53,7 @@ def drawn(trace: Trace) -> str:
             answer.sources(trace, 1),
             evidence.chunks(trace, view),
             evidence.web(trace, view),
-            path.meter(trace),
+            meter.meter(trace),
         )
     )
 
