@@ -132,8 +132,7 @@ def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator) -> Retrieva
     """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
     problems: Problems = []
     budget = Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
-    meter = Meter(budget)
-    meter.step = "evaluate"
+    meter = Meter(budget, step="evaluate")
     chat = _chat(config, keys, meter, problems) if config.evaluator == "llm" else None
     outside = _evaluators(config, keys, chat, meter, problems)
     if problems:

@@ -37,10 +37,16 @@ class Call:
     error: str | None = None
 
 
+LAST_STEPS: frozenset[Step] = frozenset({"answer", "verify"})
+"""The steps that keep no time back."""
+
+
 class Meter:
     """Admits calls while the budget lasts and records what they took.
 
-    `step` names the step that is running; the graph sets it. `cancel` is set when the person presses Stop.
+    `step` names the step that is running. Setting it, as the graph does, begins that step's share of the time: half
+    of what is left, for every step but the last ones, so that a service that hangs leaves time for what comes after.
+    `cancel` is set when the person presses Stop.
     """
 
     def __init__(
@@ -48,15 +54,29 @@ class Meter:
         budget: Budget | None = None,
         cancel: threading.Event | None = None,
         listener: Callable[[Call], None] = lambda call: None,
+        step: Step = "retrieve",
     ) -> None:
-        """`listener` is told of every call when it ends, in the thread that made it."""
+        """`listener` is told of every call when it ends, in the thread that made it.
+
+        `step` is the first or only one; given here, it has all of the time.
+        """
         self.budget = budget or Budget()
         self.cancel = cancel or threading.Event()
-        self.step: Step = "retrieve"
+        self._step, self._kept = step, 0.0
         self._listener = listener
         self._began = time.monotonic()
         self._lock = threading.Lock()
         self._calls = self._tokens = 0
+
+    @property
+    def step(self) -> Step:
+        return self._step
+
+    @step.setter
+    def step(self, begun: Step) -> None:
+        self._step, self._kept = begun, 0.0
+        if begun not in LAST_STEPS:
+            self._kept = max(0.0, self.left() / 2)
 
     def admit(self) -> float:
         """Counts one call that is about to begin; the seconds it may take. Raises CancelledError, BudgetError."""
@@ -65,7 +85,8 @@ class Meter:
         left = self.left()
         with self._lock:
             if left <= 0:
-                raise BudgetError(f"The run's {self.budget.seconds:g} seconds for outside calls are over.")
+                whose = "The step's share of the" if self._kept else "The"
+                raise BudgetError(f"{whose} run's {self.budget.seconds:g} seconds for outside calls are over.")
             if self._calls >= self.budget.calls:
                 raise BudgetError(f"The run's {self.budget.calls} outside calls are used up.")
             if self._tokens >= self.budget.tokens:
@@ -74,8 +95,8 @@ class Meter:
         return left
 
     def left(self) -> float:
-        """Seconds until the run's time for outside calls is over; below 0 when it is."""
-        return self.budget.seconds - (time.monotonic() - self._began)
+        """Seconds until the step's time for outside calls is over; below 0 when it is."""
+        return self.budget.seconds - (time.monotonic() - self._began) - self._kept
 
     @contextmanager
     def paused(self) -> Iterator[None]:
