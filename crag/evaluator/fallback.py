@@ -23,22 +23,22 @@ class FallbackEvaluator:
         """`told` is called once a run, with the first failure's words, when `second` steps in."""
         self._first, self._second, self._told = first, second, told
         self.id, self.calls_models = first.id, first.calls_models
-        self._failures, self._successes = 0, 0
+        self._failures, self._successes, self._last = 0, 0, ""
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         """One grade a passage: those of `first` as they come, then those that `second` makes up for."""
         failed: dict[str, Grade] = {}
         by_id = {passage.id: passage for passage in passages}
-        if self._given_up:
-            failed = {passage.id: self._skipped(passage.id) for passage in passages}
-        else:
-            for grade in self._first.grade(question, passages):
-                if grade.failed and isinstance(by_id[grade.passage_id].text, str):
-                    self._failures += 1
-                    failed[grade.passage_id] = grade
-                else:
-                    self._successes += not grade.failed
-                    yield grade
+        waiting = dict.fromkeys(by_id)
+        for grade in self._asked(question, passages):
+            waiting.pop(grade.passage_id, None)
+            if not isinstance(by_id[grade.passage_id].text, str):
+                yield grade
+            elif self._counted(grade).failed:
+                failed[grade.passage_id] = grade
+            else:
+                yield grade
+        failed.update({passage_id: self._skipped(passage_id) for passage_id in waiting})
         if not failed:
             return
         self._said(next(iter(failed.values())))
@@ -47,19 +47,36 @@ class FallbackEvaluator:
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         """The joint grade of `first`, or of `second` where that failed."""
-        failed = self._skipped("joint") if self._given_up else self._first.grade_joint(question, passages)
-        if not failed.failed or not passages:
-            return failed
-        self._failures += 1
-        self._said(failed)
-        return self._marked(self._second.grade_joint(question, passages), failed)
+        if not passages:
+            return self._first.grade_joint(question, passages)
+        joint = self._skipped("joint") if self._given_up else self._counted(self._first.grade_joint(question, passages))
+        if not joint.failed:
+            return joint
+        self._said(joint)
+        return self._marked(self._second.grade_joint(question, passages), joint)
+
+    def _asked(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
+        """The grades of `first` until it is given up; what it has not graded by then is no longer asked for."""
+        if self._given_up:
+            return
+        for grade in self._first.grade(question, passages):
+            yield grade
+            if self._given_up:
+                return
+
+    def _counted(self, grade: Grade) -> Grade:
+        if grade.failed:
+            self._failures, self._last = self._failures + 1, grade.error or ""
+        else:
+            self._successes += 1
+        return grade
 
     @property
     def _given_up(self) -> bool:
         return self._failures >= GIVE_UP_AFTER and not self._successes
 
     def _skipped(self, passage_id: str) -> Grade:
-        why = f"{self._first.id} failed {self._failures} times and is not asked again in this run."
+        why = f"It failed {self._failures} times and is not asked again in this run. The last time: {self._last}"
         return Grade(passage_id=passage_id, score=None, error=why, evaluator=self._first.id)
 
     def _said(self, failed: Grade) -> None:
