@@ -63,7 +63,7 @@ class CitationVerifier:
             citations=numbers,
             supported=grade.score >= self._supported_from,
             score=grade.score,
-            note=f"scored by {self._evaluator.id}",
+            note=f"scored by {grade.evaluator or self._evaluator.id}",
         )
 
 
