@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from crag.core import events as ev
@@ -66,9 +66,9 @@ class Parts:
         return time.perf_counter() - self.began
 
     def emit_aside(self) -> None:
-        """Emits what came from other threads: calls that ended, parts that stepped in."""
+        """Emits what other threads have put aside: calls that ended, parts that stepped in."""
         while self.aside:
-            self.emit(self.aside.popleft())
+            self.emit(replace(self.aside.popleft(), at=self.now()))
 
     @property
     def scorer(self) -> RetrievalEvaluator:
