@@ -19,6 +19,7 @@ from pydantic import BaseModel  # noqa: E402
 from crag.cli.options import PROVIDERS, option_of  # noqa: E402
 from crag.core.config import AppConfig  # noqa: E402
 from crag.core.fields import meta  # noqa: E402
+from crag.core.keys import VARIABLES  # noqa: E402
 from crag.core.settings import Settings  # noqa: E402
 from crag.strategies import STRATEGIES  # noqa: E402
 
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def with_tables(text: str) -> str:
     """The text with every marked block made anew. Raises ValueError where a mark is missing."""
-    for name, rows in {"strategies": strategies(), "settings": settings(), "environment": environment()}.items():
+    tables = {"strategies": strategies(), "keys": keys(), "settings": settings(), "environment": environment()}
+    for name, rows in tables.items():
         opening, closing = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         start, end = text.index(opening) + len(opening), text.index(closing)
         text = text[:start] + "\n".join(rows) + "\n" + text[end:]
@@ -77,6 +79,21 @@ def environment() -> Iterable[str]:
         default = "–" if found["default"] is None else shown(found["default"])
         option = f"`{option_of(name)}`" if name in PROVIDERS else "–"
         yield f"| `CRAG_{name.upper()}` | {option} | {default} | {range_of(AppConfig, name, found)} | {found['help']} |"
+
+
+def keys() -> Iterable[str]:
+    yield "| key | variable, or entry of the secrets file |"
+    yield "|---|---|"
+    for name, what in KEYS.items():
+        yield f"| {what} | {', else '.join(f'`{each}`' for each in VARIABLES[name])} |"
+
+
+KEYS = {
+    "llm": "the model server, whichever is chosen",
+    "openai": "OpenAI's own service, and no other",
+    "rerank": "the reranking server",
+    "tavily": "Tavily",
+}
 
 
 def shown(value: Any) -> str:

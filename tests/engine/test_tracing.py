@@ -22,9 +22,10 @@ from crag.core.fakes import ScriptedEvaluator
 from crag.core.keys import Keys
 from crag.engine import Engine
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "providers"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "providers"))
 from model_server import serving
+
+HERE = Path(__file__).parent
 
 QUESTION = "How long did hiring take in 2019?"
 KEY = "sk-never-in-a-trace"
