@@ -103,7 +103,7 @@ async def _text(client: httpx.AsyncClient, page: WebPage) -> str:
     for _ in range(REDIRECTS + 1):
         _check(address)
         async with client.stream("GET", address) as response:
-            if response.is_redirect:
+            if response.has_redirect_location:
                 address = urljoin(address, response.headers["location"])
                 continue
             if response.status_code != 200:
@@ -138,7 +138,7 @@ async def _body(response: httpx.Response) -> bytes:
         if len(data) > MAX_BYTES:
             raise WebSearchError(f"it is larger than {MAX_BYTES // 1_000_000} MB")
     if unpacker and not unpacker.eof:
-        raise WebSearchError("it broke off")
+        raise WebSearchError("its reply broke off")
     return bytes(data)
 
 
@@ -215,8 +215,10 @@ def _reason(error: Exception) -> str:
             return error.message.removesuffix(".")
         case TimeoutError() | httpx.TimeoutException():
             return LATE
-        case httpx.RemoteProtocolError() | httpx.ReadError():
-            return "it broke off"
+        case httpx.RemoteProtocolError():
+            return "its reply broke off or makes no sense"
+        case httpx.ReadError():
+            return "its reply broke off"
         case httpx.InvalidURL() | ValueError():
             return "its address is not one of the web"
         case httpx.HTTPError():

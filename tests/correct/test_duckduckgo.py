@@ -18,10 +18,16 @@ from crag.correct.searching import DuckDuckGoSearch
 UNSURE = "DuckDuckGo gave no results: there are none, or it refused the search."
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serving(lambda request: duckduckgo(COMETS)) as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serving(lambda request: duckduckgo(COMETS)) as running:
-        yield running
+def server(running: Server) -> Server:
+    running.anew(lambda request: duckduckgo(COMETS))
+    return running
 
 
 @pytest.fixture

@@ -33,10 +33,16 @@ def usual(request: Request) -> Reply:
     return duckduckgo(COMETS) if asked else duckduckgo_none()
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serving(usual) as server:
+        yield server
+
+
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with serving(usual) as running:
-        yield running
+def server(running: Server) -> Server:
+    running.anew(usual)
+    return running
 
 
 Made = Callable[..., TavilySearch | DuckDuckGoSearch]
@@ -204,9 +210,9 @@ def test_pages_behind_results_are_read_and_those_that_are_not_are_named(made: Ma
     assert not bad.fetched and bad.text == "Words."
     assert web.problems == ("127.0.0.1 was not read: the server said 404.",)
     assert made(Meter()).id != web.id
-    server.answer = usual
-    web.search("nothing of the kind", 5)
-    assert web.problems == ()
+    server.answer = lambda request: Reply(status=500)
+    failure(web)
+    assert web.problems == (), "they are those of the last search"
 
 
 TAVILY_FAILURES = [

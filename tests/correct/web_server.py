@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,10 +47,21 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.closing = threading.Event()
+        self.anew(answer)
+
+    def anew(self, answer: Answer) -> None:
+        """Lets go of those that wait, forgets what it saw, and answers so from now on: for the next test."""
+        self.closing.set()
         self.answer = answer
         self.seen: list[Request] = []
         self.connections = 0
         self.closing, self.left = threading.Event(), threading.Event()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is no news."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     @property
     def place(self) -> tuple[str, int]:
