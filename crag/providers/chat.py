@@ -7,6 +7,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import httpx
@@ -104,33 +105,48 @@ class MeteredChat:
 
     def __init__(self, model: ChatModel, meter: Meter) -> None:
         self._model, self._meter, self.id = model, meter, model.id
+        self._open: set[_Call] = set()
 
     def text(self, messages: Messages, *, max_tokens: int) -> str:
         """The whole reply. Raises ProviderError."""
-        reply = waited(
-            lambda: self._reply(messages, max_tokens, None), seconds=self._meter.left(), cancel=self._meter.cancel
-        )
+        with self._time() as seconds:
+            reply = waited(lambda: self._reply(messages, max_tokens, None), seconds=seconds, cancel=self._meter.cancel)
         return reply.strip()
 
     def parsed(self, schema: type[Parsed], messages: Messages, *, max_tokens: int) -> Parsed:
         """The reply as an object of the schema, after one repair if need be. Raises ProviderError."""
-        return waited(
-            lambda: self._object(schema, messages, max_tokens), seconds=self._meter.left(), cancel=self._meter.cancel
-        )
+        with self._time() as seconds:
+            return waited(
+                lambda: self._object(schema, messages, max_tokens), seconds=seconds, cancel=self._meter.cancel
+            )
 
     def parsed_each(
         self, schema: type[Parsed], each: Sequence[Messages], *, max_tokens: int
     ) -> Iterator[tuple[int, Parsed | ProviderError, float]]:
         """For every conversation its place, object or failure, and seconds: each as it is ready, many at a time."""
-        yield from iterated(
-            lambda: self._many(schema, each, max_tokens), seconds=self._meter.left(), cancel=self._meter.cancel
-        )
+        with self._time() as seconds:
+            yield from iterated(
+                lambda: self._many(schema, each, max_tokens), seconds=seconds, cancel=self._meter.cancel
+            )
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
         """The reply piece by piece. Retried only before the first piece. Raises ProviderError."""
-        yield from iterated(
-            lambda: self._pieces(messages, max_tokens), seconds=self._meter.left(), cancel=self._meter.cancel
-        )
+        with self._time() as seconds:
+            yield from iterated(lambda: self._pieces(messages, max_tokens), seconds=seconds, cancel=self._meter.cancel)
+
+    @contextmanager
+    def _time(self) -> Iterator[float]:
+        """The seconds there are for what is within. Calls that are open at its end were given up: that is recorded."""
+        seconds = self._meter.left()
+        try:
+            yield seconds
+        except UnreachableError as error:
+            if not self._open:
+                raise
+            raise UnreachableError(f"{self.id} gave no complete reply within {seconds:.0f} seconds.") from error
+        finally:
+            for call in tuple(self._open):
+                call.given_up()
 
     async def _many(
         self, schema: type[Parsed], each: Sequence[Messages], max_tokens: int
@@ -171,6 +187,9 @@ class MeteredChat:
             try:
                 bound = self._model.bound(max_tokens=max_tokens, schema=schema)
                 message = await bound.ainvoke(list(messages))
+            except asyncio.CancelledError:
+                call.given_up()
+                raise
             except Exception as error:  # noqa: BLE001 - every transport and client has its own; `translated` sorts them
                 await self._again(call, error)
                 continue
@@ -189,43 +208,58 @@ class MeteredChat:
                     if text := text_of(piece):
                         begun = True
                         yield text
+            except asyncio.CancelledError:
+                call.given_up()
+                raise
             except Exception as error:
                 if begun:  # what was shown can't be taken back, so nothing is asked for again
                     raise call.failed(error) from error
                 await self._again(call, error)
                 continue
-            call.ended(whole)
-            if not begun:
-                raise ReplyError(f"{self.id} gave an empty reply.")
-            if "finish_reason" not in whole.response_metadata:
-                raise UnreachableError(f"{self.id} broke off in the middle.")
+            problem = self._unfinished(whole, begun)
+            call.ended(whole, problem)
+            if problem is not None:
+                raise problem
             return
+
+    def _unfinished(self, whole: Any, begun: bool) -> ProviderError | None:
+        """What is wrong with a stream that ended without an error."""
+        if not begun:
+            return ReplyError(f"{self.id} gave an empty reply.")
+        if "finish_reason" not in whole.response_metadata:
+            return UnreachableError(f"{self.id} broke off in the middle.")
+        return None
 
     def _begun(self, attempt: int) -> _Call:
         self._meter.admit()
-        return _Call(self._model.endpoint, self._meter, attempt)
+        return _Call(self._model.endpoint, self._meter, attempt, self._open)
 
     async def _again(self, call: _Call, error: Exception) -> None:
         """Waits where another attempt may help; raises the translated error where none will."""
         failure = call.failed(error)
         if self._model.learned(error):
             return
-        if call.attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
+        late = isinstance(error, (openai.APITimeoutError, httpx.TimeoutException))  # the time would be lost twice
+        if late or call.attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
             raise failure from error
         pause = FIRST_WAIT * 2 ** (call.attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
         await asyncio.sleep(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
 
 
 class _Call:
-    """One call while it runs; tells the meter how it ended."""
+    """One call while it runs; tells the meter, once, how it ended. It is among `others` as long as it is open."""
 
-    def __init__(self, endpoint: Endpoint, meter: Meter, attempt: int) -> None:
-        self._endpoint, self._meter, self.attempt = endpoint, meter, attempt
+    def __init__(self, endpoint: Endpoint, meter: Meter, attempt: int, others: set[_Call]) -> None:
+        self._endpoint, self._meter, self.attempt, self._open = endpoint, meter, attempt, others
         self._began = time.monotonic()
+        others.add(self)
 
-    def ended(self, message: Any) -> None:
+    def ended(self, message: Any, problem: ProviderError | None = None) -> None:
         used = getattr(message, "usage_metadata", None) or {}
-        self._record(used.get("input_tokens"), used.get("output_tokens"), None)
+        self._record(used.get("input_tokens"), used.get("output_tokens"), problem.message if problem else None)
+
+    def given_up(self) -> None:
+        self._record(None, None, f"{self._endpoint.id} was given up before its reply was complete.")
 
     def failed(self, error: Exception) -> CragError:
         found = translated(error, self._endpoint.id)
@@ -233,6 +267,10 @@ class _Call:
         return found
 
     def _record(self, given: int | None, written: int | None, error: str | None) -> None:
+        try:
+            self._open.remove(self)
+        except KeyError:  # given up in one thread when it had ended in the other
+            return
         self._meter.record(
             Call(
                 step=self._meter.step,
