@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, SentenceCheck
-from ui import words
+from crag.core.types import Action, Answer, Citation, SentenceCheck
+from ui import faults, flags, words
 from ui.path import chip
 from ui.safe import text
 
@@ -14,6 +15,11 @@ __all__ = ["answer", "question", "sources"]
 
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
+_PENDING = re.compile(r"\[(\d{1,3})\]")
+_UNFINISHED = re.compile(r"\s*\[[\d,;\s]{0,20}$")
+"""A mark that is still being written."""
+_INSTEAD = "The best sentences are quoted instead."
+"""So ends the record of a model's failure to answer."""
 
 
 def question(trace: Trace) -> str:
@@ -30,54 +36,75 @@ def answer(trace: Trace) -> str:
     """The answer so far, or whole with its label; each citation mark is a button."""
     whole = trace.answer
     if whole is None:
-        if trace.finished:
-            return _unanswered(trace)
-        cursor = '<span class="cursor"></span>' if trace.text else '<span class="quiet">Working on it…</span>'
-        return f'<div class="cx"><div class="answer">{text(trace.text)}{cursor}</div></div>'
+        return _unanswered(trace) if trace.finished else _written(trace)
     known = {citation.number: citation for citation in whole.citations}
-    body = _marked(whole.text, known, [check for check in trace.checks if check.supported is False])
     kind = "answer abstained" if whole.abstained else "answer"
-    return f'<div class="cx"><div class="{kind}">{body}</div>{_label(whole, trace)}</div>'
+    return (
+        f'<div class="cx">{_quoted(whole, trace)}<div class="{kind}">{_marked(whole.text, known, trace.checks)}</div>'
+        f"{_label(whole, trace)}</div>"
+    )
+
+
+def _written(trace: Trace) -> str:
+    """What has been written so far: marks as they will stand, an unfinished one held back."""
+    if not trace.text:
+        said = "Waiting for your word on the web query." if trace.awaiting else "Working on it…"
+        return f'<div class="cx"><div class="answer"><span class="quiet">{said}</span></div></div>'
+    begun = _UNFINISHED.sub("", trace.text)
+    body = "".join(
+        f'<span class="mark">{piece}</span>' if place % 2 else text(piece)
+        for place, piece in enumerate(_PENDING.split(begun))
+    )
+    return f'<div class="cx"><div class="answer">{body}<span class="cursor"></span></div></div>'
+
+
+def _quoted(whole: Answer, trace: Trace) -> str:
+    """Said above an answer that a model was to write and could not."""
+    if not whole.instead_of:
+        return ""
+    model = words.maker(whole.instead_of)
+    cause = next((failure.message for failure in reversed(faults.of_step(trace, "answer"))), "")
+    own = cause.startswith(whole.instead_of)
+    cause = cause.removeprefix(whole.instead_of).removesuffix(_INSTEAD).strip()
+    failed = f"{model} failed: it {cause}" if own else f"{model} failed. {words.plain(cause)}"
+    return f'<div class="note"><b>Quoted, not written:</b> {text(failed.strip())}</div>'
 
 
 def _unanswered(trace: Trace) -> str:
     if trace.cancelled:
         said = "Stopped. What was found until then is shown beside it."
     elif trace.failure:
-        said = f"{trace.failure.message} {trace.failure.remedy}"
+        said = f"{words.plain(trace.failure.message)} {trace.failure.remedy}"
     else:
         said = "The run ended without an answer."
     return f'<div class="cx"><div class="answer abstained">{text(said)}</div></div>'
 
 
-def _marked(whole: str, known: dict[int, Citation], unsupported: list[SentenceCheck]) -> str:
-    """The text with flagged sentences underlined, then every mark turned into a button."""
-    spans = sorted(
-        (found, found + len(check.sentence), check)
-        for check in unsupported
-        if check.sentence and (found := whole.find(check.sentence)) >= 0
-    )
+def _marked(whole: str, known: dict[int, Citation], checks: Sequence[SentenceCheck]) -> str:
+    """The text with flagged sentences underlined and tagged, and every mark turned into a button."""
     parts, at = [], 0
-    for start, end, check in spans:
-        if start < at:
+    for start, end, check in flags.placed(whole, checks):
+        flag = flags.flag(check, set(known))
+        if flag is None:
             continue
-        why = check.note or "No cited text supports this sentence."
         parts.append(_cited(whole[at:start], known))
-        parts.append(f'<span class="flagged" title="{text(why)}">{_cited(whole[start:end], known)}</span>')
-        parts.append(' <span class="tag">unsupported</span>')
+        parts.append(
+            f'<span class="{flag.kind}" title="{text(flag.why)}">{_cited(whole[start:end], known)}</span> '
+            f'<span class="tag">{flag.name}</span>'
+        )
         at = end
     parts.append(_cited(whole[at:], known))
     return "".join(parts)
 
 
 def _cited(piece: str, known: dict[int, Citation]) -> str:
+    """Marks of sources as buttons; a number that stands for none stays text, marked."""
     parts, at = [], 0
     for mark in _MARK.finditer(piece):
         citation = known.get(int(mark.group(1)))
-        if citation is None:
-            continue
+        shown = _button(citation) if citation else f'<span class="invented" title="No such source">[{mark[1]}]</span>'
         parts.append(text(piece[at : mark.start()]))
-        parts.append(f'<span class="keep">{_button(citation)}{text(mark.group(2))}</span>')
+        parts.append(f'<span class="keep">{shown}{text(mark.group(2))}</span>')
         at = mark.end()
     parts.append(text(piece[at:]))
     return "".join(parts)
@@ -103,21 +130,43 @@ def _label(whole: Answer, trace: Trace) -> str:
         tags.append("Extractive")
         notes.append("quoted sentences, no language model")
     else:
-        notes.append(f"written by {whole.by}")
+        notes.append(f"written by {words.maker(whole.by)}")
     if whole.abstained:
         tags.append("No answer found")
         notes = ["nothing found supports an answer, so none is given"]
-    if whole.low_confidence:
-        tags.append("Low confidence")
     origins = {citation.origin for citation in whole.citations}
     if "external" in origins:
         tags.append("With web sources" if "internal" in origins else "From the web alone")
-    if trace.faithfulness is not None:
-        supported = sum(1 for check in trace.checks if check.supported)
-        checkable = sum(1 for check in trace.checks if check.supported is not None)
-        notes.append(f"{supported} of {checkable} sentences supported by what they cite")
     shown = " ".join(f'<span class="tag{" web" if "web" in tag else ""}">{text(tag)}</span>' for tag in tags)
-    return f'<p class="small">{shown} {text("; ".join(notes))}</p>'
+    lines = [f"{shown} {text('; '.join(notes))}", *_unsure(whole, trace), *_faithfulness(trace)]
+    return "".join(f'<p class="small">{line}</p>' for line in lines)
+
+
+def _unsure(whole: Answer, trace: Trace) -> list[str]:
+    """That the answer stands on weak ground, and why."""
+    if not whole.low_confidence or whole.abstained:
+        return []
+    if trace.action is Action.INCORRECT and not trace.kept("external"):
+        why = "the chunks were graded as not answering, and nothing from the web helps"
+    elif all(strip.score is None for strip in trace.kept()):
+        why = "nothing that it rests on was graded"
+    else:
+        why = "the best text that it rests on was scored below the upper threshold"
+    return [f'<span class="tag">Low confidence</span> {why}']
+
+
+def _faithfulness(trace: Trace) -> list[str]:
+    """The share of sentences that what they cite supports, as a figure and in words."""
+    if not trace.checks:
+        return []
+    supported = sum(1 for check in trace.checks if check.supported)
+    checkable = sum(1 for check in trace.checks if check.supported is not None)
+    if trace.faithfulness is None:
+        return ["Faithfulness unknown: no sentence could be checked"]
+    left = len(trace.checks) - checkable
+    more = f"; {left} could not be checked" if left else ""
+    of = words.count(checkable, "sentence")
+    return [f"<b>Faithfulness {trace.faithfulness:.0%}</b>: {supported} of {of} supported by what they cite{more}"]
 
 
 def sources(trace: Trace, opened: int | None = None) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from crag.core.trace import Round, Trace
+from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Grade, RetrievedChunk, Strip, WebPage
-from ui import words
+from ui import approval, faults, words
 from ui.safe import excerpt, link, site, text
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
@@ -49,34 +49,55 @@ def chunks(trace: Trace, view: View) -> str:
     here = trace.round
     if here is None:
         return ""
-    graded = trace.settings.get("evaluator") != "none"
-    cards = "".join(_chunk(found, here, trace, view, graded) for found in here.chunks)
+    cards = "".join(_chunk(found, here, trace, view) for found in here.chunks)
     again = f'<span class="small">found with the rewritten query <span class="query">{text(here.query)}</span></span>'
+    heading = (
+        f'<h3>From your documents <span class="small">{words.count(len(here.chunks), "chunk")}</span>'
+        f"{again if len(trace.rounds) > 1 else ''}</h3>"
+    )
+    if not cards:
+        return f'<div class="cx">{heading}<p>Nothing was found.</p></div>'
     legend = (
         f'<p class="legend">Bars: relevance score from 0 to 1. Lines: lower {view.lower:.2f}, upper {view.upper:.2f}. '
         "Open a chunk for its strips: highlighted ones were kept, struck ones dropped.</p>"
     )
     return (
-        f'<div class="cx"><h3>From your documents <span class="small">{words.count(len(here.chunks), "chunk")}</span>'
-        f"{again if len(trace.rounds) > 1 else ''}</h3>"
-        + (
-            f'<div class="cards">{cards}</div>{legend if graded else ""}</div>'
-            if cards
-            else "<p>Nothing was found.</p></div>"
-        )
+        f'<div class="cx">{heading}<div class="cards">{_together(here, trace, view)}{cards}</div>'
+        f"{legend if _graded(trace) else ''}</div>"
     )
 
 
-def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View, graded: bool) -> str:
+def _graded(trace: Trace) -> bool:
+    return bool(trace.settings.get("evaluator") != "none")
+
+
+def _jointly(here: Round, trace: Trace) -> bool:
+    return here.joint is not None or trace.settings.get("evaluator") == "joint"
+
+
+def _together(here: Round, trace: Trace, view: View) -> str:
+    """The one grade over all chunks, where they are graded so."""
+    if not _jointly(here, trace):
+        return ""
+    score = _score(here.joint, view, waiting=not trace.finished)
+    return (
+        '<div class="joint"><div class="row"><span></span><span class="where"><span class="page">All '
+        f"{words.count(len(here.chunks), 'chunk')} together</span>{_local(here.joint)}</span>{score}</div>"
+        f'<div class="why">{_facts(here.joint, (), view)}</div></div>'
+    )
+
+
+def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> str:
     chunk = found.chunk
-    grade = here.grades.get(chunk.id) or here.joint
+    grade = here.grades.get(chunk.id)
     strips = trace.strips.get(chunk.id, ())
     marks = '<span class="tag deciding">decided</span> ' if view.deciding_id == chunk.id else ""
+    own = _graded(trace) and not _jointly(here, trace)
     summary = (
         f'<span class="rank num">{found.rank}</span>'
         f'<span><span class="where">{marks}<span class="page">p. {chunk.page}</span><span class="name">'
-        f'{text(chunk.source)}</span></span><span class="peek">{text(excerpt(chunk.text, 160))}</span></span>'
-        + (_score(grade, view, waiting=not trace.finished) if graded else "<span></span><span></span>")
+        f'{text(chunk.source)}</span>{_local(grade)}</span><span class="peek">{text(excerpt(chunk.text, 160))}</span>'
+        "</span>" + (_score(grade, view, waiting=not trace.finished) if own else "<span></span><span></span>")
     )
     return (
         f'<details data-keep="{text(chunk.id)}"><summary>{summary}</summary><div class="body">'
@@ -86,6 +107,14 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View, graded:
         + f'<button class="more" data-pick="{text("chunk:" + chunk.id)}">Show it on the page</button>'
         "</div></div></details>"
     )
+
+
+def _local(grade: Grade | None) -> str:
+    """The mark of a grade that the local evaluator made in another's place; the reason on hover."""
+    if grade is None or not grade.instead_of:
+        return ""
+    why = words.ended(words.plain(faults.why(grade)))
+    return f'<span class="tag" title="{text(why)}">graded locally</span>'
 
 
 def _score(grade: Grade | None, view: View, *, waiting: bool) -> str:
@@ -108,18 +137,27 @@ def _score(grade: Grade | None, view: View, *, waiting: bool) -> str:
 
 
 def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> str:
-    lines = []
-    if grade is not None and grade.score is None:
-        lines.append(f"The grade failed: {grade.error}. It counts as unknown.")
-    elif grade is not None:
-        how = "remembered" if grade.cached else words.duration(grade.seconds)
-        ended = grade.reason if grade.reason.endswith((".", "…")) else f"{grade.reason}."
-        reason = f"{ended[0].upper()}{ended[1:]} " if grade.reason else ""
-        lines.append(f"{reason}Graded by {grade.evaluator or 'the evaluator'} ({how}).")
+    lines = _said(grade) if grade is not None else []
     if strips:
         kept = sum(1 for strip in strips if view.keeps(strip))
-        lines.append(f"{kept} of {words.count(len(strips), 'strip')} kept.")
-    return "".join(f'<p class="small" style="margin:.5rem 0 0">{text(line)}</p>' for line in lines)
+        chosen = ", chosen by the language model" if any(strip.selected is not None for strip in strips) else ""
+        lines.append(f"{kept} of {words.count(len(strips), 'strip')} kept{chosen}.")
+    return "".join(f'<p class="small">{text(line)}</p>' for line in lines)
+
+
+def _said(grade: Grade) -> list[str]:
+    """What the evaluator said of a text, and who that was."""
+    if grade.score is None:
+        failed = words.sentence(f"The grade failed: {words.plain(grade.error or 'no reason is known')}")
+        return [f"{failed} It counts as unknown."]
+    how = "remembered" if grade.cached else words.duration(grade.seconds)
+    reason = words.sentence(words.plain(grade.reason))
+    lines = [f"{reason} Graded by {words.maker(grade.evaluator)} ({how}).".strip()]
+    if grade.evaluator.startswith("reranker:") and reason:
+        lines = [f"{reason.removesuffix('.')} ({how})."]  # its reason is its name
+    if grade.instead_of:
+        lines.append(f"Graded locally: {words.ended(words.plain(faults.why(grade)))}")
+    return lines
 
 
 def passage(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> str:
@@ -129,34 +167,88 @@ def passage(whole: str, strips: Sequence[Strip], view: View, cited: str = "") ->
         if strip.start < at:
             continue
         parts.append(text(whole[at : strip.start]))
-        score = "not scored" if strip.score is None else f"score {strip.score:.2f}"
-        tag, word = ("mark", "kept") if view.keeps(strip) else ("s", "dropped")
+        tag = "mark" if view.keeps(strip) else "s"
         frame = ' class="cited"' if strip.id == cited else ""
-        parts.append(f'<{tag}{frame} title="{score}, {word}">{text(whole[strip.start : strip.end])}</{tag}>')
+        parts.append(f'<{tag}{frame} title="{_why(strip, view)}">{text(whole[strip.start : strip.end])}</{tag}>')
         at = strip.end
     parts.append(text(whole[at:]))
     return f'<div class="text">{"".join(parts)}</div>'
 
 
+def _why(strip: Strip, view: View) -> str:
+    """A strip's score, what became of it, and what a language model said of it."""
+    score = "not scored" if strip.score is None else f"score {strip.score:.2f}"
+    word = "kept" if view.keeps(strip) else "dropped"
+    said = {None: "", True: ", chosen by the language model", False: ", not chosen by the language model"}
+    return f"{score}, {word}{said[strip.selected]}"
+
+
 def web(trace: Trace, view: View) -> str:
-    """Every web search with the query as it was sent, and its pages with score and kept strips."""
-    if not trace.searches:
-        return ""
+    """Every web search with the query as it was sent, and its pages with score and kept strips; queries kept back."""
+    answered = list(trace.approvals if not trace.awaiting else trace.approvals[:-1])
     blocks = []
-    for search in trace.searches:
-        cards = "".join(_page(page, trace, view) for page in search.pages)
-        blocks.append(
-            f'<h3>From the web <span class="tag web">WEB</span><span class="small">{text(search.provider)}, '
-            f'{words.count(len(search.pages), "result")} for</span><span class="query">{text(search.query)}</span></h3>'
-            + (f'<div class="cards">{cards}</div>' if cards else "<p>The search found nothing.</p>")
-        )
-    return f'<div class="cx">{"".join(blocks)}</div>'
+    for place, search in enumerate(trace.searches):
+        asked = next((each for each in answered if each.approved and each.provider == search.provider), None)
+        blocks.append(_search(search, place, asked, trace, view))
+    kept_back = [each for each in answered if not each.approved]
+    blocks = [*(_kept_back(each) for each in kept_back), *blocks]
+    return f'<div class="cx">{"".join(blocks)}</div>' if blocks else ""
+
+
+def _kept_back(asked: Approval) -> str:
+    return (
+        f'<h3>Not searched <span class="small">{text(words.web(asked.provider))}, for</span>'
+        f'<span class="query">{text(asked.query)}</span></h3><p class="small">{approval.told(asked)}</p>'
+    )
+
+
+def _search(search: Search, place: int, asked: Approval | None, trace: Trace, view: View) -> str:
+    sent = search.pages[0].query if search.pages else search.query
+    cards = "".join(_page(page, trace, view) for page in search.pages)
+    return (
+        f'<h3>From the web <span class="tag web">WEB</span><span class="small">{text(words.web(search.provider))}, '
+        f'{words.count(len(search.pages), "result")} for</span><span class="query">{text(sent)}</span></h3>'
+        f'<p class="small">{_how(search, asked, trace)}</p>'
+        + (f'<div class="cards">{cards}</div>' if cards else "<p>The search found nothing.</p>")
+        + _problems(search, place)
+    )
+
+
+def _how(search: Search, asked: Approval | None, trace: Trace) -> str:
+    """Whether anything left this machine for this search, and who made the query."""
+    if search.found_at:
+        sent = f"Remembered, found {words.moment(search.found_at)}; nothing was sent this time."
+    elif search.provider == "folder":
+        sent = "Searched on this machine; nothing was sent."
+    else:
+        sent = f"Sent to {words.web(search.provider)}."
+    yes = approval.told(asked) if asked and not search.found_at else ""
+    return text(" ".join(filter(None, (sent, yes, _made(trace)))))
+
+
+def _made(trace: Trace) -> str:
+    """Who made the query of the web search."""
+    by = next((rewrite.by for rewrite in reversed(trace.rewrites) if rewrite.purpose == "web"), "")
+    known = {"": "", "keywords": "The query is keywords of the question.", "none": "The query is the question itself."}
+    return known.get(by, f"The query was written by {words.maker(by)}.")
+
+
+def _problems(search: Search, place: int) -> str:
+    """What could not be read, folded."""
+    if not search.problems:
+        return ""
+    listed = "".join(f"<li>{text(problem)}</li>" for problem in search.problems)
+    return (
+        f'<details class="fold" data-keep="problems-{place}"><summary>{words.count(len(search.problems), "problem")} '
+        f"with these results</summary><ul>{listed}</ul></details>"
+    )
 
 
 def _page(page: WebPage, trace: Trace, view: View) -> str:
     grade, strips = trace.web_grades.get(page.id), trace.strips.get(page.id, ())
     address = link(page.url)
-    published = f" · {text(page.published)}" if page.published else ""
+    read = "read in full" if page.fetched else f"{words.web(page.provider)}'s summary only"
+    about = [site(page.url), page.published, read if page.provider != "folder" else "a saved page"]
     opener = (
         f'<a href="{address}" target="_blank" rel="noopener noreferrer">Open {text(site(page.url))} in a new tab</a>'
         if address
@@ -166,7 +258,7 @@ def _page(page: WebPage, trace: Trace, view: View) -> str:
     return (
         f'<details data-keep="{text(page.id)}"><summary><span class="rank num">{page.rank}</span>'
         f'<span><span class="where"><span class="tag web">WEB</span><span class="name">{text(page.title or page.url)}'
-        f'</span></span><span class="peek">{text(site(page.url))}{published}</span></span>'
+        f'</span></span><span class="peek">{text(" · ".join(each for each in about if each))}</span></span>'
         f"{_score(grade, view, waiting=not trace.finished)}</summary>"
         f'<div class="body">{shown}{_facts(grade, strips, view)}<div class="facts">{opener}</div></div></details>'
     )

@@ -17,6 +17,9 @@ E = TypeVar("E")
 Work = Callable[[threading.Event, Callable[[E], None]], None]
 """What a job does: it is given the event that asks it to stop, and a function that takes its events."""
 
+PATIENCE = 1800.0
+"""Seconds a job waits for its person's word before silence counts as a no."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -26,7 +29,8 @@ class Job(Generic[E]):
     `label` is what a person calls the work. Only who is in its `workspace` finds it.
     """
 
-    def __init__(self, kind: str, label: str, work: Work[E], workspace: str) -> None:
+    def __init__(self, kind: str, label: str, work: Work[E], workspace: str, *, patience: float = PATIENCE) -> None:
+        """`patience`: how many seconds `ask` waits. Not running yet: see `Jobs.begin`."""
         self.id = secrets.token_urlsafe(12)
         self.kind, self.label, self.workspace = kind, label, workspace
         self.problem: CragError | None = None
@@ -35,6 +39,9 @@ class Job(Generic[E]):
         self._events: list[E] = []
         self._changed = threading.Condition()
         self._cancel = threading.Event()
+        self._patience = patience
+        self._asked = 0
+        self._answers: dict[int, bool] = {}
 
     @property
     def running(self) -> bool:
@@ -46,7 +53,31 @@ class Job(Generic[E]):
         return self._cancel.is_set()
 
     def stop(self) -> None:
-        self._cancel.set()
+        with self._changed:
+            self._cancel.set()
+            self._changed.notify_all()
+
+    def ask(self, question: str) -> bool:
+        """The person's answer: waits for it, in the thread that does the work, whose events say what is asked.
+
+        False at once when Stop is pressed, and when nobody has answered for so long that nobody is there.
+        """
+        with self._changed:
+            self._asked += 1
+            number = self._asked
+            self._changed.wait_for(lambda: number in self._answers or self.stopping, self._patience)
+            return not self.stopping and self._answers.setdefault(number, False)
+
+    def answer(self, number: int, yes: bool) -> None:
+        """Answer the question of this number, counted from 1. The first answer counts; others change nothing."""
+        with self._changed:
+            self._answers.setdefault(number, yes)
+            self._changed.notify_all()
+
+    def answered(self, number: int) -> bool:
+        """Whether the question of this number has had its answer."""
+        with self._changed:
+            return number in self._answers
 
     def start(self) -> None:
         threading.Thread(target=self._work, name=f"{self.kind}-job", daemon=True).start()
@@ -111,7 +142,10 @@ class Jobs:
 
     def start(self, kind: str, label: str, work: Work[E], *, workspace: str) -> Job[E]:
         """A new job, already running."""
-        job = Job(kind, label, work, workspace)
+        return self.begin(Job(kind, label, work, workspace))
+
+    def begin(self, job: Job[E]) -> Job[E]:
+        """Take in a job and let it run: for work that speaks to its own job."""
         with self._lock:
             self._evict()
             self._jobs[job.id] = job  # type: ignore[assignment]

@@ -5,30 +5,46 @@ from __future__ import annotations
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Step
 from crag.core.wording import decision_sentence, outcome_sentence
-from ui import words
+from ui import faults, words
 from ui.safe import text
 
 __all__ = ["action", "chip", "path"]
 
 _ORDER: list[Step] = list(words.STEPS)
 
+_NOTES = {
+    "active": "now",
+    "asking": "waits for you",
+    "skipped": "skipped",
+    "failed": "failed",
+    "refused": "not approved",
+    "stopped": "stopped",
+    "waiting": "",
+}
+"""What stands under a step that did not simply end."""
+_CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused"}
+"""States that look like another one, with a difference."""
+
 
 def path(trace: Trace) -> str:
-    """The eight steps: done ones with their time, the active one lit, skipped ones dimmed."""
+    """The eight steps: done ones with their time, the active one lit, skipped ones dimmed, faults marked in words."""
     items = []
     for step in _ORDER:
         state = _state(trace, step)
-        visits = [record for record in trace.steps if record.step == step]
-        took = sum(record.seconds or 0.0 for record in visits)
-        if state == "done":
-            note = words.duration(took) + (f" ×{len(visits)}" if len(visits) > 1 else "")
-        else:
-            note = {"active": "now", "skipped": "skipped", "failed": "failed", "waiting": "", "stopped": "stopped"}[
-                state
-            ]
-        current = ' aria-current="step"' if state == "active" else ""
-        items.append(f'<li class="{state}"{current}>{words.STEPS[step]}<span class="t">{note or "&nbsp;"}</span></li>')
+        note = _NOTES[state] if state in _NOTES else _took(trace, step)
+        mark = '<span class="t">worked around</span>' if state == "fault" else ""
+        current = ' aria-current="step"' if state in ("active", "asking") else ""
+        items.append(
+            f'<li class="{_CLASSES.get(state, state)}"{current}>{words.STEPS[step]}'
+            f'<span class="t">{note or "&nbsp;"}</span>{mark}</li>'
+        )
     return f'<div class="cx"><ol class="path" aria-label="Path of the run">{"".join(items)}</ol></div>'
+
+
+def _took(trace: Trace, step: Step) -> str:
+    visits = [record for record in trace.steps if record.step == step]
+    took = sum(record.seconds or 0.0 for record in visits)
+    return words.duration(took) + (f" ×{len(visits)}" if len(visits) > 1 else "")
 
 
 def _state(trace: Trace, step: Step) -> str:
@@ -36,12 +52,14 @@ def _state(trace: Trace, step: Step) -> str:
     if trace.failure and trace.failure.step == step:
         return "failed"
     if any(record.seconds is None for record in visits):
+        if step == "search" and trace.awaiting:
+            return "asking"
         return "stopped" if trace.finished else "active"
-    if any(failure.step == step for failure in trace.failures):
-        return "failed"
-    if visits:
-        return "done"
-    return "skipped" if trace.finished or _passed(trace.steps, step) else "waiting"
+    if not visits:
+        return "skipped" if trace.finished or _passed(trace.steps, step) else "waiting"
+    if step == "search" and not trace.searches:
+        return "failed" if faults.of_step(trace, "search") else "refused"
+    return "fault" if faults.of_step(trace, step) else "done"
 
 
 def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
@@ -51,7 +69,11 @@ def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
 
 
 def action(trace: Trace) -> str:
-    """The action as a large plain sentence, or what is happening until there is one."""
+    """The action as a large plain sentence, or what is happening until there is one; beneath it what went wrong."""
+    return f'<div class="cx">{_action(trace)}{faults.block(trace)}</div>'
+
+
+def _action(trace: Trace) -> str:
     if trace.failure:
         return _card("", "!", _failure(trace))
     if trace.action is None:
@@ -64,16 +86,13 @@ def action(trace: Trace) -> str:
 
 
 def _card(kind: str, icon: str, inner: str) -> str:
-    return (
-        f'<div class="cx"><div class="action {kind}" role="status"><span class="icon" aria-hidden="true">{icon}</span>'
-        f"{inner}</div></div>"
-    )
+    return f'<div class="action {kind}" role="status"><span class="icon" aria-hidden="true">{icon}</span>{inner}</div>'
 
 
 def _failure(trace: Trace) -> str:
     failure = trace.failure
     assert failure is not None
-    said = f'<span class="says"><b>{text(failure.message)}</b></span>'
+    said = f'<span class="says"><b>{text(words.plain(failure.message))}</b></span>'
     return f'<div>{said}<p class="earlier">{text(failure.remedy)}</p></div>'
 
 
@@ -87,17 +106,18 @@ def _meanwhile(trace: Trace) -> str:
         return outcome_sentence(trace) or "Plain RAG: no chunk is graded, all are used."
     if trace.finished:
         return "The run ended before an action was taken."
+    if trace.settings.get("evaluator") == "joint":
+        return f"Grading {words.count(len(here.chunks), 'chunk')} together…"
     return f"Grading: {len(here.grades)} of {words.count(len(here.chunks), 'chunk')} so far…"
 
 
 def _notes(trace: Trace) -> list[str]:
-    """What happened on the way: earlier rounds, failures worked around, a stop."""
+    """What happened on the way: earlier rounds, a stop."""
     lines = []
     for number, round in enumerate(trace.rounds[:-1]):
         if round.decision:
             retry = trace.rounds[number + 1].query
             lines.append(f"Try {number + 1}: {decision_sentence(round.decision)} Searched again for “{retry}”.")
-    lines += [f"{failure.message} {failure.remedy}" for failure in trace.failures if not failure.fatal]
     if trace.cancelled:
         lines.append("Stopped by you.")
     return lines

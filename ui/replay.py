@@ -11,7 +11,7 @@ from typing import Any
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.measure.prices import PRICES, Price
-from ui import answer, evidence, meter, path, words
+from ui import answer, approval, evidence, meter, path, words
 
 __all__ = ["BUDGET", "sections", "states"]
 
@@ -37,6 +37,7 @@ def sections(trace: Trace, prices: Mapping[str, Price] = PRICES) -> list[str]:
     view = evidence.View.of(trace)
     return [
         answer.question(trace),
+        approval.card(trace),
         path.path(trace),
         path.action(trace),
         answer.answer(trace),
@@ -95,5 +96,13 @@ def _said(event: ev.Event) -> str:
             return f"graded: {event.grade.score:.2f}"
         case ev.Token():
             return "writing"
+        case ev.ApprovalAsked():
+            return "asks whether the query may leave"
+        case ev.ApprovalGiven():
+            return "approved" if event.approved else "not approved"
+        case ev.Searched() if event.found_at:
+            return "web results remembered"
+        case ev.Failed() if not event.fatal:
+            return f"{words.STEPS[event.step].lower()}: a failure worked around"
         case _:
             return event.kind.replace("_", " ")

@@ -11,7 +11,7 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from ui import answer, conversation, evidence, export, meter, pageview, path, problems, tuning
+from ui import answer, approval, conversation, evidence, export, meter, pageview, path, problems, tuning
 from ui.jobs import Job
 from ui.look import draw
 from ui.safe import excerpt, markdown, text
@@ -68,11 +68,11 @@ def show(session: Session, run: str) -> None:
             tools = _left(session, run, trace, slots)
         conversation.entry(session)
     with right:
-        settings, change = _right(session, run, trace, slots)
+        settings, change = _right(session, run, trace, slots, job)
     if job is not None and job.running:
         for _ in range(_LEFT_OVER):
             st.empty()  # what stood here before the question would otherwise stay until the run is over
-        _follow(job, slots)
+        _follow(job, slots, approval.pending(trace))
         st.rerun()
     view, what = tuning.view(trace, settings)
     slots.write(trace, view)
@@ -121,8 +121,10 @@ def _earlier(session: Session, run: str) -> None:
     )
 
 
-def _right(session: Session, run: str, trace: Trace, slots: _Slots) -> tuple[Settings, Any]:
+def _right(session: Session, run: str, trace: Trace, slots: _Slots, job: Job[Event] | None) -> tuple[Settings, Any]:
     """The run; returns what the sliders say, and the place for what that would change."""
+    with st.container():
+        approval.ask(job, trace)
     slots.path = st.empty()
     slots.action = st.empty()
     with st.container(key="tuning"):
@@ -135,13 +137,18 @@ def _right(session: Session, run: str, trace: Trace, slots: _Slots) -> tuple[Set
     return settings, change
 
 
-def _follow(job: Job[Event], slots: _Slots) -> None:
-    """Draw every beat until the job is over. Any touch of a widget interrupts here and harms nothing."""
+def _follow(job: Job[Event], slots: _Slots, asked: int) -> None:
+    """Draw every beat until the job is over, or waits for another word than the one `asked` on the page.
+
+    Any touch of a widget interrupts here and harms nothing.
+    """
     trace = Trace()
     for fresh in job.follow():
         for event in fresh:
             trace = trace.apply(event)
         slots.write(trace, evidence.View.of(trace))
+        if approval.pending(trace) != asked:
+            return  # buttons come or go: only the script can draw those
 
 
 def _tools(session: Session, run: str, trace: Trace) -> None:

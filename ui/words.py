@@ -1,12 +1,16 @@
-"""The few words and signs that every drawing shares: an action's icon, seconds, sizes, ages, counts."""
+"""The words and signs that every drawing shares: an action's icon, who did what, seconds, sizes, times, counts."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from crag.core.types import Action, Step
 
-__all__ = ["ICONS", "STEPS", "ago", "count", "duration", "size", "verdict_of"]
+__all__ = [
+    *("ICONS", "STEPS", "ago", "count", "duration", "ended", "maker", "moment", "plain", "sentence", "size"),
+    *("verdict_of", "web"),
+]
 
 ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
 """A shape for each action, so that colour never speaks alone."""
@@ -21,6 +25,74 @@ STEPS: dict[Step, str] = {
     "answer": "Answer",
     "verify": "Verify",
 }
+
+
+_WEBS = {"tavily": "Tavily", "duckduckgo": "DuckDuckGo", "folder": "the folder of saved pages"}
+
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_SERVED = ("openai-compatible", "openai", "reranker")
+_ID = re.compile(r"(?:(?:llm|reranker):)?(?:openai-compatible|openai|reranker):\S*[^\s.,;:!?)]")
+"""An id of a model or evaluator in a sentence, without the punctuation after it."""
+
+
+def maker(id: str) -> str:
+    """Who graded, wrote or rewrote, from its id: "qwen, at 127.0.0.1:8080"; an unknown id as it is."""
+    model, place = _served(id)
+    return f"{model}, at {place}" if place else model
+
+
+def plain(sentence: str) -> str:
+    """A message of the engine with the ids in it as words: "qwen at 127.0.0.1:8080 did not reply in time."."""
+    return _ID.sub(lambda found: " at ".join(filter(None, _served(found.group()))), sentence)
+
+
+def _served(id: str) -> tuple[str, str]:
+    """A model's name and its place; no place where it needs no server.
+
+    Forms: PROVIDER:MODEL, with @HOST where it is not the provider's own server; before it llm: and after it the
+    version of the prompt where it grades; before it reranker: where it reranks.
+    """
+    if re.fullmatch(r"local-\d+", id):
+        return "the local evaluator", ""
+    kind, _, rest = id.partition(":")
+    if kind == "llm":
+        rest = re.sub(r":[^:@]+(?::support)?$", "", rest)
+    elif not (kind == "reranker" and rest.startswith("reranker:")):
+        rest = id
+    provider, _, name = rest.partition(":")
+    if provider not in _SERVED:
+        return id or "the evaluator", ""
+    if provider == "openai":
+        return name, "OpenAI"
+    model, _, host = name.rpartition("@")
+    return model or "the model", host
+
+
+def web(provider: str) -> str:
+    """A web provider in words; an unknown one as it is."""
+    return _WEBS.get(provider, provider)
+
+
+def ended(said: str) -> str:
+    """Words with a full stop, if they have none; nothing of nothing."""
+    said = said.strip()
+    return said if not said or said.endswith((".", "…", "!", "?")) else f"{said}."
+
+
+def sentence(said: str) -> str:
+    """Words as a sentence: begun large, with a full stop; nothing of nothing."""
+    said = ended(said)
+    return said[:1].upper() + said[1:]
+
+
+def moment(iso: str) -> str:
+    """An ISO 8601 time as "21 Nov 2026 17:20 UTC"; the text itself where it is none."""
+    try:
+        then = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    then = (then if then.tzinfo else then.replace(tzinfo=UTC)).astimezone(UTC)
+    return f"{then.day} {_MONTHS[then.month - 1]} {then.year} {then:%H:%M} UTC"
 
 
 def verdict_of(score: float, upper: float, lower: float) -> Action:

@@ -36,30 +36,46 @@ def decision_sentence(decision: Decision) -> str:
 def outcome_sentence(trace: Trace) -> str:
     """The decision, then what the answer rests on. For a run under way, what is known so far."""
     parts = [decision_sentence(trace.decision)] if trace.decision else []
-    strips = [strip for group in trace.strips.values() for strip in group]
-    internal = [strip for strip in strips if strip.origin == "internal"]
-    kept = trace.kept("internal")
-    pages = {strip.source_id for strip in trace.kept("external")}
-    used = []
-    if internal:
-        whole = len(internal) == len({strip.source_id for strip in internal}) and len(kept) == len(internal)
-        used.append(
-            f"{_count(len(kept), 'chunk')} from your documents"
-            if whole
-            else f"{len(kept)} of {_count(len(internal), 'strip')} from your documents"
-        )
-    if pages:
-        used.append(_count(len(pages), "web page"))
+    used = [*_documents(trace), *_pages(trace)]
     if trace.answer and trace.answer.abstained:
         parts.append("Nothing found is good enough to answer from.")
     elif used:
         parts.append(f"Using {' and '.join(used)}.")
     if trace.action and trace.finished and not trace.searches and _wanted_web(trace.action, trace):
-        failed = any(failure.step in ("rewrite", "search") for failure in trace.failures)
-        parts.append("The web search failed." if failed else "The web would be searched now, but web search is off.")
+        parts.append(_no_web(trace))
     if not trace.action and trace.strips:
         parts.insert(0, "Plain RAG: nothing was graded.")
     return " ".join(parts)
+
+
+def _documents(trace: Trace) -> list[str]:
+    """What is used of the library, if anything was taken from it."""
+    strips = [strip for group in trace.strips.values() for strip in group if strip.origin == "internal"]
+    if not strips:
+        return []
+    kept = trace.kept("internal")
+    if len(strips) == len({strip.source_id for strip in strips}) and len(kept) == len(strips):
+        return [f"{_count(len(kept), 'chunk')} from your documents"]
+    return [f"{len(kept)} of {_count(len(strips), 'strip')} from your documents"]
+
+
+def _pages(trace: Trace) -> list[str]:
+    """The web pages used, if any; remembered ones are said to be so."""
+    used = {strip.source_id for strip in trace.kept("external")}
+    if not used:
+        return []
+    fresh = {page.id for search in trace.searches if not search.found_at for page in search.pages}
+    return [_count(len(used), "web page") + ("" if used & fresh else " remembered from an earlier search")]
+
+
+def _no_web(trace: Trace) -> str:
+    """Why there was no web search in a run that wanted one."""
+    if any(approval.approved is False for approval in trace.approvals):
+        return "The web was not searched: you did not approve the query."
+    if any(failure.step == "search" for failure in trace.failures):
+        tried = any(record.step == "search" for record in trace.steps)
+        return "The web search failed." if tried else "The web could not be searched."
+    return "The web would be searched now, but web search is off."
 
 
 def _wanted_web(action: Action, trace: Trace) -> bool:

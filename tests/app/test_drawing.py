@@ -6,9 +6,9 @@ import itertools
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
+from inspector import Inspector
 from whole_run import NASTY, events, strip
 
 from crag.core import events as ev
@@ -17,29 +17,9 @@ from crag.core.types import Answer
 from ui import answer, evidence, export, meter, path, replay
 
 
-class Inspector(HTMLParser):
-    """Collects tags, attributes and text; a hostile value shows up as an unexpected tag or handler."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.open: list[str] = []
-        self.said = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in ("br", "meta", "img", "input"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open and self.open[-1] == tag, f"</{tag}> closes nothing: {self.open[-3:]}"
-        self.open.pop()
-
-    def handle_data(self, data):
-        self.said += data
+@pytest.fixture(autouse=True)
+def data():
+    """In place of the app's data folder and engine: drawing needs none."""
 
 
 def drawn(trace: Trace) -> str:
@@ -132,12 +112,14 @@ def test_citations_are_buttons_and_only_known_ones():
     said = answer.answer(Trace.from_events(events()))
     assert 'data-pick="cite:1"' in said and 'class="cite web" data-pick="cite:2"' in said
     assert 'data-pick="cite:9"' not in said and "[9]" in said
-    assert "Extractive" in said and "1 of 2 sentences supported" in said
+    assert "Extractive" in said and "<b>Faithfulness 50%</b>: 1 of 2 sentences supported" in said
 
 
 def test_an_unsupported_sentence_is_flagged_with_its_reason():
     said = answer.answer(Trace.from_events(events()))
-    assert '<span class="flagged" title="not in the source">Something else.</span>' in said and "unsupported" in said
+    seen = Inspector(said)
+    assert ("title", "No cited text supports this sentence. Not in the source.") in seen.attributes
+    assert '<span class="flagged"' in said and '<span class="tag">unsupported</span>' in said
 
 
 def test_an_abstention_is_said_calmly():

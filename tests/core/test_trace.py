@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from crag.core import events as ev
 from crag.core.fakes import chunk_of
+from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import (
     Action,
@@ -58,7 +59,10 @@ RUN: list[ev.Event] = [
     ev.ActionTaken(decision=DECISION, sentence="AMBIGUOUS", at=0.4),
     ev.Refined(source_id=CHUNK.id, origin="internal", strips=(STRIP,), at=0.5),
     ev.Rewritten(question="q?", query="capital France", purpose="web", by="keywords", at=0.6),
-    ev.Searched(query="capital France", provider="p", pages=(PAGE,), at=0.7),
+    ev.ApprovalAsked(query="capital France", provider="p", at=0.65),
+    ev.ApprovalGiven(approved=True, at=0.68),
+    ev.Searched(query="capital France", provider="p", pages=(PAGE,), found_at="then", problems=("one",), at=0.7),
+    ev.Called(call=Call(step="search", provider="p", model="", seconds=0.1, input_tokens=3, error="once"), at=0.7),
     ev.Graded(grade=Grade(passage_id="w", score=0.8), origin="external", at=0.8),
     ev.Token(text="Paris ", at=0.9),
     ev.Token(text="[1].", at=0.9),
@@ -112,6 +116,17 @@ def test_what_a_reader_of_the_trace_sees() -> None:
     assert trace.rounds[0].joint is not None and trace.rounds[0].joint.failed
     assert [(record.step, record.seconds) for record in trace.steps] == [("retrieve", 0.1)]
     assert (trace.seconds, trace.finished, trace.cancelled, trace.failure) == (1.3, True, True, None)
+
+
+def test_a_run_waits_for_its_person_from_the_question_to_the_word() -> None:
+    asked = next(number for number, event in enumerate(RUN) if isinstance(event, ev.ApprovalAsked))
+    waits = [Trace.from_events(RUN[:count]).awaiting is not None for count in (asked, asked + 1, asked + 2)]
+    assert waits == [False, True, False]
+    assert Trace.from_events([*RUN[: asked + 1], ev.RunFinished(at=1)]).awaiting is None
+    trace = Trace.from_events(RUN)
+    assert [(each.query, each.provider, each.approved) for each in trace.approvals] == [("capital France", "p", True)]
+    assert trace.searches[0].found_at == "then" and trace.searches[0].problems == ("one",)
+    assert [(call.step, call.error) for call in trace.calls] == [("search", "once")]
 
 
 @pytest.mark.parametrize(

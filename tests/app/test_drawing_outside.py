@@ -1,0 +1,243 @@
+"""What is drawn where outside services take part: every stand-in, failure, query and doubt is said, once."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from inspector import Inspector
+from whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, cited, page, refused
+
+from crag.core import events as ev
+from crag.core.trace import Trace
+from crag.core.types import Answer, Grade, SentenceCheck
+from ui import answer, evidence, export, flags, path, replay, words
+
+
+@pytest.fixture(autouse=True)
+def data():
+    """In place of the app's data folder and engine: drawing needs none."""
+
+
+def of(events) -> Trace:
+    return Trace.from_events(events)
+
+
+def seen(html: str) -> Inspector:
+    found = Inspector(html)
+    assert not found.open and "img" not in found.tags
+    return found
+
+
+def chunks(trace: Trace) -> str:
+    return evidence.chunks(trace, evidence.View.of(trace))
+
+
+def web(trace: Trace) -> str:
+    return evidence.web(trace, evidence.View.of(trace))
+
+
+@pytest.mark.parametrize("run", [approved(), refused()])
+def test_every_moment_draws_well_formed_and_inert(run):
+    for length in range(1, len(run) + 1):
+        found = seen("".join(replay.sections(of(run[:length]))))
+        assert not [name for name, _ in found.attributes if name.startswith("on")]
+
+
+@pytest.mark.parametrize(
+    ("id", "said"),
+    [
+        (GRADER, "qwen, at 127.0.0.1:8080"),
+        (f"{GRADER}:support", "qwen, at 127.0.0.1:8080"),
+        (QWEN, "qwen, at 127.0.0.1:8080"),
+        ("openai-compatible:meta/llama3:8b@[::1]:11434", "meta/llama3:8b, at [::1]:11434"),
+        ("llm:openai:gpt-4o-mini:1", "gpt-4o-mini, at OpenAI"),
+        ("reranker:reranker:bge@rerank.example", "bge, at rerank.example"),
+        ("reranker:reranker:@rerank.example", "the model, at rerank.example"),
+        ("local-3", "the local evaluator"),
+        ("scripted", "scripted"),
+        ("", "the evaluator"),
+    ],
+)
+def test_ids_are_shown_in_words(id, said):
+    assert words.maker(id) == said
+
+
+def test_ids_in_a_sentence_are_words_and_its_punctuation_stays():
+    assert words.plain(f"{GRADER} failed 3 times.") == "qwen at 127.0.0.1:8080 failed 3 times."
+    assert words.plain(f"It is rewritten by {QWEN}.") == "It is rewritten by qwen at 127.0.0.1:8080."
+    assert words.plain("Nothing to say: all is well.") == "Nothing to say: all is well."
+
+
+def test_a_grade_made_in_anothers_place_is_marked_and_counted_once():
+    trace = of(asked_outside())
+    cards = seen(chunks(trace))
+    assert cards.said.count("graded locally") == 2
+    assert ("title", words.plain(BUSY)) in cards.attributes
+    assert "Names it. Graded by qwen, at 127.0.0.1:8080 (1.2 s)." in cards.said
+    said = seen(path.action(trace)).said
+    assert said.count("allows no more requests") == 1, "the same failure is not listed again"
+    assert "2 of 3 grades are the local evaluator's: qwen at 127.0.0.1:8080 allows no more requests" in said
+    assert said.count("Wait.") == 1
+
+
+def test_a_failure_is_listed_once_however_often_it_came():
+    again = ev.Failed(step="rewrite", message="It broke. The question itself is searched for.", remedy="Wait.", at=5.0)
+    said = seen(path.action(of([*asked_outside(), again, again]))).said
+    assert said.count("It broke.") == 1 and said.count("Wait.") == 1
+
+
+def test_a_step_that_was_worked_around_is_neither_done_nor_failed():
+    steps = path.path(of(refused()))
+    assert '<li class="done fault">Evaluate<span class="t">1.0 s</span><span class="t">worked around' in steps
+    assert '<li class="done fault">Answer' in steps and '<li class="done">Refine' in steps
+    assert '<li class="skipped refused">Search<span class="t">not approved' in steps
+    assert "failed" not in steps
+    for_good = ev.Failed(step="answer", message="All broke.", remedy="Wait.", fatal=True, at=5.0)
+    failed = path.path(of([*asked_outside(), ev.ApprovalGiven(approved=True, at=5.0), for_good]))
+    assert '<li class="failed">Answer' in failed
+    no_web = ev.Failed(step="search", message="Tavily failed.", remedy="Wait.", at=5.0)
+    ended = ev.StepFinished(step="search", seconds=1.0, at=5.0)
+    failed = path.path(of([*asked_outside(), ev.ApprovalGiven(approved=True, at=5.0), no_web, ended]))
+    assert '<li class="failed">Search<span class="t">failed' in failed, "no other provider made up for it"
+    searched = approved()
+    place = next(number for number, event in enumerate(searched) if isinstance(event, ev.Searched))
+    assert '<li class="done fault">Search' in path.path(of([*searched[:place], no_web, *searched[place:]]))
+
+
+def test_a_no_is_told_where_the_results_would_be_and_is_no_fault():
+    trace = of(refused())
+    said = seen(web(trace)).said
+    assert "Not searched" in said and f"bridge opened {NASTY}" in said and "Tavily" in said
+    assert "Not approved, so nothing was sent." in said
+    sentence = seen(path.action(trace)).said
+    assert "The web was not searched: you did not approve the query." in sentence
+    assert "Ask again to approve it" not in sentence
+
+
+def test_a_question_that_was_never_answered_is_told_too():
+    trace = of([*asked_outside(), ev.Cancelled(at=5.0), ev.RunFinished(at=5.0)])
+    assert "The run ended before you answered, so nothing was sent." in web(trace)
+    assert '<li class="stopped">Search' in path.path(trace)
+
+
+def test_web_sources_say_what_was_sent_to_whom_and_how_much_was_read():
+    said = seen(web(of(approved()))).said
+    assert f"Tavily, 2 results forbridge opened {NASTY}" in said
+    assert "Sent to Tavily. You approved this query. The query was written by qwen, at 127.0.0.1:8080." in said
+    assert "example.org · read in full" in said and "example.org · Tavily's summary only" in said
+    assert f"1 problem with these resultsexample.org was not read: it is too large {NASTY}." in said
+
+
+def test_remembered_results_say_when_they_were_found():
+    run = [
+        replace(event, found_at="2026-11-21T17:20:09+00:00") if isinstance(event, ev.Searched) else event
+        for event in approved()
+        if not isinstance(event, ev.ApprovalAsked | ev.ApprovalGiven)
+    ]
+    said = seen(web(of(run))).said
+    assert "Remembered, found 21 Nov 2026 17:20 UTC; nothing was sent this time." in said and "Sent to" not in said
+    assert "1 web page remembered from an earlier search" in path.action(of(run))
+
+
+def test_a_strip_says_on_hover_what_the_model_said_of_it():
+    said = chunks(of(approved()))
+    assert '<mark title="score 0.30, kept, chosen by the language model">Kept words.</mark>' in said
+    assert '<s title="score 0.30, dropped, not chosen by the language model">Dropped words.</s>' in said
+
+
+def test_a_joint_grade_stands_once_above_the_chunks():
+    begun = asked_outside()[:4]
+    started = replace(begun[0], settings={**begun[0].settings, "evaluator": "joint"})
+    waiting = seen(chunks(of([started, *begun[1:]]))).said
+    assert "All 3 chunks together" in waiting and waiting.count("waiting…") == 1
+    grade = Grade(passage_id="joint", score=0.9, reason=f"best of 3 passages: reranked by {QWEN}", evaluator=GRADER)
+    said = seen(chunks(of([started, *begun[1:], ev.Graded(grade=grade, joint=True, at=1.0)]))).said
+    assert said.count("0.90✓") == 1 and "Best of 3 passages: reranked by qwen at 127.0.0.1:8080." in said
+
+
+def test_a_rerankers_grade_names_it_once():
+    id = "reranker:reranker:bge@127.0.0.1:9"
+    grade = Grade(passage_id="c0", score=0.9, reason=f"reranked by {id[9:]}", evaluator=id, seconds=0.5)
+    said = seen(chunks(of([*asked_outside()[:5], ev.Graded(grade=grade, at=1.0)]))).said
+    assert "Reranked by bge at 127.0.0.1:9 (500 ms)." in said and "Graded by" not in said
+
+
+def test_a_streamed_answer_shows_whole_marks_and_holds_back_begun_ones():
+    run = approved()
+    first = next(number for number, event in enumerate(run) if isinstance(event, ev.Token))
+    begun = seen(answer.answer(of(run[: first + 1])))
+    assert begun.said == "The bridge was opened in 1890" and "button" not in begun.tags
+    more = answer.answer(of(run[: first + 2]))
+    assert 'in 1890 <span class="mark">1</span>. It is<span class="cursor">' in more
+
+
+def test_an_answer_by_a_model_names_it_and_flags_what_was_not_found():
+    html = answer.answer(of(approved()))
+    found = seen(html)
+    assert "written by qwen, at 127.0.0.1:8080" in found.said
+    assert "Low confidence the best text that it rests on was scored below the upper threshold" in found.said
+    assert "Faithfulness 33%: 1 of 3 sentences supported by what they cite; 1 could not be checked" in found.said
+    for tag in ("unsupported", "invented citation", "no citation"):
+        assert found.said.count(tag) == 1
+    assert "It is long 2. unsupported" in found.said and "It stands. no citation" in found.said
+    assert 'data-pick="cite:9"' not in html and '<span class="invented" title="No such source">[9]</span>' in html
+    titles = {value for name, value in found.attributes if name == "title"}
+    assert "[9] stands for no cited text." in titles
+    assert "No cited text supports this sentence. Score 0.20. Scored by qwen at 127.0.0.1:8080." in titles
+
+
+def test_an_answer_that_a_model_could_not_write_says_so_above_it():
+    said = seen(answer.answer(of(refused()))).said
+    assert said.startswith("Quoted, not written: qwen, at 127.0.0.1:8080 failed: it broke off in the middle.")
+    assert "quoted sentences, no language model" in said
+    listed = seen(path.action(of(refused()))).said
+    assert "qwen at 127.0.0.1:8080 broke off in the middle. The best sentences are quoted instead." in listed
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences", "expected"),
+    [
+        ("Yes [1]. It is.", ["Yes.", "It is."], ["Yes [1].", "It is."]),
+        ("Yes. [1][2] It is [1, 3].", ["Yes.", "It is."], ["Yes. [1][2]", "It is [1, 3]."]),
+        ("So. So.", ["So.", "So."], ["So.", "So."]),
+        ("One\n\ntwo.", ["One two.", "Three."], ["One\n\ntwo."]),
+        ("", ["", "Gone."], []),
+    ],
+)
+def test_checked_sentences_are_found_in_the_answer(text, sentences, expected):
+    checks = [SentenceCheck(sentence=each, citations=(), supported=None) for each in sentences]
+    assert [text[start:end] for start, end, _ in flags.placed(text, checks)] == expected
+
+
+def test_an_export_replays_the_question_without_its_buttons():
+    run = approved()
+    made = json.loads(replay.states(of(run), run))
+    frames = ["".join(made["pieces"][id] for part in frame["parts"] for id in part) for frame in made["frames"]]
+    asking = [frame for frame in frames if "May this query leave this machine?" in frame]
+    assert len(asking) == 1 and "<button" not in asking[0].split("May this query")[1].split("</div></div>")[0]
+    assert {"asks whether the query may leave", "approved"} <= {frame["said"] for frame in made["frames"]}
+    whole = export.page(of(run), run)
+    assert "You approved this query." in whole.split('<script type="application/json"')[0]
+
+
+def test_a_run_without_any_outside_service_says_nothing_of_them():
+    own = Answer(text="Kept words [1].", by="extractive", citations=(cited(1, "c0", "internal", 4),))
+    outside = ev.Failed | ev.Called | ev.ApprovalAsked | ev.ApprovalGiven | ev.Searched
+    plain = [
+        event
+        for event in approved()
+        if not isinstance(event, outside)
+        and not (isinstance(event, ev.Graded) and event.grade.instead_of)
+        and not (isinstance(event, ev.StepStarted | ev.StepFinished) and event.step == "search")
+    ]
+    said = "".join(replay.sections(of([ev.Answered(answer=own, at=9.9) if e.kind == "answered" else e for e in plain])))
+    for word in ("graded locally", "worked around", "Quoted, not written", "approve"):
+        assert word not in said
+
+
+def test_pages_of_a_folder_are_no_summaries():
+    saved = replace(page(1, "Words.", fetched=False), provider="folder")
+    search = ev.Searched(query="q", provider="folder", pages=(saved,), at=1.0)
+    said = seen(web(of([*asked_outside()[:3], search]))).said
+    assert "the folder of saved pages" in said and "a saved page" in said and "summary" not in said
+    assert "Searched on this machine; nothing was sent." in said
