@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import socket
+import struct
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,9 +40,10 @@ Parsed = TypeVar("Parsed", bound=BaseModel)
 ATTEMPTS = 3
 FIRST_WAIT, LONGEST_WAIT = 0.4, 6.0
 """Seconds before the second attempt, and at most before any."""
-SILENCE = 20.0
-"""Seconds without a byte after which a connection counts as dead."""
-CONNECT = 5.0
+CONNECT, SILENCE = 5.0, 60.0
+"""Seconds for a connection, and without a byte after which it counts as dead: a small server answers others first."""
+CLOSED_BY_RESET = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+"""Stop must reach the server: while it makes a whole reply, llama.cpp sees no other end of a connection than this."""
 REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exactly in the form asked for."
 
 
@@ -50,9 +53,9 @@ class ChatModel:
     def __init__(self, endpoint: Endpoint, *, parallel: int = 8) -> None:
         """`parallel`: calls at the same time, for all runs together."""
         self.endpoint, self.id, self.parallel = endpoint, endpoint.id, parallel
-        # No redirects: a key goes to the address it was given for and nowhere else.
-        limits = httpx.Timeout(SILENCE, connect=CONNECT)
-        self._http = httpx.AsyncClient(timeout=limits, follow_redirects=False)
+        # No redirects: a key goes to the address it was given for and nowhere else. A mount leaves proxies in force.
+        direct = httpx.AsyncHTTPTransport(socket_options=[CLOSED_BY_RESET])
+        self._http = httpx.AsyncClient(follow_redirects=False, mounts={"all://": direct})
         self._refused: frozenset[str] = frozenset()
         """Request options that the server has said it does not know."""
         self._bound: dict[tuple[int, str, frozenset[str]], Any] = {}
@@ -81,6 +84,7 @@ class ChatModel:
             base_url=self.endpoint.base_url,
             api_key=key,
             max_retries=0,
+            timeout=httpx.Timeout(SILENCE, connect=CONNECT),
             stream_usage="stream_options" not in self._refused,
             http_async_client=self._http,
         )
@@ -177,7 +181,11 @@ class MeteredChat:
             return read(schema, reply)
         except ReplyError as error:
             asked += [("ai", reply[:2000]), ("human", REPAIR.format(problem=error.message))]
-        return read(schema, await self._reply(asked, max_tokens, schema))
+        reply = await self._reply(asked, max_tokens, schema)
+        try:
+            return read(schema, reply)
+        except ReplyError as error:
+            raise ReplyError(f"{self.id} replied in another form than it was asked for ({error.message}).") from error
 
     async def _reply(self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None) -> str:
         number = 0
@@ -263,7 +271,11 @@ class _Call:
 
     def failed(self, error: Exception) -> CragError:
         found = translated(error, self._endpoint.id)
-        self._record(None, None, found.message)
+        given = written = None
+        # A reply that was cut at its length was made and counted all the same.
+        if isinstance(error, openai.LengthFinishReasonError) and (used := error.completion.usage):
+            given, written = used.prompt_tokens, used.completion_tokens
+        self._record(given, written, found.message)
         return found
 
     def _record(self, given: int | None, written: int | None, error: str | None) -> None:
