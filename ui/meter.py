@@ -68,7 +68,7 @@ def _figures(trace: Trace, whole: Spent) -> str:
         shown.append(_figure(whole.cost, ""))
     longest = sorted(_seconds(trace).items(), key=lambda item: -item[1])[:3]
     shares = ", ".join(f"{words.STEPS[step].lower()} {words.duration(seconds)}" for step, seconds in longest)
-    shown.append(f"<span>most of it: {shares or '–'}</span>")
+    shown.append(f"<span>most of the time: {shares or '–'}</span>")
     return f'<div class="figures">{"".join(shown)}</div>'
 
 
