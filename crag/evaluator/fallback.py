@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,10 @@ GIVE_UP_AFTER = 3
 
 
 class FallbackEvaluator:
-    """Asks `first`; passages whose grade failed are graded by `second`, their grades marked with the reason."""
+    """Asks `first`; passages whose grade failed are graded by `second`, their grades marked with the reason.
+
+    Several threads may ask at once.
+    """
 
     def __init__(
         self, first: RetrievalEvaluator, second: RetrievalEvaluator, told: Callable[[str], None] = lambda why: None
@@ -24,6 +28,7 @@ class FallbackEvaluator:
         self._first, self._second, self._told = first, second, told
         self.id, self.calls_models = first.id, first.calls_models
         self._failures, self._successes, self._last = 0, 0, ""
+        self._lock = threading.Lock()
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         """One grade a passage: those of `first` as they come, then those that `second` makes up for."""
@@ -65,10 +70,11 @@ class FallbackEvaluator:
                 return
 
     def _counted(self, grade: Grade) -> Grade:
-        if grade.failed:
-            self._failures, self._last = self._failures + 1, grade.error or ""
-        else:
-            self._successes += 1
+        with self._lock:
+            if grade.failed:
+                self._failures, self._last = self._failures + 1, grade.error or ""
+            else:
+                self._successes += 1
         return grade
 
     @property
@@ -80,7 +86,8 @@ class FallbackEvaluator:
         return Grade(passage_id=passage_id, score=None, error=why, evaluator=self._first.id)
 
     def _said(self, failed: Grade) -> None:
-        told, self._told = self._told, lambda why: None
+        with self._lock:
+            told, self._told = self._told, lambda why: None
         told(failed.error or "")
 
     @staticmethod

@@ -109,51 +109,54 @@ class MeteredChat:
 
     def __init__(self, model: ChatModel, meter: Meter) -> None:
         self._model, self._meter, self.id = model, meter, model.id
-        self._open: set[_Call] = set()
 
     def text(self, messages: Messages, *, max_tokens: int) -> str:
         """The whole reply. Raises ProviderError."""
-        with self._time() as seconds:
-            reply = waited(lambda: self._reply(messages, max_tokens, None), seconds=seconds, cancel=self._meter.cancel)
+        with self._time() as (seconds, calls):
+            reply = waited(
+                lambda: self._reply(messages, max_tokens, None, calls), seconds=seconds, cancel=self._meter.cancel
+            )
         return reply.strip()
 
     def parsed(self, schema: type[Parsed], messages: Messages, *, max_tokens: int) -> Parsed:
         """The reply as an object of the schema, after one repair if need be. Raises ProviderError."""
-        with self._time() as seconds:
+        with self._time() as (seconds, calls):
             return waited(
-                lambda: self._object(schema, messages, max_tokens), seconds=seconds, cancel=self._meter.cancel
+                lambda: self._object(schema, messages, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
             )
 
     def parsed_each(
         self, schema: type[Parsed], each: Sequence[Messages], *, max_tokens: int
     ) -> Iterator[tuple[int, Parsed | ProviderError, float]]:
         """For every conversation its place, object or failure, and seconds: each as it is ready, many at a time."""
-        with self._time() as seconds:
+        with self._time() as (seconds, calls):
             yield from iterated(
-                lambda: self._many(schema, each, max_tokens), seconds=seconds, cancel=self._meter.cancel
+                lambda: self._many(schema, each, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
             )
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
         """The reply piece by piece. Retried only before the first piece. Raises ProviderError."""
-        with self._time() as seconds:
-            yield from iterated(lambda: self._pieces(messages, max_tokens), seconds=seconds, cancel=self._meter.cancel)
+        with self._time() as (seconds, calls):
+            yield from iterated(
+                lambda: self._pieces(messages, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
+            )
 
     @contextmanager
-    def _time(self) -> Iterator[float]:
-        """The seconds there are for what is within. Calls that are open at its end were given up: that is recorded."""
-        seconds = self._meter.left()
+    def _time(self) -> Iterator[tuple[float, set[_Call]]]:
+        """The seconds there are for what is within, and its open calls. Those still open at its end were given up."""
+        seconds, calls = self._meter.left(), set[_Call]()
         try:
-            yield seconds
+            yield seconds, calls
         except UnreachableError as error:
-            if not self._open:
+            if not calls:
                 raise
             raise UnreachableError(f"{self.id} gave no complete reply within {seconds:.0f} seconds.") from error
         finally:
-            for call in tuple(self._open):
+            for call in tuple(calls):
                 call.given_up()
 
     async def _many(
-        self, schema: type[Parsed], each: Sequence[Messages], max_tokens: int
+        self, schema: type[Parsed], each: Sequence[Messages], max_tokens: int, calls: set[_Call]
     ) -> AsyncIterator[tuple[int, Parsed | ProviderError, float]]:
         room = asyncio.Semaphore(self._model.parallel)
 
@@ -161,7 +164,7 @@ class MeteredChat:
             async with room:
                 began = time.monotonic()
                 try:
-                    found: Parsed | ProviderError = await self._object(schema, each[place], max_tokens)
+                    found: Parsed | ProviderError = await self._object(schema, each[place], max_tokens, calls)
                 except ProviderError as error:
                     found = error
                 return place, found, time.monotonic() - began
@@ -174,41 +177,40 @@ class MeteredChat:
             for task in tasks:
                 task.cancel()
 
-    async def _object(self, schema: type[Parsed], messages: Messages, max_tokens: int) -> Parsed:
+    async def _object(self, schema: type[Parsed], messages: Messages, max_tokens: int, calls: set[_Call]) -> Parsed:
         asked = list(messages)
-        reply = await self._reply(asked, max_tokens, schema)
+        reply = await self._reply(asked, max_tokens, schema, calls)
         try:
             return read(schema, reply)
         except ReplyError as error:
             asked += [("ai", reply[:2000]), ("human", REPAIR.format(problem=error.message))]
-        reply = await self._reply(asked, max_tokens, schema)
+        reply = await self._reply(asked, max_tokens, schema, calls)
         try:
             return read(schema, reply)
         except ReplyError as error:
             raise ReplyError(f"{self.id} replied in another form than it was asked for ({error.message}).") from error
 
-    async def _reply(self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None) -> str:
+    async def _reply(
+        self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None, calls: set[_Call]
+    ) -> str:
         number = 0
         while True:
             number += 1
-            call = self._begun(number)
+            call = self._begun(number, calls)
             try:
                 bound = self._model.bound(max_tokens=max_tokens, schema=schema)
                 message = await bound.ainvoke(list(messages))
-            except asyncio.CancelledError:
-                call.given_up()
-                raise
             except Exception as error:  # noqa: BLE001 - every transport and client has its own; `translated` sorts them
                 await self._again(call, error)
                 continue
             call.ended(message)
             return text_of(message)
 
-    async def _pieces(self, messages: Messages, max_tokens: int) -> AsyncIterator[str]:
+    async def _pieces(self, messages: Messages, max_tokens: int, calls: set[_Call]) -> AsyncIterator[str]:
         number, begun = 0, False
         while True:
             number += 1
-            call = self._begun(number)
+            call = self._begun(number, calls)
             whole: Any = None
             try:
                 async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
@@ -216,9 +218,6 @@ class MeteredChat:
                     if text := text_of(piece):
                         begun = True
                         yield text
-            except asyncio.CancelledError:
-                call.given_up()
-                raise
             except Exception as error:
                 if begun:  # what was shown can't be taken back, so nothing is asked for again
                     raise call.failed(error) from error
@@ -238,9 +237,9 @@ class MeteredChat:
             return UnreachableError(f"{self.id} broke off in the middle.")
         return None
 
-    def _begun(self, attempt: int) -> _Call:
+    def _begun(self, attempt: int, calls: set[_Call]) -> _Call:
         self._meter.admit()
-        return _Call(self._model.endpoint, self._meter, attempt, self._open)
+        return _Call(self._model.endpoint, self._meter, attempt, calls)
 
     async def _again(self, call: _Call, error: Exception) -> None:
         """Waits where another attempt may help; raises the translated error where none will."""
