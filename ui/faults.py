@@ -11,6 +11,8 @@ __all__ = ["block", "of_step", "why"]
 
 _NOT_SENT = "The query was not approved"
 """So begins the record of a person's no, which is no fault: the web sources tell it."""
+_STOOD_IN = "The local evaluator graded instead."
+"""So ends the record of an evaluator's failure, which the count of its grades tells too."""
 
 
 def of_step(trace: Trace, step: Step) -> list[Failure]:
@@ -24,49 +26,59 @@ def of_step(trace: Trace, step: Step) -> list[Failure]:
 
 def why(grade: Grade) -> str:
     """How the evaluator failed in whose place this grade was made, as the engine says it; "" where none failed."""
-    return grade.instead_of.partition(": ")[2]
+    evaluator, _, said = grade.instead_of.partition(": ")
+    return f"{evaluator} {said[3:]}" if said.startswith("It ") else said
 
 
 def block(trace: Trace) -> str:
-    """Where and how, a line each, and the advice once; nothing where nothing failed."""
-    instead = _instead(trace)
-    causes = {why(grade) for grade in instead}
-    lines: list[tuple[Step, str]] = [("evaluate", _count(trace, instead))] if instead else []
-    advice: list[str] = []
+    """Each cause once, where it struck and what was done instead, and the advice; nothing where nothing failed."""
+    told = _told(trace)
+    if not told:
+        return ""
+    groups: dict[str, list[tuple[Step, str]]] = {}
+    for step, cause, instead in told:
+        groups.setdefault(cause, []).append((step, instead))
+    advice = dict.fromkeys(failure.remedy for step in words.STEPS for failure in of_step(trace, step))
+    listed = "".join(_group(cause, where) for cause, where in groups.items())
+    return (
+        f'<div class="faults" role="note"><p class="lead">Failed, and worked around</p>{listed}'
+        f'<p class="small">{text(" ".join(advice))}</p></div>'
+    )
+
+
+def _told(trace: Trace) -> list[tuple[Step, str, str]]:
+    """Step, cause and what was done instead, of everything that failed; the grades as one."""
+    local = [grade for grade in _graded(trace) if grade.instead_of]
+    told: list[tuple[Step, str, str]] = []
     for step in words.STEPS:
         for failure in of_step(trace, step):
-            advice.append(failure.remedy)
-            if not (step == "evaluate" and any(failure.message.startswith(cause) for cause in causes)):
-                lines.append((step, words.plain(failure.message)))
-    if not lines:
-        return ""
-    listed = "".join(
-        f'<li><span class="step">{words.STEPS[step]}</span><span>{text(said)}</span></li>'
-        for step, said in dict.fromkeys(lines)
-    )
-    return (
-        f'<div class="faults" role="note"><p class="lead">Failed, and worked around</p><ul>{listed}</ul>'
-        f'<p class="small">{text(" ".join(dict.fromkeys(advice)))}</p></div>'
-    )
+            said = failure.message
+            if step == "evaluate" and local and said.endswith(_STOOD_IN):
+                told.append((step, said.removesuffix(_STOOD_IN).strip(), _count(len(local), len(_graded(trace)))))
+            else:
+                cause, stop, instead = said.partition(". ")
+                told.append((step, cause + stop.strip(), instead))
+    return list(dict.fromkeys(told))
 
 
-def _instead(trace: Trace) -> list[Grade]:
-    """The grades, of the retrieval that is acted on, that were made in another evaluator's place."""
-    return [grade for grade in _graded(trace) if grade.instead_of]
+def _group(cause: str, where: list[tuple[Step, str]]) -> str:
+    lines = "".join(
+        f'<li><span class="step">{words.STEPS[step]}</span><span>{text(words.plain(instead))}</span></li>'
+        for step, instead in where
+    )
+    return f"<p>{text(words.plain(cause))}</p><ul>{lines}</ul>"
 
 
 def _graded(trace: Trace) -> list[Grade]:
+    """The grades of the retrieval that is acted on."""
     here = trace.round
     if here is None:
         return []
     return [*here.grades.values(), *([here.joint] if here.joint else [])]
 
 
-def _count(trace: Trace, instead: list[Grade]) -> str:
-    """How many grades the local evaluator made, and the first reason why."""
-    cause = words.ended(words.plain(why(instead[0])))
-    whole = len(_graded(trace))
+def _count(local: int, whole: int) -> str:
+    """How many of the grades the local evaluator made."""
     if whole == 1:
-        return f"The grade is the local evaluator's: {cause}"
-    verb = "is" if len(instead) == 1 else "are"
-    return f"{len(instead)} of {whole} grades {verb} the local evaluator's: {cause}"
+        return "The grade is the local evaluator's."
+    return f"{local} of {whole} grades {'is' if local == 1 else 'are'} the local evaluator's."

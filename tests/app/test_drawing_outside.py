@@ -76,7 +76,8 @@ def test_a_grade_made_in_anothers_place_is_marked_and_counted_once():
     assert "Names it. Graded by qwen, at 127.0.0.1:8080 (1.2 s)." in cards.said
     said = seen(path.action(trace)).said
     assert said.count("allows no more requests") == 1, "the same failure is not listed again"
-    assert "2 of 3 grades are the local evaluator's: qwen at 127.0.0.1:8080 allows no more requests" in said
+    assert "qwen at 127.0.0.1:8080 allows no more requests at present (status 429)." in said
+    assert "Evaluate2 of 3 grades are the local evaluator's." in said
     assert said.count("Wait.") == 1
 
 
@@ -84,6 +85,13 @@ def test_a_failure_is_listed_once_however_often_it_came():
     again = ev.Failed(step="rewrite", message="It broke. The question itself is searched for.", remedy="Wait.", at=5.0)
     said = seen(path.action(of([*asked_outside(), again, again]))).said
     assert said.count("It broke.") == 1 and said.count("Wait.") == 1
+
+
+def test_a_cause_that_struck_several_steps_stands_once_with_all_of_them():
+    same = ev.Failed(step="rewrite", message=f"{BUSY} The question itself is searched for.", remedy="Wait.", at=5.0)
+    said = seen(path.action(of([*asked_outside(), same]))).said
+    assert said.count("allows no more requests") == 1 and said.count("Wait.") == 1
+    assert "Evaluate2 of 3 grades are the local evaluator's.RewriteThe question itself is searched for." in said
 
 
 def test_a_step_that_was_worked_around_is_neither_done_nor_failed():
@@ -191,7 +199,7 @@ def test_an_answer_that_a_model_could_not_write_says_so_above_it():
     assert said.startswith("Quoted, not written: qwen, at 127.0.0.1:8080 failed: it broke off in the middle.")
     assert "quoted sentences, no language model" in said
     listed = seen(path.action(of(refused()))).said
-    assert "qwen at 127.0.0.1:8080 broke off in the middle. The best sentences are quoted instead." in listed
+    assert "qwen at 127.0.0.1:8080 broke off in the middle.AnswerThe best sentences are quoted instead." in listed
 
 
 @pytest.mark.parametrize(
