@@ -1,0 +1,202 @@
+"""The Costs tab: spending by day, and prices that can be corrected where they may be; in words where they may not."""
+
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from app_text import said
+from streamlit.testing.v1 import AppTest
+
+from crag.core.errors import SettingsError
+from crag.core.meter import Call
+from crag.core.trace import Trace
+from crag.measure.prices import PRICES, Price
+from ui import costs
+from ui.house import house
+
+TAB = """
+from ui import costs, problems
+from ui.session import Session
+with problems.told():
+    costs.show(Session())
+"""
+
+
+@pytest.fixture
+def tab(data):
+    return AppTest.from_string(TAB, default_timeout=60)
+
+
+def spend(days, *calls):
+    """Store a run that made these calls so many days ago."""
+    at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+    run = Trace(run_id=f"{days}-{len(calls)}", question="q", started_at=at, calls=calls, finished=True)
+    house().engine.library("default").save_run(run, [])
+
+
+def call(given=None, written=None, model="gpt-4o-mini", provider="openai", **more):
+    values = {"step": "answer", "seconds": 0.5, **more}
+    return Call(provider=provider, model=model, input_tokens=given, output_tokens=written, **values)
+
+
+def shown(tab):
+    tab.run()
+    assert not tab.exception
+    return said(tab)
+
+
+def prices_of(tab):
+    """The table of prices as it stands on the page: its names and figures."""
+    frame = next(frame for frame in tab.dataframe if "Per call" in frame.value.columns)
+    return {
+        row["Model"]: Price(*(0.0 if row[each] != row[each] else row[each] for each in ("In", "Out", "Per call")))
+        for row in frame.value.to_dict("records")
+    }
+
+
+# Spending
+
+
+def test_without_calls_it_says_what_to_do(tab):
+    words = shown(tab)
+    assert "No outside calls in the last 30 days" in words and "Set a language model" in words
+    assert len(tab.dataframe) == 1 and not tab.get("plotly_chart")
+
+
+def test_days_models_and_sums_are_told(tab):
+    spend(0, call(1_000_000, 0), call(error="busy"), call(model="", provider="tavily"))
+    spend(3, call(10, 5, model="mystery"))
+    words = shown(tab)
+    assert "at least $0.16" in words and "<b>4</b> calls, 1 failed" in words
+    assert "1,000,010 → 5" in words and "1 call of models without a price" in words
+    rows = tab.dataframe[0].value.to_dict("records")
+    assert [(row["Model"], row["Cost"], row["Failed"]) for row in rows] == [
+        ("gpt-4o-mini", "$0.15", 1),
+        ("tavily", "$0.0080", 0),
+        ("mystery", "no price known", 0),
+    ]
+    assert rows[0]["Day"] > rows[2]["Day"] and rows[0]["Tokens in"] == 1_000_000
+
+
+def figure(tab):
+    (chart,) = tab.get("plotly_chart")
+    return json.loads(chart.proto.spec)
+
+
+def test_several_days_are_drawn_by_cost(tab):
+    spend(0, call(1_000_000, 0))
+    spend(2, call(2_000_000, 0), call(model="", provider="tavily"))
+    assert "Cost by day" in shown(tab)
+    (bar,) = figure(tab)["data"]
+    assert bar["y"] == pytest.approx([0.308, 0.15]) and bar["x"] == sorted(bar["x"])
+
+
+def test_days_without_any_known_price_are_drawn_by_tokens(tab):
+    spend(0, call(70, 3, model="mystery"))
+    spend(2, call(10, 5, model="mystery"))
+    assert "Tokens by day" in shown(tab)
+    assert figure(tab)["data"][0]["y"] == [15, 73]
+
+
+def test_one_day_needs_no_chart(tab):
+    spend(1, call(1_000_000, 0))
+    shown(tab)
+    assert not tab.get("plotly_chart")
+
+
+def test_the_period_can_be_chosen(tab):
+    spend(20, call(1_000_000, 0))
+    assert "$0.15" in shown(tab)
+    tab.segmented_control(key="costs-period").set_value(7).run()
+    assert "No outside calls in the last 7 days" in said(tab)
+
+
+# Prices
+
+
+def test_the_list_prices_are_shown(tab):
+    shown(tab)
+    assert prices_of(tab) == PRICES
+    assert tab.button(key="prices-back").disabled and not tab.button(key="prices-save").disabled
+
+
+def test_the_user_s_prices_are_shown_used_and_can_be_given_up(tab, data):
+    house().configure(prices=("gpt-4o-mini=1/2", "home=0/0", "tavily=none"))
+    spend(0, call(1_000_000, 0), call(5, 5, model="home"), call(model="", provider="tavily"))
+    assert "at least $1.00" in shown(tab)
+    prices = prices_of(tab)
+    assert prices["gpt-4o-mini"] == Price(1, 2) and prices["home"] == Price() and "tavily" not in prices
+    tab.button(key="prices-back").click().run()
+    assert "Saved" in said(tab) and prices_of(tab) == PRICES and house().config.prices == ()
+    assert json.loads((data / "settings.json").read_text())["prices"] == []
+
+
+def test_saving_what_was_not_changed_changes_nothing(tab):
+    house().configure(prices=("gpt-4o-mini=1/2",))
+    shown(tab)
+    tab.button(key="prices-save").click().run()
+    assert "Saved" in said(tab) and house().config.prices == ("gpt-4o-mini=1/2",)
+
+
+def test_nothing_is_saved_while_a_question_is_under_way(tab):
+    house().configure(prices=("gpt-4o-mini=1/2",))
+    shown(tab)
+    release = threading.Event()
+    job = house().jobs.start("run", "a question", lambda cancel, emit: release.wait(30), workspace="default")
+    tab.button(key="prices-back").click().run()
+    release.set()
+    for _ in job.follow():
+        pass
+    assert "under way" in tab.error[0].value and house().config.prices == ("gpt-4o-mini=1/2",)
+
+
+def test_stored_prices_that_cannot_be_read_are_told_and_replaced(tab, data):
+    (data / "settings.json").write_text(json.dumps({"prices": ["gpt-4o=oops"]}))
+    words = shown(tab).replace("\\", "")
+    assert "'gpt-4o=oops' can't be read" in words and prices_of(tab) == PRICES
+    tab.button(key="prices-save").click().run()
+    assert not tab.error and house().config.prices == ()
+
+
+def test_who_shares_the_program_sees_prices_and_why_they_are_fixed(tab, monkeypatch):
+    monkeypatch.setenv("CRAG_WORKSPACES", "private")
+    words = shown(tab)
+    assert "only who runs it sets them" in words and "CRAG\\_PRICES" in words
+    assert prices_of(tab) == PRICES and not tab.button
+
+
+def test_prices_of_the_environment_are_shown_and_fixed(tab, monkeypatch):
+    monkeypatch.setenv("CRAG_PRICES", "gpt-4o=1/2")
+    words = shown(tab)
+    assert "change them there" in words and prices_of(tab)["gpt-4o"] == Price(1, 2) and not tab.button
+
+
+# What was typed
+
+
+def row(name=None, given=None, written=None, call=None):
+    return {"Model": name, "In": given, "Out": written, "Per call": call}
+
+
+def test_typed_rows_become_prices():
+    rows = [row(" a ", 1, 2), row("b", 0.5), row("c", None, float("nan"), 0.01), row("d", 0), row(), row("", None)]
+    assert costs.edited(rows) == {"a": Price(1, 2), "b": Price(0.5), "c": Price(call=0.01), "d": Price()}
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([row("a", 1), row(None, 1, 2)], "Row 2 of the prices names no model"),
+        ([row("a", 1), row("  ", None, None, 1)], "Row 2 of the prices names no model"),
+        ([row("a")], "a has no price"),
+        ([row("a", float("nan"))], "a has no price"),
+        ([row("a", 1), row("a ", 2)], "a has two prices"),
+        ([row("a", -1)], "a: -1 is no price"),
+        ([row("a", 1, float("inf"))], "a: inf is no price"),
+        ([row("a", 1, 1, 1e9)], "a: 1e\\+09 is no price"),
+    ],
+)
+def test_bad_rows_are_named(rows, problem):
+    with pytest.raises(SettingsError, match=problem):
+        costs.edited(rows)
