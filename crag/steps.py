@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError
+from crag.core.outgoing import outgoing
 from crag.core.policy import keeps_chunk, refines
 from crag.core.protocols import Generator
 from crag.core.types import Action, Answer, Chunk, Grade, Origin, Passage, Strip, WebPage
@@ -101,7 +102,7 @@ def rewrite_for_web(state: State, parts: Parts) -> State:
     question = state["question"]
     keywords = parts.settings.rewrite_keywords
     query, by = _rewritten(question, "The question itself is searched for.", parts, keywords)
-    query = query or question
+    query = outgoing(query or question)
     parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by, at=parts.now()))
     return {"web_query": query}
 

@@ -18,6 +18,7 @@ from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import WebPage
 from crag.core.waiting import iterated
 from crag.correct.addresses import AddressError, Place, guarded_transport
+from crag.correct.encodings import decoded
 from crag.correct.webpage import read_page
 
 __all__ = ["PageFetcher"]
@@ -145,56 +146,13 @@ async def _body(response: httpx.Response) -> bytes:
 def _read(data: bytes, suffix: str, parameters: str) -> str:
     """The main text. Raises WebSearchError where there is none."""
     try:
-        page = read_page(_as_utf8(data, parameters), suffix, "")
+        marked = codecs.BOM_UTF8 + decoded(data, parameters.encode("utf-8", "replace")).encode("utf-8", "replace")
+        page = read_page(marked, suffix, "")
     except ValueError as error:
         raise WebSearchError(str(error)) from error
     # The first line of a page without markup may be all there is of its title; it is evidence like the rest.
     whole = suffix == ".html" or page.text.startswith(page.title)
     return page.text if whole else f"{page.title}\n{page.text}"
-
-
-_ENCODINGS = {
-    **{name: name for name in "utf-8 utf-16-le utf-16-be koi8-r koi8-u big5 gb18030 euc_jp iso2022_jp cp874".split()},
-    **{f"cp125{number}": f"cp125{number}" for number in (0, 1, 3, 4, 5, 6, 7, 8)},
-    **{f"iso8859-{number}": f"iso8859-{number}" for number in range(2, 17) if number != 12},
-    **{"utf-16": "utf-16-le", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "cp932": "cp932"},
-    **{"euc_kr": "cp949", "cp949": "cp949"},
-}
-"""How browsers read what a page calls its encoding. Western European ones are missing: UTF-8 is often called that.
-
-No other is used: some of Python's take minutes for a page.
-"""
-_CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]{2,40})""", re.IGNORECASE)
-_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-def _as_utf8(data: bytes, parameters: str) -> bytes:
-    """The page as marked UTF-8: by its own mark, what the server says, what the page says, or what fits.
-
-    Raises ValueError for binary bytes.
-    """
-    if data.startswith(_MARKS):
-        return data
-    for said in (parameters.encode("utf-8", "replace"), data[:4096]):
-        if (named := _CHARSET.search(said)) and (encoding := _encoding(named.group(1))):
-            text = data.decode(encoding, "replace")
-            break
-    else:
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            text = data.decode("cp1252", "replace")
-    if "\x00" in text[:4096]:
-        raise ValueError("it is binary, not text")
-    return codecs.BOM_UTF8 + text.encode("utf-8", "replace")
-
-
-def _encoding(named: bytes) -> str | None:
-    """The codec for what a page calls its encoding; None for one that is no help."""
-    try:
-        return _ENCODINGS.get(codecs.lookup(named.decode("ascii")).name)
-    except (LookupError, ValueError):
-        return None
 
 
 def _host(url: str) -> str:

@@ -6,7 +6,6 @@ import hashlib
 import logging
 import re
 import ssl
-import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -17,13 +16,14 @@ from pydantic import SecretStr
 
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
 from crag.core.meter import Call, Meter
+from crag.core.outgoing import outgoing
 from crag.core.types import WebPage
 from crag.core.waiting import abandonable, waited
 
 if TYPE_CHECKING:
     from crag.correct.fetching import PageFetcher
 
-__all__ = ["DuckDuckGoSearch", "TavilySearch", "outgoing"]
+__all__ = ["DuckDuckGoSearch", "TavilySearch"]
 
 log = logging.getLogger(__name__)
 
@@ -31,19 +31,11 @@ SECONDS = 10.0
 """For one search."""
 MAX_SNIPPET = 10_000
 """Characters of a provider's own text of a page that are used."""
-MAX_QUERY = 400
-"""Tavily refuses longer queries."""
 ELSEWHERE = "Try again later, or choose another web provider in Settings."
 CONNECTION = "Check this machine's connection to the internet, or choose another web provider in Settings."
 
 Row = Mapping[str, Any]
 """A result as the provider gave it: `url`, `title`, `text`, and `date` if known; each may be anything."""
-
-
-def outgoing(query: str) -> str:
-    """The query as it is sent: one line of at most 400 characters, without control characters."""
-    plain = "".join(" " if unicodedata.category(each) in ("Cc", "Cs") else each for each in query)
-    return " ".join(plain.split())[:MAX_QUERY].rstrip()
 
 
 class _Metered:

@@ -5,7 +5,6 @@ Nothing of a page is ever executed or loaded, and no markup is left in what come
 
 from __future__ import annotations
 
-import codecs
 import logging
 import re
 from dataclasses import dataclass, replace
@@ -15,6 +14,8 @@ from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     HtmlElement = Any  # lxml's, which carries no types
+
+from crag.correct.encodings import decoded
 
 __all__ = ["SavedPage", "read_page"]
 
@@ -44,7 +45,7 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
 
     Raises ValueError, saying why, where the bytes hold no text.
     """
-    source = _decoded(data)
+    source = decoded(data)
     if suffix in (".html", ".htm"):
         page = _from_html(source)
     elif suffix == ".md":
@@ -59,27 +60,6 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
     first, _, rest = text.partition("\n")
     text = rest.lstrip() if rest.strip() and first.strip("# ") and title.startswith(first.strip("# ")) else text
     return SavedPage(title=title or fallback_title, text=text, url=_address(page.url), published=_date(page.published))
-
-
-def _decoded(data: bytes) -> str:
-    """Text by byte order mark, declared charset, UTF-8, then Windows-1252. Raises ValueError for binary bytes."""
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16"),
-        (codecs.BOM_UTF16_BE, "utf-16"),
-    ):
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace").lstrip("\ufeff")
-    if b"\x00" in data[:4096]:
-        raise ValueError("it is binary, not text")
-    declared = re.search(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{2,40})""", data[:4096], re.IGNORECASE)
-    for encoding in (declared.group(1).decode("ascii") if declared else "utf-8", "utf-8", "cp1252"):
-        try:
-            if codecs.lookup(encoding)._is_text_encoding:
-                return data.decode(encoding)
-        except (LookupError, UnicodeDecodeError):
-            continue
-    return data.decode("utf-8", errors="replace")
 
 
 def _from_html(source: str) -> SavedPage:

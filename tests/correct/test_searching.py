@@ -17,9 +17,10 @@ from websearch_contract import WebSearchContract
 from crag.core.errors import BudgetError, CancelledError, KeyRejectedError, ProviderError, UnreachableError
 from crag.core.errors import WebSearchError as Failed
 from crag.core.meter import Budget, Call, Meter
+from crag.core.outgoing import MAX_QUERY, outgoing
 from crag.core.protocols import WebSearch
 from crag.correct.fetching import PageFetcher
-from crag.correct.searching import MAX_QUERY, DuckDuckGoSearch, TavilySearch, outgoing
+from crag.correct.searching import DuckDuckGoSearch, TavilySearch
 
 KEY = SecretStr("tvly-secret-of-the-tests")
 NOWHERE = "http://127.0.0.1:9"

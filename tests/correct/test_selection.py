@@ -17,7 +17,7 @@ from crag.knowledge import scored_strips
 OPENED = "The bridge was opened to trains in 1890."
 RED = "It is painted in a red of its own."
 FERRY = "The ferry under it stopped in 1964."
-BRIDGE = f"{OPENED} {RED} Two hundred trains cross it every day."
+BRIDGE = f"{OPENED} {RED} Many trains cross it every day."
 PIER = f"{FERRY} Its southern pier is a restaurant now."
 JUDGED = Settings(strip_judge="llm", strip_filter=0.5)
 

@@ -180,3 +180,9 @@ def test_a_large_hostile_page_is_read_to_its_end(unit: str, suffix: str) -> None
         assert str(error) == "it holds no text"
     else:
         assert len(found.text) <= MAX_TEXT
+
+
+def test_an_encoding_that_no_page_has_is_not_used() -> None:
+    """Python's punycode takes time that grows with the square of the page."""
+    page = b"<meta charset=punycode><p>Caf\xc3\xa9s of the town open at seven.</p>" + b"<!-- \xc3\xa9 -->" * 30_000
+    assert "Cafés of the town" in read_page(page, ".html", "").text

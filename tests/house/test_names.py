@@ -33,6 +33,7 @@ PUBLIC = {
     ],
     "crag.core.keys": ["Keys", "VARIABLES"],
     "crag.core.meter": ["Budget", "Call", "Meter"],
+    "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": ["keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
     "crag.core.protocols": [
         *("Chat", "Embedder", "Generator", "GradeCache", "Messages", "Parsed", "Refiner", "RerankServer"),
