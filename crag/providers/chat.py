@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import socket
-import struct
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -42,8 +40,6 @@ FIRST_WAIT, LONGEST_WAIT = 0.4, 6.0
 """Seconds before the second attempt, and at most before any."""
 CONNECT, SILENCE = 5.0, 60.0
 """Seconds for a connection, and without a byte after which it counts as dead: a small server answers others first."""
-CLOSED_BY_RESET = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-"""Stop must reach the server: while it makes a whole reply, llama.cpp sees no other end of a connection than this."""
 REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exactly in the form asked for."
 
 
@@ -53,9 +49,8 @@ class ChatModel:
     def __init__(self, endpoint: Endpoint, *, parallel: int = 8) -> None:
         """`parallel`: calls at the same time, for all runs together."""
         self.endpoint, self.id, self.parallel = endpoint, endpoint.id, parallel
-        # No redirects: a key goes to the address it was given for and nowhere else. A mount leaves proxies in force.
-        direct = httpx.AsyncHTTPTransport(socket_options=[CLOSED_BY_RESET])
-        self._http = httpx.AsyncClient(follow_redirects=False, mounts={"all://": direct})
+        # No redirects: a key goes to the address it was given for and nowhere else.
+        self._http = httpx.AsyncClient(follow_redirects=False)
         self._refused: frozenset[str] = frozenset()
         """Request options that the server has said it does not know."""
         self._bound: dict[tuple[int, str, frozenset[str]], Any] = {}
