@@ -56,11 +56,12 @@ def _figures(trace: Trace, whole: Spent) -> str:
     cached = sum(1 for grade in grades if grade.cached)
     shown = [_figure(words.duration(trace.seconds), "in all")]
     if whole.calls:
-        shown += [_counted(whole.calls - whole.searches, "model call", "s", _failed(whole))]
+        shown.append(_counted(whole.calls - whole.searches, "model call", "s"))
     shown += [
         _counted(len(trace.searches), "web search", "es"),
         _counted(len(grades), "grade", "s", f", {cached} remembered" if cached else ""),
     ]
+    shown += [_counted(whole.failed, "failed call", "s")] if whole.failed else []
     if not whole.calls:
         shown.append("<span>local models: no cost</span>")
     else:
@@ -78,10 +79,6 @@ def _figure(value: str, label: str) -> str:
 
 def _counted(number: int, noun: str, plural: str, more: str = "") -> str:
     return _figure(f"{number:,}", noun + ("" if number == 1 else plural) + more)
-
-
-def _failed(whole: Spent) -> str:
-    return f", {whole.failed} failed" if whole.failed else ""
 
 
 def _tokens(sums: Spent) -> str:
@@ -118,14 +115,14 @@ def _calls(trace: Trace, prices: Mapping[str, Price]) -> str:
 
 
 def _row(name: str, sums: Spent, errors: str) -> str:
-    failed = f' <span class="tag" title="{errors}">{sums.failed} failed</span>' if sums.failed else ""
+    failed = f'<span class="tag" title="{errors}">{sums.failed} failed</span> ' if sums.failed else ""
     return (
-        f'<tr><td>{name}</td><td class="r">{sums.calls:,}{failed}</td><td class="r">{_tokens(sums)}</td>'
+        f'<tr><td>{name}</td><td class="r">{failed}{sums.calls:,}</td><td class="r">{_tokens(sums)}</td>'
         f'<td class="r">{sums.seconds:.1f}</td><td class="r cost">{sums.cost}</td></tr>'
     )
 
 
 def _errors(trace: Trace, step: Step) -> str:
     """What was wrong with the failed calls of a step, each reason once."""
-    said = [call.error for call in trace.calls if call.step == step and call.error]
+    said = [words.plain(call.error) for call in trace.calls if call.step == step and call.error]
     return text(" ".join(dict.fromkeys(said)))
