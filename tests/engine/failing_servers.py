@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
@@ -81,6 +81,19 @@ def nobody() -> Iterator[str]:
     """An address at which nobody listens, and nobody else can begin to."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
+@contextmanager
+def swallowed() -> Iterator[str]:
+    """An address at which a connection is neither accepted nor refused: its queue is full."""
+    with socket.socket() as held, ExitStack() as waiting:
+        held.bind(("127.0.0.1", 0))
+        held.listen(0)
+        for _ in range(4):
+            caller = waiting.enter_context(socket.socket())
+            caller.setblocking(False)
+            caller.connect_ex(held.getsockname())
         yield f"http://127.0.0.1:{held.getsockname()[1]}"
 
 

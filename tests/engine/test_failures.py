@@ -19,6 +19,7 @@ from failing_servers import (
     Part,
     World,
     nobody,
+    swallowed,
     world,
 )
 from pydantic import SecretStr
@@ -26,12 +27,14 @@ from small_library import WordEmbedder, fill
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import BudgetError
+from crag.core.errors import BudgetError, UnreachableError
 from crag.core.fakes import ScriptedEvaluator
 from crag.core.keys import Keys
-from crag.core.meter import Budget, Meter
+from crag.core.meter import Budget, Call, Meter
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.providers.chat import ChatModel
+from crag.providers.endpoint import Endpoint
 from crag.strategies import STRATEGIES
 
 QUESTION = "How long did hiring take in 2019?"
@@ -313,6 +316,15 @@ def test_a_step_whose_share_is_over_says_so() -> None:
         meter.admit()
     meter.step = "answer"
     assert meter.admit() <= 0.05
+
+
+def test_what_timed_out_once_is_not_tried_again() -> None:
+    calls: list[Call] = []
+    with swallowed() as address:
+        endpoint = Endpoint(provider="openai-compatible", model="m", base_url=f"{address}/v1")
+        with pytest.raises(UnreachableError, match="in time"):
+            ChatModel(endpoint).metered(Meter(listener=calls.append)).text([("human", "Hello")], max_tokens=5)
+    assert [call.attempt for call in calls] == [1]
 
 
 # What stands in
