@@ -1,16 +1,20 @@
-"""Settings: what this session asks with, and what the whole program is given."""
+"""Settings: the models and services of this session, what it asks with, what it costs, and the whole program's."""
 
 import streamlit as st
 
-from ui import choices, problems
+from ui import choices, costs, models, problems
 from ui.session import Session
 
 st.title("Settings", anchor=False)
 with problems.told(stop=True):
     session = Session()
-    choices.status()
-strategy, program = st.tabs(["Questions", "Program"])
-with strategy:
+    choices.status(session)
+outside, questions, spent, program = st.tabs(["Models", "Questions", "Costs", "Program"])
+with outside, problems.told():
+    models.show(session)
+with questions:
     choices.strategy(session)
+with spent, problems.told():
+    costs.show(session)
 with program, problems.told():
     choices.program()

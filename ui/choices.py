@@ -1,4 +1,4 @@
-"""The Settings page's parts: forms made from the declarations of settings."""
+"""The Settings page's status, questions and program: forms made from the declarations of settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
-from ui import forms, problems, words, workspaces
+from ui import forms, permits, problems, words, workspaces
 from ui.house import house, overridden, providers
 from ui.look import draw
 from ui.safe import markdown, text
@@ -20,14 +20,18 @@ from ui.session import Session
 __all__ = ["program", "status", "strategy"]
 
 
-def status() -> None:
-    """Each provider: on or off, and why. Raises CragError."""
+_ELSEWHERE = ("providers", "prices")
+"""Groups of settings that have a tab of their own."""
+
+
+def status(session: Session) -> None:
+    """Each provider of this session: on or off, and why. Raises CragError."""
     rows = "".join(
         f'<tr><td><span class="status"><span class="{"on" if on else "off"}">{"on" if on else "off"}</span></span></td>'
-        f"<td><b>{text(name)}</b></td><td>{text(detail)}</td></tr>"
-        for name, on, detail in providers()
+        f"<td><b>{text(name)}</b></td><td>{text(words.plain(detail))}</td></tr>"
+        for name, on, detail in providers(session.config, session.keys)
     )
-    draw(f'<div class="cx"><table class="grid"><tbody>{rows}</tbody></table></div>')
+    draw(f'<div class="cx"><table class="grid providers"><tbody>{rows}</tbody></table></div>')
 
 
 def strategy(session: Session) -> None:
@@ -98,7 +102,7 @@ def program() -> None:
         st.caption("These are kept in the data folder and apply to everyone who uses this program.")
     with st.form("program", border=False):
         values: dict[str, Any] = {}
-        for group, fields in forms.groups(AppConfig).items():
+        for group, fields in _program_groups().items():
             st.subheader(group.capitalize(), anchor=False)
             for name, place in _places(fields, 2):
                 with place:
@@ -110,15 +114,17 @@ def program() -> None:
                         st.caption(_why_fixed(name))
         saved = st.form_submit_button("Save", type="primary", disabled=shared)
     if saved and not shared:
-        house().configure(**{name: value or None if name == "web_folder" else value for name, value in values.items()})
+        house().configure(**values)
         st.session_state.saved = True
         st.rerun()
     if st.session_state.pop("saved", False):
         st.success("Saved and in use.")
 
 
+def _program_groups() -> dict[str, list[str]]:
+    return {group: names for group, names in forms.groups(AppConfig).items() if group not in _ELSEWHERE}
+
+
 def _why_fixed(name: str) -> str:
-    variable = f"CRAG_{name.upper()}"
-    if overridden(name):
-        return f"Set by the environment variable {variable}; change it there."
-    return f"Set it with the environment variable {variable}: the settings themselves are kept there."
+    there = f"Set it with the environment variable CRAG_{name.upper()}: the settings themselves are kept there."
+    return permits.why_fixed(name) or there

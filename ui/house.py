@@ -13,6 +13,7 @@ import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError, StorageError
+from crag.core.keys import Keys
 from crag.engine import Engine
 from ui import warmup
 from ui.jobs import Jobs
@@ -86,13 +87,16 @@ def house() -> House:
     return House()
 
 
-def providers() -> list[tuple[str, bool, str]]:
-    """Name, on or off, and why, of everything an answer may rest on. Raises CragError."""
+def providers(config: AppConfig | None = None, keys: Keys | None = None) -> list[tuple[str, bool, str]]:
+    """Name, on or off, and why, of everything an answer may rest on under `config` and `keys`. Raises CragError.
+
+    Without them: as new sessions start.
+    """
     engine = house().engine
-    folder = engine.config.web_folder
+    folder = (config or engine.config).web_folder
     return [
         (each.name, each.on, each.detail.replace(str(folder), _near(folder)) if folder else each.detail)
-        for each in engine.status()
+        for each in engine.status(config, keys)
     ]
 
 

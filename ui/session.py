@@ -1,4 +1,4 @@
-"""What one browser tab remembers: its runs, the selected one, what is opened beside it, and changed settings."""
+"""What one browser tab remembers: its runs, what is opened beside them, changed settings, chosen services and keys."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Any
 
 import streamlit as st
 
+from crag.core.config import AppConfig
 from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
+from crag.core.keys import Keys
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.library.library import Library
 from crag.strategies import STRATEGIES
-from ui import workspaces
+from ui import keys, permits, workspaces
 from ui.house import house
 from ui.jobs import Job
 
@@ -33,6 +35,7 @@ class Session:
         state.setdefault("turns", [])
         state.setdefault("traces", {})
         state.setdefault("changes", {})
+        state.setdefault("choices", {})
         state.setdefault("strategy", "balanced")
         state.setdefault("opened", None)
         state.setdefault("selected", None)
@@ -78,13 +81,14 @@ class Session:
         """Start a run with the settings of this session and select it. Raises CragError if it can't even start."""
         st.session_state.typed = question
         engine, strategy, workspace = house().engine, self.strategy, self.workspace
-        settings = self.settings(strategy)
+        given: dict[str, Any] = {"settings": self.settings(strategy), "config": self.config, "keys": self.keys}
 
         def work(cancel: Any, emit: Any) -> None:
-            for event in engine.ask(question, strategy, workspace, settings=settings, cancel=cancel):
+            for event in engine.ask(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given):
                 emit(event)
 
-        job: Job[Event] = house().jobs.start("run", question, work, workspace=workspace)
+        job: Job[Event] = Job("run", question, work, workspace)
+        house().jobs.begin(job)
         first = job.first(30)
         if first is None or first.kind != "run_started":
             raise job.problem or CragError("The run did not start in time.")
@@ -157,3 +161,45 @@ class Session:
 
     def reset(self, strategy: str) -> None:
         st.session_state.changes = {name: kept for name, kept in st.session_state.changes.items() if name != strategy}
+
+    # Services and keys of this session
+
+    @property
+    def own(self) -> AppConfig:
+        """The program's configuration, as new sessions start with it."""
+        return house().config
+
+    @property
+    def shared(self) -> bool:
+        """Whether others than the owner can reach the app, so that a session may choose less."""
+        return workspaces.private(self.own)
+
+    @property
+    def config(self) -> AppConfig:
+        """The program's configuration with what this session chose and may choose."""
+        return permits.permitted(self.own, self.choices, shared=self.shared)
+
+    @property
+    def keys(self) -> Keys:
+        """The keys for the servers of `config`: this session's own, then the owner's where they may be used."""
+        config = self.config
+        return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=self.shared))
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The fields of the configuration that this session changed."""
+        found: dict[str, Any] = st.session_state.choices
+        return dict(found)
+
+    def choose(self, **values: Any) -> None:
+        """From now on ask with these; only what differs from the program's is kept. Raises SettingsError."""
+        own, shared = self.own, self.shared
+        wanted = {
+            name: value for name, value in {**self.choices, **values}.items() if permits.free(name, shared=shared)
+        }
+        permits.permitted(own, wanted, shared=shared)
+        st.session_state.choices = {name: value for name, value in wanted.items() if value != getattr(own, name)}
+
+    def unchoose(self) -> None:
+        """Back to the program's configuration. Keys stay until they are forgotten."""
+        st.session_state.choices = {}

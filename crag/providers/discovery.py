@@ -15,10 +15,10 @@ from pydantic import BaseModel, Field
 from crag.core.errors import KeyRejectedError, ProviderError, ReplyError, UnreachableError
 from crag.core.meter import Budget, Meter
 from crag.core.waiting import waited
-from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
+from crag.providers.rerank import Reranker
 
-__all__ = ["LOCAL_SERVERS", "Trial", "listed_models", "running_servers", "tried"]
+__all__ = ["LOCAL_SERVERS", "Trial", "listed_models", "running_servers", "tried", "tried_reranker"]
 
 OPENAI = "https://api.openai.com/v1"
 LOCAL_SERVERS: Mapping[str, str] = {
@@ -38,7 +38,7 @@ NO_CHAT = ("embed", "whisper", "tts", "dall-e", "moderation", "rerank", "realtim
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How one small structured request went: seconds it took, and tokens as the server counted them."""
+    """How one small request went: seconds it took, and tokens as the server counted them."""
 
     seconds: float
     tokens: int | None
@@ -64,7 +64,7 @@ def running_servers() -> dict[str, str]:
     async def knocked() -> list[str]:
         async def one(name: str, address: str) -> str:
             try:
-                await _names(address, Endpoint(provider="local", model=""), KNOCK)
+                await _names(address, Endpoint(provider="local", model=""), KNOCK, proxied=False)
             except (httpx.HTTPError, ProviderError):
                 return ""
             return name
@@ -77,6 +77,8 @@ def running_servers() -> dict[str, str]:
 
 def tried(endpoint: Endpoint) -> Trial:
     """Asks the model for one small object, as grading does. Raises ProviderError, which says what is wrong."""
+    from crag.providers.chat import ChatModel  # LangChain's client takes a second to load; only a model needs it
+
     used: list[int] = []
     meter = Meter(
         Budget(calls=6, seconds=TRIAL_SECONDS),
@@ -92,10 +94,24 @@ def tried(endpoint: Endpoint) -> Trial:
     return Trial(time.monotonic() - began, sum(used) or None)
 
 
-async def _names(base: str, endpoint: Endpoint, seconds: float) -> list[str]:
+def tried_reranker(endpoint: Endpoint) -> Trial:
+    """Has two short texts scored. Raises ProviderError, which says what is wrong."""
+    began = time.monotonic()
+    Reranker(endpoint, Meter(Budget(calls=1, seconds=TRIAL_SECONDS))).rerank(
+        "When was the bridge opened?", ["It opened in 1890.", "Bread is baked daily."]
+    )
+    return Trial(time.monotonic() - began, None)
+
+
+async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool = True) -> list[str]:
+    """`proxied`: by way of the proxy that the environment names, if it names one."""
     headers = {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if endpoint.key else {}
-    async with httpx.AsyncClient(timeout=seconds, follow_redirects=False) as client:
-        response = await client.get(f"{base}/models", headers=headers)
+    try:
+        async with httpx.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=proxied) as client:
+            response = await client.get(f"{base}/models", headers=headers)
+    except (httpx.InvalidURL, ValueError):
+        # No such address, or no such key: what the client says would repeat it.
+        raise ProviderError(f"{base} can't be asked.", "Check the address and the key.") from None
     if response.status_code in (401, 403):
         raise KeyRejectedError(f"{base} does not accept the key (status {response.status_code}).")
     if response.status_code != 200:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,8 +15,12 @@ from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded
+from crag.core.keys import VARIABLES
 from crag.engine import Engine
 from ui.house import house
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "providers"))
+from model_server import Server, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +40,8 @@ def sample_data(tmp_path_factory) -> Path:
 @pytest.fixture(autouse=True)
 def data(tmp_path, monkeypatch):
     """An empty data folder for the app of this test, and nothing remembered from another test."""
-    for name in ("CRAG_WEB", "CRAG_WEB_FOLDER"):
+    given = [name for name in os.environ if name.startswith("CRAG_")]
+    for name in (*given, *(name for names in VARIABLES.values() for name in names)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CRAG_DATA", str(tmp_path))
     monkeypatch.setenv("CRAG_WORKSPACES", "one")  # there is no server here whose address could decide
@@ -56,3 +65,33 @@ def with_sample(data, sample_data, monkeypatch):
 def app():
     """The app, not yet run."""
     return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+
+
+@pytest.fixture
+def model_server() -> Iterator[Server]:
+    """A model server on loopback whose one model `ok` passes the test of a model; `heard`: the keys it was sent."""
+    with hearing() as server:
+        yield server
+
+
+@pytest.fixture
+def other_server() -> Iterator[Server]:
+    """Another one, at another address."""
+    with hearing() as server:
+        yield server
+
+
+@contextmanager
+def hearing() -> Iterator[Server]:
+    with serving() as server:
+        server.reply, server.heard = '{"sum": 5}', []
+
+        class Hearing(server.RequestHandlerClass):
+            def parse_request(self) -> bool:
+                found = super().parse_request()
+                with server.lock:
+                    server.heard.append(self.headers.get("Authorization", "") if found else "")
+                return found
+
+        server.RequestHandlerClass = Hearing
+        yield server

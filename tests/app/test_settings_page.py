@@ -1,4 +1,4 @@
-"""The Settings page: made from the declarations, per session and for the program, checked in words."""
+"""The Settings page's questions and program: made from the declarations, checked in words. Its models: a file apart."""
 
 import json
 
@@ -28,9 +28,22 @@ def shown(app) -> dict[str, object]:
 
 def test_every_declared_setting_has_its_widget(settings):
     labels = shown(settings)
-    for model in (Settings, AppConfig):
-        for name in model.model_fields:
-            assert forms.label(model, name) in labels, name
+    declared = [(Settings, name) for name in Settings.model_fields]
+    declared += [(AppConfig, name) for name in AppConfig.model_fields if of_the_program(name)]
+    for model, name in declared:
+        assert forms.label(model, name) in labels, name
+
+
+def test_models_and_prices_are_not_on_the_program_tab(settings):
+    keys = {element.key for element in shown(settings).values()}
+    assert {name for name in AppConfig.model_fields if f"program-{name}" in keys} == {
+        name for name in AppConfig.model_fields if of_the_program(name)
+    }
+
+
+def of_the_program(name: str) -> bool:
+    """Models and prices have tabs of their own."""
+    return meta(AppConfig, name)["group"] not in ("providers", "prices")
 
 
 def test_ranges_and_steps_come_from_the_declaration(settings):
@@ -62,24 +75,11 @@ def save(app):
     assert not app.exception
 
 
-def test_a_web_folder_is_stored_and_in_use(settings, data, tmp_path):
-    pages = tmp_path / "pages"
-    pages.mkdir()
-    (pages / "a.md").write_text("# A page\n\nWith words enough to be found by a search.")
-    settings.selectbox(key="program-web").set_value("folder")
-    settings.text_input(key="program-web_folder").set_value(str(pages))
+def test_what_the_program_is_given_is_stored_and_in_use(settings, data):
+    settings.slider(key="program-threads").set_value(3)
     save(settings)
-    assert house().config.web_folder == pages and "Saved" in said(settings)
-    assert json.loads((data / "settings.json").read_text())["web_folder"] == str(pages)
-
-
-@pytest.mark.parametrize("folder", ["", "/no/such/folder"])
-def test_a_folder_that_does_not_serve_is_refused_in_words(settings, folder, data):
-    settings.selectbox(key="program-web").set_value("folder")
-    settings.text_input(key="program-web_folder").set_value(folder)
-    save(settings)
-    assert settings.error and house().config.web == "off" and not (data / "settings.json").exists()
-    assert settings.text_input(key="program-web_folder").value == folder, "what was typed is kept"
+    assert house().config.threads == 3 and "Saved" in said(settings)
+    assert json.loads((data / "settings.json").read_text())["threads"] == 3
 
 
 def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):

@@ -115,7 +115,7 @@ def test_an_upload_under_way_is_shown_in_its_own_library_only(private, app):
 
 def test_what_concerns_everyone_is_not_any_visitors_to_change(private, app):
     visitor = visit(app, "pages/settings.py")
-    assert visitor.selectbox(key="program-web").disabled and visitor.text_input(key="program-web_folder").disabled
+    assert visitor.selectbox(key="program-workspaces").disabled and visitor.slider(key="program-threads").disabled
     assert next(button for button in visitor.button if button.label == "Save").disabled
     assert "only who runs it sets them" in said(visitor)
 

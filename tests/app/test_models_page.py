@@ -1,0 +1,460 @@
+"""The Models tab: services, servers and keys of one session, tried, kept for next time, and withheld from strangers."""
+
+import json
+import socket
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from app_text import said
+from model_server import GRADE, WORDS
+from small_pdf import small_pdf
+from streamlit.testing.v1 import AppTest
+
+from crag.core.config import AppConfig
+from crag.core.trace import Trace
+from crag.providers.discovery import LOCAL_SERVERS
+from ui import forms, permits
+from ui.house import house
+
+KEY = "sk-session-7f3aQzLm2c"
+OWNER_KEY = "sk-owner-9dKw4TbXe1"
+
+
+@pytest.fixture
+def models(app):
+    return opened(app)
+
+
+@pytest.fixture
+def private(monkeypatch):
+    monkeypatch.setenv("CRAG_WORKSPACES", "private")
+
+
+def opened(app) -> AppTest:
+    """The Settings page, in a browser of its own."""
+    app = AppTest.from_file(app._script_path, default_timeout=60)
+    app.run()
+    app.switch_page("pages/settings.py").run()
+    assert not app.exception
+    return app
+
+
+def widget(app, name):
+    kinds = ("segmented_control", "selectbox", "toggle", "text_input", "number_input")
+    return next(element for kind in kinds for element in getattr(app, kind) if element.key == f"models-{name}")
+
+
+def names(app) -> set[str]:
+    kinds = ("segmented_control", "selectbox", "toggle", "text_input", "number_input")
+    return {element.key.removeprefix("models-") for kind in kinds for element in getattr(app, kind) if element.key}
+
+
+def choose(app, **values):
+    for name, value in values.items():
+        widget(app, name).set_value(value).run()
+        assert not app.exception
+    return app
+
+
+def press(app, name):
+    app.button(key=f"models-{name}").click().run()
+    assert not app.exception
+    return app
+
+
+def enter(app, slot="llm", key=KEY):
+    app.text_input(key=f"models-key-{slot}").set_value(key).run()
+    assert not app.exception
+    return app
+
+
+def with_model(app, server, model="ok", *, listed=True):
+    choose(app, llm="openai-compatible", llm_base_url=server.address)
+    return choose(app, **{"llm_model-listed" if listed else "llm_model": model})
+
+
+def plain(app) -> str:
+    return said(app).replace("\\", "")
+
+
+def everything_remembered(app) -> str:
+    return repr(app.session_state.to_dict())
+
+
+# Server, model and key
+
+
+def test_a_server_is_named_its_models_listed_and_one_tried(models, model_server):
+    choose(models, llm="openai-compatible", llm_base_url=model_server.address)
+    enter(models)
+    choose(models, **{"llm_model-listed": "ok"})
+    assert widget(models, "llm_model-listed").options == ["ok"]
+    press(models, "test-llm")
+    assert "It works" in plain(models) and "40 tokens" in plain(models)
+    assert f"ok at 127.0.0.1:{model_server.server_port}" in said(models), "the status is this session's"
+    assert set(model_server.heard[1:]) == {f"Bearer {KEY}"}
+
+
+def test_the_list_is_asked_for_once_for_each_server_and_key(models, model_server):
+    with_model(models, model_server)
+    models.run()
+    choose(models, writer="llm")
+    assert len(model_server.heard) == 1
+    enter(models)
+    models.run()
+    assert model_server.heard == ["", f"Bearer {KEY}"]
+
+
+def test_a_key_is_never_shown_again(models, model_server):
+    choose(models, llm="openai-compatible", llm_base_url=model_server.address)
+    enter(models)
+    models.run()
+    assert models.text_input(key="models-key-llm").value == ""
+    assert "Set for this session" in said(models) and KEY[-4:] not in said(models)
+    assert KEY not in everything_remembered(models) and KEY not in str(dict(models.query_params))
+    press(models, "key-llm-forget")
+    assert "Set for this session" not in said(models) and not models.session_state.own_keys
+    models.run()
+    assert model_server.heard[-1] == ""
+
+
+@pytest.mark.parametrize("typed", ["sk with blanks", "sk-\u2013dash", "sk\x00", "s" * 2000])
+def test_what_can_be_no_key_is_refused_without_repeating_it(models, model_server, typed):
+    choose(models, llm="openai-compatible", llm_base_url=model_server.address)
+    enter(models, key=typed)
+    assert "That is no key" in models.error[0].value and typed not in said(models)
+    assert "own_keys" not in models.session_state
+    models.run()
+    assert not models.error
+
+
+def test_a_rejected_key_is_told_in_words_and_the_model_can_be_typed(models, model_server):
+    choose(models, llm="openai-compatible", llm_base_url=model_server.address)
+    enter(models, key="wrong")
+    assert "does not accept the key" in plain(models) and "llm_model" in names(models)
+    choose(models, llm_model="wrong-key")
+    press(models, "test-llm")
+    assert "does not accept the key" in models.error[0].value and "Enter a valid key" in models.error[0].value
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [("unknown", "status 404"), ("broken", "status 500"), ("garbage", "another form")],
+)
+def test_every_failure_of_a_test_is_told_in_words(models, model_server, model, words):
+    choose(models, llm="openai-compatible", llm_base_url=model_server.address)
+    enter(models, key="wrong")  # no list, so that any name can be typed
+    choose(models, llm_model=model)
+    press(models, "test-llm")
+    [error] = models.error
+    assert words in error.value.replace("\\", "") and "It works" not in said(models)
+
+
+def test_what_came_of_a_test_is_gone_as_soon_as_something_it_rests_on_changes(models, model_server):
+    press(with_model(models, model_server), "test-llm")
+    assert "It works" in said(models)
+    enter(models)
+    assert "It works" not in said(models)
+
+
+def test_a_server_that_is_not_there_is_told_in_words(models):
+    choose(models, llm="openai-compatible", llm_base_url="http://127.0.0.1:9/v1")
+    assert "can't be reached" in plain(models)
+    choose(models, llm_model="any")
+    press(models, "test-llm")
+    assert "can't be reached" in models.error[0].value.replace("\\", "")
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "ftp://host/v1", "http://user:pass@127.0.0.1/v1", "nonsense"])
+def test_an_address_that_is_none_is_told_and_kept_to_be_corrected(models, address):
+    choose(models, llm="openai-compatible", llm_base_url=address)
+    choose(models, **({"llm_model": "any"} if "llm_model" in names(models) else {}))
+    assert "no address of a" in plain(models)
+
+
+def test_with_another_server_goes_the_model_of_the_last_one(models, model_server, other_server):
+    with_model(models, model_server)
+    choose(models, llm_base_url=other_server.address)
+    assert widget(models, "llm_model-listed").value is None and models.button(key="models-test-llm").disabled
+
+
+def test_servers_that_run_on_this_machine_are_offered_at_one_click(models, model_server):
+    with standing_in("LM Studio", model_server):
+        choose(models, llm="openai-compatible")
+        press(models, "look")
+        press(models, "found-LM Studio")
+    assert widget(models, "llm_base_url").value == LOCAL_SERVERS["LM Studio"]
+    assert widget(models, "llm_model-listed").options == ["ok"]
+
+
+@contextmanager
+def standing_in(name, server):
+    """The model server also answers where that local server would; the test is skipped where something is there."""
+    port = int(LOCAL_SERVERS[name].split(":")[2].split("/")[0])
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(("127.0.0.1", port))
+        except OSError:
+            pytest.skip(f"port {port} is taken")
+        listening.listen()
+        listening.settimeout(10)
+
+        def handed_on() -> None:
+            try:
+                while True:
+                    server.process_request(*listening.accept())
+            except OSError:
+                return
+
+        Thread(target=handed_on, daemon=True).start()
+        yield
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+# Which key goes where
+
+
+def test_a_key_goes_to_the_server_it_was_entered_for_and_no_other(models, model_server, other_server):
+    with_model(models, model_server)
+    enter(models)
+    choose(models, llm_base_url=other_server.address)
+    press(choose(models, **{"llm_model-listed": "ok"}), "test-llm")
+    assert unkeyed(other_server, 2) and "Set for this session" not in said(models)
+    choose(models, llm_base_url=model_server.address)
+    assert "Set for this session" in said(models), "it is still there for its own server"
+
+
+def unkeyed(server, least) -> bool:
+    """Asked at least so often, and never with a key; "none" is what the client sends where there is none."""
+    return len(server.heard) >= least and set(server.heard) <= {"", "Bearer none"}
+
+
+@pytest.fixture
+def owned(data, model_server, monkeypatch):
+    """The owner stored a server and gave its key, and others, by the environment."""
+    stored = {"llm": "openai-compatible", "llm_base_url": model_server.address, "llm_model": "ok"}
+    (data / "settings.json").write_text(json.dumps(stored))
+    for name in ("CRAG_LLM_KEY", "OPENAI_API_KEY", "CRAG_RERANK_KEY", "TAVILY_API_KEY"):
+        monkeypatch.setenv(name, OWNER_KEY)
+    return model_server
+
+
+def test_the_owners_key_goes_to_the_owners_server_only(owned, app, other_server):
+    models = opened(app)
+    assert "Set by the environment" in said(models) and not owned.heard, "nothing is asked before somebody wants it"
+    press(press(models, "list"), "test-llm")
+    assert set(owned.heard) == {f"Bearer {OWNER_KEY}"} and "It works" in said(models)
+    choose(models, llm_base_url=other_server.address)
+    press(choose(models, **{"llm_model-listed": "ok"}), "test-llm")
+    assert unkeyed(other_server, 2)
+    choose(models, evaluator="reranker", rerank_base_url=other_server.address)
+    press(models, "test-rerank")
+    assert unkeyed(other_server, 3)
+
+
+def test_a_run_too_takes_the_owners_key_nowhere_else(with_sample, owned, app, other_server):
+    models = choose(opened(app), llm_base_url=other_server.address, **{"llm_model-listed": "ok"})
+    ask(models)
+    assert unkeyed(other_server, 2) and not owned.heard
+
+
+def test_the_sessions_key_comes_before_the_environments_and_that_before_the_secrets(owned, app, monkeypatch):
+    models = opened(app)
+    enter(models)
+    press(models, "test-llm")
+    assert set(owned.heard) == {f"Bearer {KEY}"}
+    press(models, "key-llm-forget")
+    assert "Set by the environment" in said(models)
+    models.secrets = {"CRAG_LLM_KEY": "sk-secret"}
+    models.run()
+    assert "Set by the environment" in said(models)
+    monkeypatch.delenv("CRAG_LLM_KEY")
+    owned.heard.clear()
+    press(press(models, "list"), "test-llm")
+    assert "Set by Streamlit" in said(models) and set(owned.heard) == {"Bearer sk-secret"}
+
+
+# Grading, answers and the web
+
+
+def test_a_reranking_server_is_named_and_tried(models, model_server):
+    choose(models, evaluator="reranker", rerank_base_url=model_server.address, rerank_model="any")
+    enter(models, "rerank")
+    press(models, "test-rerank")
+    assert "did not score every text" in models.error[0].value, "a chat server is told from a reranking one"
+    assert model_server.seen[-1][0] == "/v1/rerank" and model_server.heard[-1] == f"Bearer {KEY}"
+    assert "One call for all chunks" in said(models)
+
+
+def test_grading_by_a_language_model_says_what_it_costs_and_what_is_missing(models, model_server):
+    choose(models, evaluator="llm")
+    assert "One call a chunk" in said(models) and "No language model is set" in said(models)
+    with_model(models, model_server)
+    assert "No language model is set" not in said(models) and "by the language model" in said(models)
+
+
+def test_a_folder_of_pages_is_used_by_this_session_alone_until_it_is_kept(models, app, data, tmp_path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "a.md").write_text("# A page\n\nWith words enough to be found by a search.")
+    choose(models, web="folder")
+    assert "Name the folder" in said(models)
+    choose(models, web_folder=str(pages))
+    assert "folder: " in said(models) and not models.error
+    assert house().config.web == "off" and widget(opened(app), "web").value == "off"
+    press(models, "keep")
+    assert "Kept" in said(models) and house().config.web_folder == pages
+    assert json.loads((data / "settings.json").read_text())["web_folder"] == str(pages)
+    assert widget(opened(app), "web_folder").value == str(pages)
+
+
+@pytest.mark.parametrize("folder", ["/no/such/folder", "n" * 5000])
+def test_a_folder_that_does_not_serve_is_told_and_not_kept(models, folder, data):
+    choose(models, web="folder", web_folder=folder)
+    assert models.error and widget(models, "web_folder").value == folder, "what was typed is kept to be corrected"
+    press(models, "keep")
+    assert house().config.web == "off" and not (data / "settings.json").exists()
+
+
+def test_tavily_wants_a_key_and_keeps_it_for_itself(models):
+    choose(models, web="tavily", web_fallback="duckduckgo", ask_before_web=True)
+    assert "Tavily needs a key" in said(models)
+    enter(models, "tavily")
+    assert "Tavily, with a key; each query waits for a yes" in said(models)
+    choose(models, tavily_base_url="http://127.0.0.1:9")
+    assert "Tavily needs a key" in said(models)
+
+
+def test_every_choice_has_its_widget(models, model_server):
+    with_model(models, model_server)
+    choose(models, evaluator="reranker", web="tavily", web_fallback="folder")
+    shown = {
+        element.label
+        for kind in ("selectbox", "toggle", "text_input", "number_input", "segmented_control")
+        for element in getattr(models, kind)
+    }
+    assert {forms.label(AppConfig, name) for name in permits.CHOICES} <= shown
+    assert forms.label(AppConfig, "servers") not in shown
+
+
+# For next time
+
+
+def test_choices_are_kept_for_new_sessions_and_keys_are_not(models, app, data, model_server):
+    with_model(models, model_server)
+    enter(models)
+    assert "3 choices changed" in said(models) and widget(opened(app), "llm").value == "none"
+    press(models, "keep")
+    stored = (data / "settings.json").read_text()
+    assert json.loads(stored)["llm_model"] == "ok" and KEY not in stored
+    later = opened(app)
+    assert widget(later, "llm_base_url").value == model_server.address and "Set for this session" not in said(later)
+    choose(later, llm="none")
+    press(later, "reset")
+    assert widget(later, "llm").value == "openai-compatible" and later.button(key="models-reset").disabled
+
+
+def test_what_is_under_way_keeps_its_engine(models, model_server):
+    with_model(models, model_server)
+    job = house().jobs.start("run", "a question", lambda cancel, emit: cancel.wait(30), workspace="default")
+    try:
+        press(models, "keep")
+        assert "is under way" in models.error[0].value and house().config.llm == "none"
+        assert "3 choices changed" in said(models)
+    finally:
+        job.stop()
+
+
+def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
+    monkeypatch.setenv("CRAG_LLM", "openai")
+    monkeypatch.setenv("CRAG_WEB_FALLBACK", "duckduckgo")
+    models = choose(opened(app), web="tavily")
+    assert widget(models, "llm").value == "openai" and widget(models, "llm").disabled
+    assert widget(models, "web_fallback").disabled and "CRAG_LLM; change it there" in plain(models)
+    assert widget(models, "web").value == "tavily"
+
+
+# Where others can reach the app
+
+
+def test_strangers_choose_none_or_openai_with_a_key_of_their_own(private, app):
+    models = opened(app)
+    assert widget(models, "llm").options == ["None", "OpenAI"]
+    choose(models, llm="openai", web="tavily")
+    assert "OpenAI needs one" in said(models)
+    assert not {"web_folder", "private_addresses", "tavily_base_url", "keep"} & names(models)
+    assert not [button for button in models.button if button.key in ("models-keep", "models-look")]
+    assert widget(models, "web").options == ["Off", "Tavily", "DuckDuckGo"]
+
+
+def test_strangers_pick_from_the_servers_that_are_allowed(private, app, model_server, other_server, monkeypatch):
+    monkeypatch.setenv("CRAG_SERVERS", model_server.address)
+    models = choose(opened(app), llm="openai-compatible")
+    assert widget(models, "llm_base_url-allowed").options == [model_server.address]
+    choose(models, **{"llm_base_url-allowed": model_server.address, "llm_model-listed": "ok"})
+    assert "It works" in said(press(models, "test-llm"))
+
+
+def test_a_choice_smuggled_past_the_widgets_is_dropped(private, app, other_server, tmp_path):
+    models = opened(app)
+    list(house().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), models.query_params["w"]))
+    models.session_state["choices"] = {
+        **{"llm": "openai-compatible", "llm_base_url": other_server.address, "llm_model": "ok"},
+        **{"evaluator": "reranker", "rerank_base_url": other_server.address},
+        **{"web": "tavily", "tavily_base_url": other_server.address, "private_addresses": True},
+        **{"web_folder": tmp_path, "servers": (other_server.address,)},
+    }
+    models.run()
+    assert not models.exception
+    ask(models, "Who leads the agency?")
+    [run] = house().engine.library(models.query_params["w"]).runs(5)
+    assert run.action and not other_server.heard
+
+
+# A question asked with all this
+
+
+def ask(app, question="What is the mission of the agency?"):
+    app.switch_page("pages/ask.py").run()
+    app.chat_input(key="question").set_value(question).run()
+    assert not app.exception
+    return app
+
+
+def last_run() -> Trace:
+    library = house().engine.library()
+    return Trace.from_events(library.run_events(library.runs(1)[0].run_id))
+
+
+def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowhere(
+    with_sample, models, model_server, data
+):
+    with_model(models, model_server)
+    enter(models)
+    choose(models, evaluator="llm")
+    model_server.reply = GRADE
+    ask(models)
+    trace = last_run()
+    assert trace.answer and "ok" in trace.answer.by and trace.answer.text.startswith(WORDS[0].strip())
+    assert "bridge was opened" in said(models) and set(model_server.heard[1:]) == {f"Bearer {KEY}"}
+    holding = [file for file in data.rglob("*") if file.is_file() and KEY.encode() in file.read_bytes()]
+    assert not holding and KEY not in said(models)
+
+
+def test_other_sessions_ask_as_before(with_sample, models, model_server, app):
+    with_model(models, model_server)
+    other = AppTest.from_file(app._script_path, default_timeout=60)
+    other.run()
+    ask(other)
+    assert last_run().answer.by == "extractive" and len(model_server.heard) == 1
+
+
+def test_an_address_given_by_the_environment_that_is_none_is_told(app, monkeypatch):
+    monkeypatch.setenv("CRAG_LLM", "openai-compatible")
+    monkeypatch.setenv("CRAG_LLM_BASE_URL", str(Path("nonsense")))
+    monkeypatch.setenv("CRAG_LLM_MODEL", "any")
+    models = opened(app)
+    assert "is no address of a model server" in plain(models)

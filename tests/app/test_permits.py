@@ -1,0 +1,108 @@
+"""What a session may choose, and which of the owner's keys go with it: to the owner's own servers and nowhere else."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from crag.core.config import AppConfig
+from crag.core.errors import SettingsError
+from crag.core.keys import Keys
+from ui import permits
+from ui.keys import usable
+
+HERE, THERE = "http://127.0.0.1:1/v1", "http://elsewhere.test/v1"
+OWNER = Keys(**{name: SecretStr(f"the owner's {name}") for name in ("llm", "openai", "rerank", "tavily")})
+OWN = AppConfig(llm="openai-compatible", llm_base_url=HERE, llm_model="m", rerank_base_url=HERE, web="tavily")
+
+
+def given(config: AppConfig, own: AppConfig = OWN, *, shared: bool = False) -> set[str]:
+    keys = usable(OWNER, own, config, shared=shared)
+    return {name for name in ("llm", "openai", "rerank", "tavily") if getattr(keys, name)}
+
+
+def changed(own: AppConfig = OWN, **values: object) -> AppConfig:
+    return own.model_copy(update=values)
+
+
+@pytest.mark.parametrize(
+    ("choices", "withheld"),
+    [
+        ({}, set()),
+        ({"llm_model": "another", "evaluator": "llm"}, set()),
+        ({"llm_base_url": f" {HERE}/ "}, set()),
+        ({"llm_base_url": THERE}, {"llm"}),
+        ({"llm_base_url": HERE.replace(":1/", ":11/")}, {"llm"}),
+        ({"llm_base_url": ""}, {"llm"}),
+        ({"llm": "openai"}, {"llm"}),
+        ({"llm": "none"}, {"llm"}),
+        ({"rerank_base_url": THERE}, {"rerank"}),
+        ({"tavily_base_url": THERE}, {"tavily"}),
+    ],
+)
+def test_the_owners_keys_go_to_the_owners_servers_only(choices, withheld):
+    assert given(changed(**choices)) == {"llm", "openai", "rerank", "tavily"} - withheld
+
+
+def test_strangers_are_not_served_with_keys_for_what_the_owner_did_not_turn_on():
+    own = AppConfig(llm="openai-compatible", llm_base_url=HERE)
+    theirs = changed(own, llm="openai", web="tavily")
+    assert given(theirs, own) >= {"openai", "tavily"}, "the owner alone may well"
+    assert not given(theirs, own, shared=True) & {"llm", "openai", "tavily"}
+    assert given(changed(OWN), OWN, shared=True) >= {"llm", "tavily"}
+    assert "openai" in given(AppConfig(llm="openai"), AppConfig(llm="openai"), shared=True)
+
+
+def test_the_owner_alone_may_choose_anything_but_servers():
+    choices = {
+        **{"llm": "openai-compatible", "llm_base_url": THERE, "web_folder": Path("pages"), "private_addresses": True},
+        **{"servers": (THERE,), "data": Path("/elsewhere"), "run_calls": 5000},
+    }
+    found = permits.permitted(AppConfig(), choices, shared=False)
+    assert found == AppConfig(
+        llm="openai-compatible", llm_base_url=THERE, web_folder=Path("pages"), private_addresses=True
+    )
+
+
+@pytest.mark.parametrize("name", ["web_folder", "private_addresses", "tavily_base_url"])
+def test_what_reaches_into_the_machine_is_not_for_strangers(name):
+    value = {"web_folder": Path("/etc"), "private_addresses": True, "tavily_base_url": HERE}[name]
+    assert permits.permitted(AppConfig(), {name: value}, shared=True) == AppConfig()
+    assert not permits.free(name, shared=True)
+
+
+def test_strangers_may_name_no_server_where_none_is_allowed():
+    own = AppConfig()
+    assert permits.services(own, shared=True) == ["none", "openai"] and permits.addresses(own, shared=True) == ()
+    asked = {"llm": "openai-compatible", "llm_base_url": HERE, "rerank_base_url": HERE, "evaluator": "reranker"}
+    found = permits.permitted(own, asked, shared=True)
+    assert (found.llm, found.llm_base_url, found.rerank_base_url) == ("none", "", "")
+    assert permits.permitted(own, {"llm": "openai", "llm_model": "gpt"}, shared=True).llm == "openai"
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_where_servers_are_allowed_only_those_and_the_owners_own_may_be_named(shared):
+    own = changed(servers=(THERE,))
+    assert permits.addresses(own, shared=shared) == (THERE, HERE)
+    for address in (THERE, f"{THERE}/", HERE):
+        assert permits.permitted(own, {"llm_base_url": address}, shared=shared).llm_base_url == address
+    for address in (f"{THERE}/../admin", "http://169.254.169.254/", "http://elsewhere.test:81/v1"):
+        assert permits.permitted(own, {"llm_base_url": address}, shared=shared).llm_base_url == HERE
+    assert permits.permitted(own, {}, shared=shared).servers == (THERE, HERE), "the engine refuses all others as well"
+
+
+def test_what_the_environment_sets_is_not_for_a_session_to_change(monkeypatch):
+    monkeypatch.setenv("CRAG_LLM", "none")
+    assert permits.permitted(AppConfig(), {"llm": "openai"}, shared=False).llm == "none"
+    assert "CRAG_LLM;" in permits.why_fixed("llm") and not permits.why_fixed("web")
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://host:port/v1", "http://host:99999/v1"])
+def test_what_cannot_be_read_as_an_address_is_none_not_the_owners(address):
+    assert not permits.readable(address) and permits.readable(HERE)
+    assert permits.permitted(OWN, {"llm_base_url": address}, shared=False).llm_base_url == ""
+
+
+def test_a_value_that_is_none_is_refused():
+    with pytest.raises(SettingsError, match="web_cache_hours"):
+        permits.permitted(AppConfig(), {"web_cache_hours": -1}, shared=False)
