@@ -4,19 +4,20 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import look
+from ui import door, look
 
 PAGES = Path(__file__).parent / "pages"
 
 st.set_page_config(page_title="CRAG Explorer", page_icon=str(look.ASSETS / "icon.svg"), layout="wide")
 look.apply()
 st.logo(str(look.ASSETS / "wordmark.svg"), icon_image=str(look.ASSETS / "icon.svg"), size="large")
-page = st.navigation(
-    [
-        st.Page(PAGES / "ask.py", title="Ask", default=True),
-        st.Page(PAGES / "documents.py", title="Documents", url_path="documents"),
-        st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
-    ],
-    position="top",
-)
+pages = {
+    "ask": st.Page(PAGES / "ask.py", title="Ask", default=True),
+    "documents": st.Page(PAGES / "documents.py", title="Documents", url_path="documents"),
+    "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
+}
+page = st.navigation(list(pages.values()), position="top")
+wanted = door.wanted()
+if wanted in pages and pages[wanted] is not page:
+    st.switch_page(pages[wanted])
 page.run()

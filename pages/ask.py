@@ -1,8 +1,9 @@
 """Ask a question and watch its run: the conversation on the left, the evidence on the right."""
 
-from ui import conversation, picker, problems, runview, welcome
+from ui import conversation, door, picker, problems, runview, welcome
 from ui.session import Session
 
+door.enter("ask")
 with problems.told(stop=True):
     session = Session()
     empty = session.library.size[0] == 0

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
-from ui import problems, shelf, uploads, workspaces
+from ui import door, problems, shelf, uploads, workspaces
 from ui.house import house
 from ui.session import Session
 
+door.enter("documents")
 st.title("Documents", anchor=False)
 with problems.told(stop=True):
     session = Session()

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from ui import choices, costs, models, problems
+from ui import choices, costs, door, models, problems
 from ui.session import Session
 
+door.enter("settings")
 st.title("Settings", anchor=False)
 with problems.told(stop=True):
     session = Session()

@@ -53,8 +53,15 @@ def served_to_many(tmp_path) -> Iterator[Served]:
         yield found
 
 
+@pytest.fixture
+def served_fresh(tmp_path) -> Iterator[Served]:
+    """The app itself, which nobody has opened yet."""
+    with _serving(tmp_path, ROOT / "app.py") as found:
+        yield found
+
+
 @contextmanager
-def _serving(folder: Path, **chosen: str) -> Iterator[Served]:
+def _serving(folder: Path, script: Path = Path(__file__).parent / "gated_app.py", **chosen: str) -> Iterator[Served]:
     data, gate, log = folder / "data", folder / "gate", folder / "log"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -62,7 +69,7 @@ def _serving(folder: Path, **chosen: str) -> Iterator[Served]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
     environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(ROOT), **chosen}
     environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
-    command = [sys.executable, "-m", "streamlit", "run", str(Path(__file__).parent / "gated_app.py")]
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
     command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
     with log.open("wb") as out:
         server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)

@@ -1,0 +1,18 @@
+"""A page opened before any other, by its address: it has the app's style and navigation all the same."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+
+@pytest.mark.parametrize("path", ["settings", "documents"])
+def test_the_first_page_that_anybody_opens_is_the_app_s(open_page, served_fresh, path) -> None:
+    page = open_page(f"/{path}", base=served_fresh.url)
+    page.get_by_role("heading", name=path.capitalize()).first.wait_for()
+    page.get_by_role("link", name="Documents").first.wait_for()
+    assert page.get_by_role("link", name="app", exact=True).count() == 0
+    assert urlsplit(page.url).path == f"/{path}"
+    sheets = "[...document.querySelectorAll('style')].some(each => each.textContent.includes('.cx'))"
+    assert page.evaluate(sheets)

@@ -1,0 +1,27 @@
+"""The app's one entrance: a page that Streamlit opens by itself leads through it.
+
+Until `app.py` has run once in a process, Streamlit takes each file of `pages/` for an app of its own, without the app's
+style and navigation.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+__all__ = ["enter", "wanted"]
+
+_OPEN, _WANTED = "door-open", "door-wanted"
+
+
+def wanted() -> str:
+    """Called by `app.py`: the door is open; the page that somebody was sent away from, if there is one."""
+    st.session_state[_OPEN] = True
+    page: str = st.session_state.pop(_WANTED, "")
+    return page
+
+
+def enter(page: str) -> None:
+    """Called by each page, first of all: goes to `app.py` where that has not run, and comes back from there."""
+    if _OPEN not in st.session_state:
+        st.session_state[_WANTED] = page
+        st.switch_page("app.py")
