@@ -16,12 +16,13 @@ from ui.session import Session
 __all__ = ["show", "status"]
 
 
-def status() -> str:
-    """What is on in this process, in one line."""
+def status(session: Session) -> str:
+    """What is on in this session, in one line."""
     parts = [
-        f'<span class="{"on" if on else "off"}">{text(name)}: {text(detail)}</span>' for name, on, detail in providers()
+        f'<span class="{"on" if on else "off"}">{text(name)}: {text(words.plain(detail))}</span>'
+        for name, on, detail in providers(session.config, session.keys)
     ]
-    if house().engine.web() is None:
+    if session.config.web == "off":
         parts.append("<span>Settings can point to a folder of trusted pages.</span>")
     return f'<div class="cx"><div class="status">{"".join(parts)}</div></div>'
 
@@ -36,7 +37,7 @@ def show(session: Session, *, empty: bool) -> None:
         "Watch each step; click a number in the answer to see the page it comes from.</p></div>"
     )
     with problems.told():
-        draw(status())
+        draw(status(session))
     job = uploads.current(session)
     if job is not None and (job.running or empty):
         uploads.follow(job)

@@ -444,6 +444,16 @@ def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowh
     assert not holding and KEY not in said(models)
 
 
+def test_the_first_page_says_what_is_on_in_this_session(models, app, model_server):
+    with_model(models, model_server)
+    choose(models, web="duckduckgo")
+    models.switch_page("pages/ask.py").run()
+    assert f"Language model: ok at 127.0.0.1:{model_server.server_port}" in said(models)
+    assert "Web search: DuckDuckGo" in said(models) and "Settings can point to a folder" not in said(models)
+    app.run()
+    assert "none is set" in said(app) and "Settings can point to a folder" in said(app)
+
+
 def test_other_sessions_ask_as_before(with_sample, models, model_server, app):
     with_model(models, model_server)
     other = AppTest.from_file(app._script_path, default_timeout=60)
