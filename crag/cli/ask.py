@@ -22,6 +22,8 @@ from crag.core.errors import CancelledError
 from crag.core.trace import Trace
 from crag.core.types import Action, Citation
 from crag.core.wording import outcome_sentence
+from crag.measure.costs import cost_sentence
+from crag.measure.prices import table
 
 __all__ = ["add_arguments", "run"]
 
@@ -53,10 +55,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 output.line(ev.event_to_json(event))
             else:
                 _show(event, before, trace, output)
+        prices = table(engine.config.prices)
     if output.json:
         output.record(trace_record(trace))
     elif trace.answer:
         _conclude(trace, output)
+        output.note(cost_sentence(trace, prices))
     if trace.cancelled:
         raise CancelledError("The run was stopped.")
     if trace.failure:

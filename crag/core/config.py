@@ -110,7 +110,7 @@ class AppConfig(BaseModel):
         (),
         "Prices",
         "US dollars for a million tokens in and out, and for one call, where they differ from the table that ships: "
-        "model=in/out or provider=in/out/call.",
+        "model=in/out or provider=in/out/call; model=none where none is known.",
         group="prices",
     )
     parallel_calls: int = setting(
