@@ -42,7 +42,7 @@ def translated(error: Exception, name: str) -> CragError:
             return ReplyError(f"{name} did not finish its reply.")
         case openai.ContentFilterFinishReasonError():
             return ReplyError(f"{name} refused to reply.")
-        case openai.APITimeoutError():
+        case openai.APITimeoutError() | httpx.TimeoutException():
             return UnreachableError(f"{name} did not reply in time.")
         case openai.APIStatusError() if error.status_code >= 500:
             return BusyError(f"{name} failed (status {error.status_code}).")
@@ -52,7 +52,7 @@ def translated(error: Exception, name: str) -> CragError:
             return UnreachableError(f"{name} can't be reached, or broke off.")
         case _:
             log.warning("an unexpected %s from %s", type(error).__name__, name)
-            return ReplyError(f"{name} gave a reply that can't be read ({type(error).__name__}).")
+            return ReplyError(f"{name} gave a reply that can't be read.")
 
 
 def _over_long(error: openai.APIStatusError) -> bool:
