@@ -11,7 +11,8 @@ from crag.core.errors import CragError, ProviderError
 from crag.providers.discovery import Trial, listed_models, running_servers, tried, tried_reranker
 from crag.providers.endpoint import Endpoint
 from ui import controls, keys, permits, problems, words
-from ui.safe import markdown
+from ui.look import draw
+from ui.safe import markdown, text
 from ui.session import Session
 
 __all__ = ["language_model", "reranker"]
@@ -96,8 +97,11 @@ def _model(session: Session) -> None:
     else:
         controls.text(session, "llm_model")
         if listed is not None:
-            st.caption(markdown(f"{words.plain(listed.message)} {listed.remedy}"))
-        st.button("List the server's models", key="models-list", type="tertiary", on_click=_ask_for_list)
+            # As HTML: Markdown would make a link of the address.
+            said = text(f"{words.plain(listed.message)} {listed.remedy}")
+            draw(f'<div class="cx"><span class="small">{said}</span></div>')
+        again = "Ask again" if listed is not None else "List the server's models"
+        st.button(again, key="models-list", type="tertiary", on_click=_ask_for_list)
 
 
 def _listed(session: Session, endpoint: Endpoint) -> list[str] | CragError | None:
