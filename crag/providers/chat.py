@@ -130,7 +130,10 @@ class MeteredChat:
             )
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
-        """The reply piece by piece. Retried only before the first piece. Raises ProviderError."""
+        """The reply piece by piece; one cut off at its limit ends in "…". Retried only before the first piece.
+
+        Raises ProviderError.
+        """
         with self._time() as (seconds, calls):
             yield from iterated(
                 lambda: self._pieces(messages, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
@@ -222,6 +225,8 @@ class MeteredChat:
             call.ended(whole, problem)
             if problem is not None:
                 raise problem
+            if whole.response_metadata["finish_reason"] == "length":
+                yield " …"
             return
 
     def _unfinished(self, whole: Any, begun: bool) -> ProviderError | None:

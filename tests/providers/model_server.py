@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             if model == "slow":
                 time.sleep(0.4)
-            end = "stop" if place == len(WORDS) - 1 else None
+            end = ("length" if model == "too-long" else "stop") if place == len(WORDS) - 1 else None
             choice = {"index": 0, "delta": {"content": word}, "finish_reason": end}
             self._event({"id": "1", "object": "chat.completion.chunk", "model": model, "choices": [choice]})
         usage = {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}

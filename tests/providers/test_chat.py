@@ -124,6 +124,10 @@ def test_a_stream_that_breaks_off_is_an_error_and_never_begun_again(server: Serv
     assert len(server.seen) == 1
 
 
+def test_a_stream_that_reached_its_limit_says_so(server: Server) -> None:
+    assert list(chat(server, "too-long").written(ASKED, max_tokens=50)) == [*WORDS, " …"]
+
+
 def test_no_server_at_all() -> None:
     nowhere = Endpoint(provider="openai-compatible", model="m", base_url="http://127.0.0.1:9/v1")
     with pytest.raises(UnreachableError):
