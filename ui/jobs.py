@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - first, so that what it does at the end comes after what is done here
 import logging
 import secrets
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from crag.core.errors import CragError
 
@@ -80,6 +82,7 @@ class Job(Generic[E]):
             return number in self._answers
 
     def start(self) -> None:
+        _started.add(self)
         threading.Thread(target=self._work, name=f"{self.kind}-job", daemon=True).start()
 
     def events(self) -> list[E]:
@@ -130,6 +133,20 @@ class Job(Generic[E]):
             with self._changed:
                 self.over_at = time.monotonic()
                 self._changed.notify_all()
+
+
+_started: weakref.WeakSet[Job[Any]] = weakref.WeakSet()
+
+
+def _stop_all() -> None:
+    """Stops what still runs when the process is to end."""
+    for job in list(_started):
+        job.stop()
+
+
+# A run works in pool threads, for which Python waits before it calls any atexit function: one that waits for its
+# person would keep the process from ending.
+threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
 
 
 class Jobs:

@@ -1,9 +1,14 @@
 """A job runs on whoever watches: following, stopping, failing, evicting."""
 
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 from crag.core.errors import StorageError
 from ui.jobs import Job, Jobs
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(jobs: Jobs, work) -> Job:
@@ -112,3 +117,88 @@ def test_a_job_is_found_from_its_own_workspace_only():
     assert jobs.get(mine.id, workspace="w") is mine and jobs.get(mine.id, workspace="v") is None
     assert jobs.running("run", workspace="w") == [mine] == jobs.running() and not jobs.running(workspace="v")
     go.set()
+
+
+def asking(answers: list[bool], **chosen) -> Job:
+    """A job, under way, that asks once for each place in `answers` and puts there what it was told."""
+
+    def work(cancel, emit):
+        for place in range(len(answers)):
+            emit(f"asks {place + 1}")
+            answers[place] = job.ask("May it leave?")
+
+    job = Job("run", "q", work, "w", **chosen)
+    return Jobs().begin(job)
+
+
+def test_a_job_waits_for_its_persons_word_and_the_first_answer_counts():
+    answers = [False, True]
+    job = asking(answers)
+    job.first(10)
+    assert not job.answered(1)
+    job.answer(1, True)
+    job.answer(1, False)
+    while job.events()[-1] != "asks 2":
+        next(job.follow(beat=0.01))
+    job.answer(1, True)
+    assert job.answered(1) and not job.answered(2) and job.running, "an answer to a question of before is no answer"
+    job.answer(2, False)
+    job.answer(2, True)
+    assert [event for fresh in job.follow() for event in fresh] == ["asks 1", "asks 2"]
+    assert answers == [True, False]
+    job.answer(3, True)
+    assert not job.running
+
+
+def test_an_answer_that_comes_before_the_question_is_reached_is_not_lost():
+    answers = [False]
+    held = threading.Event()
+
+    def work(cancel, emit):
+        emit("asks")
+        held.wait(10)
+        answers[0] = job.ask("May it leave?")
+
+    job = Job("run", "q", work, "w")
+    Jobs().begin(job)
+    job.first(10)
+    job.answer(1, True)
+    held.set()
+    list(job.follow())
+    assert answers == [True]
+
+
+def test_stop_is_a_no_at_once_even_after_a_yes_of_another_tab():
+    answers = [True]
+    job = asking(answers)
+    job.first(10)
+    job.stop()
+    job.answer(1, True)
+    list(job.follow())
+    assert answers == [False]
+
+
+def test_silence_is_a_no_in_the_end():
+    answers = [True]
+    job = asking(answers, patience=0.01)
+    assert list(job.follow()) and answers == [False] and job.answered(1)
+
+
+WAITS_FOREVER = """
+from concurrent.futures import ThreadPoolExecutor
+from ui.jobs import Job, Jobs
+
+def work(cancel, emit):
+    emit("asks")
+    ThreadPoolExecutor(1).submit(job.ask, "May it leave?").result()
+
+job = Job("run", "q", work, "w")
+Jobs().begin(job)
+job.first(10)
+print("the end")
+"""
+
+
+def test_a_process_can_end_while_a_job_waits_for_its_person():
+    ran = subprocess.run([sys.executable, "-c", WAITS_FOREVER], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "the end\n", "")

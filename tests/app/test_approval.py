@@ -1,0 +1,105 @@
+"""A query waits for its person's word: the card, the buttons, and what becomes of a yes, a no and a Stop."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from app_text import said
+from inspector import Inspector
+from whole_run import NASTY, approved, asked_outside, refused
+
+from crag.core import events as ev
+from crag.core.fakes import FixedWeb
+from crag.core.trace import Trace
+from crag.engine import Engine
+from ui import approval
+from ui.house import house
+from ui.jobs import Job
+
+
+@pytest.fixture
+def web(with_sample, monkeypatch) -> FixedWeb:
+    """A web that queries would leave for, in an app that asks before they do."""
+    monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
+    found = FixedWeb(texts=("The airplane skidded because the runway at Wausau was icy.",), name="tavily", leaves=True)
+    house().make = lambda config: Engine(config, web=found)
+    return found
+
+
+def asked(app, act: Callable[[Job], None]):
+    """The page after a question that needs the web, when `act` was done in another tab as soon as the run waits."""
+    jobs = house().jobs
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.02):
+            for job in jobs.running("run"):
+                if any(event.kind == "approval_asked" for event in job.events()):
+                    act(job)
+                    return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    app.run()
+    watcher.start()
+    app.chat_input(key="question").set_value(house().engine.sample().questions[2].question).run()
+    over.set()
+    watcher.join(10)
+    assert not app.exception
+    return app
+
+
+def the_run() -> Trace:
+    [summary] = house().engine.library().runs(1)
+    return Trace.from_events(house().engine.library().run_events(summary.run_id))
+
+
+def test_a_yes_sends_exactly_the_query_that_was_shown(web, app):
+    page = said(asked(app, lambda job: job.answer(1, True)))
+    trace = the_run()
+    assert [each.approved for each in trace.approvals] == [True]
+    assert web.queries == [trace.approvals[0].query]
+    assert "You approved this query." in page and trace.approvals[0].query in page
+    assert "May this query leave" not in page and not [b for b in app.button if b.label == "Send it"]
+
+
+def test_a_no_sends_nothing_and_the_run_goes_on(web, app):
+    page = said(asked(app, lambda job: job.answer(1, False)))
+    assert not web.queries and the_run().answer is not None
+    assert "The web was not searched: you did not approve the query." in page
+    assert "Not approved, so nothing was sent." in page and "not approved" in page
+    assert "worked around" not in page, "a no is no fault"
+
+
+def test_stop_while_it_waits_sends_nothing(web, app):
+    page = said(asked(app, lambda job: job.stop()))
+    assert not web.queries and the_run().cancelled and "Stopped." in page
+    assert "The run ended before you answered, so nothing was sent." in page
+
+
+def test_a_query_that_stays_here_is_not_asked_about(with_sample, app, monkeypatch):
+    monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
+    app.run()
+    app.chat_input(key="question").set_value(house().engine.sample().questions[2].question).run()
+    assert the_run().searches and not the_run().approvals
+    assert "Searched on this machine; nothing was sent." in said(app)
+
+
+def test_the_card_shows_the_exact_query_and_to_whom_it_would_go():
+    seen = Inspector(approval.card(Trace.from_events(asked_outside())))
+    assert not seen.open and "img" not in seen.tags and f"bridge opened {NASTY}" in seen.said
+    assert "May this query leave this machine?" in seen.said and "It would go to Tavily" in seen.said
+    sending = approval.card(Trace.from_events(asked_outside()), sending=True)
+    assert "May this query" not in sending and "bridge opened" in sending
+
+
+@pytest.mark.parametrize("run", [asked_outside()[:-1], approved(), refused(), [*asked_outside(), ev.RunFinished(at=9)]])
+def test_there_is_no_card_where_nothing_waits(run):
+    trace = Trace.from_events(run)
+    assert approval.card(trace) == "" and approval.pending(trace) == 0
+
+
+def test_questions_are_numbered_so_that_a_late_click_answers_no_later_one():
+    again = ev.ApprovalAsked(query="the same", provider="duckduckgo", at=6.0)
+    trace = Trace.from_events([*asked_outside(), ev.ApprovalGiven(approved=False, at=5.0), again])
+    assert approval.pending(Trace.from_events(asked_outside())) == 1 and approval.pending(trace) == 2
+    assert "DuckDuckGo" in approval.card(trace)
