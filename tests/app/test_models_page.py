@@ -3,6 +3,7 @@
 import json
 import socket
 from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
 from threading import Thread
 
@@ -76,7 +77,8 @@ def with_model(app, server, model="ok", *, listed=True):
 
 
 def plain(app) -> str:
-    return said(app).replace("\\", "")
+    """What the page says, without what keeps it from being taken for markup."""
+    return unescape(said(app).replace("\\", ""))
 
 
 def everything_remembered(app) -> str:
@@ -287,6 +289,18 @@ def test_a_reranking_server_is_named_and_tried(models, model_server):
     assert "did not score every text" in models.error[0].value, "a chat server is told from a reranking one"
     assert model_server.seen[-1][0] == "/v1/rerank" and model_server.heard[-1] == f"Bearer {KEY}"
     assert "One call for all chunks" in said(models)
+
+
+def test_a_reranking_server_that_works_is_said_to(models, model_server):
+    class Reranking(model_server.RequestHandlerClass):
+        def _answered(self, model, body):
+            scores = [{"index": place, "relevance_score": 0.5} for place, _ in enumerate(body["documents"])]
+            self._json({"results": scores})
+
+    model_server.RequestHandlerClass = Reranking
+    choose(models, evaluator="reranker", rerank_base_url=model_server.address, rerank_model="any")
+    press(models, "test-rerank")
+    assert "It works" in said(models) and not models.error and "the local evaluator stands by" in said(models)
 
 
 def test_grading_by_a_language_model_says_what_it_costs_and_what_is_missing(models, model_server):
