@@ -16,14 +16,19 @@ from ui.session import Session
 __all__ = ["show", "status"]
 
 
+_LOCAL = ("Embedding model", "Retrieval evaluator")
+"""Part of the program: named only where they are missing."""
+
+
 def status(session: Session) -> str:
-    """What is on in this session, in one line."""
+    """What this session's questions are answered with, in one line. Raises CragError."""
     parts = [
         f'<span class="{"on" if on else "off"}">{text(name)}: {text(words.plain(detail))}</span>'
         for name, on, detail in providers(session.config, session.keys)
+        if not (on and name in _LOCAL)
     ]
     if session.config.web == "off":
-        parts.append("<span>Settings can point to a folder of trusted pages.</span>")
+        parts.append("<span>Settings can point to a folder of trusted pages, or take a key for the web.</span>")
     return f'<div class="cx"><div class="status">{"".join(parts)}</div></div>'
 
 
@@ -73,7 +78,7 @@ def _questions(session: Session) -> None:
     st.subheader("Three questions to try", anchor=False)
     for number, each in enumerate(sample.questions):
         label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
-        if st.button(label, key=f"try-{number}", help=f"Ends {each.expected} with the default strategy."):
+        if st.button(label, key=f"try-{number}", help=f"Ends {each.expected} by the local evaluator."):
             with problems.told():
                 session.ask(each.question)
                 st.rerun()
