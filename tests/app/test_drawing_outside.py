@@ -10,6 +10,7 @@ from whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, cited,
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, SentenceCheck
+from crag.core.wording import outcome_sentence
 from ui import answer, evidence, export, flags, path, replay, words
 
 
@@ -120,6 +121,17 @@ def test_a_no_is_told_where_the_results_would_be_and_is_no_fault():
     sentence = seen(path.action(trace)).said
     assert "The web was not searched: you did not approve the query." in sentence
     assert "Ask again to approve it" not in sentence
+
+
+def test_why_the_web_was_not_searched_is_said_as_it_was():
+    asked = asked_outside()[:-1]
+    failed = ev.Failed(step="search", message="Tavily failed.", remedy="Wait.", at=5.0)
+    before = [event for event in asked if not (event.kind == "step_started" and event.step == "search")]
+    end = ev.RunFinished(at=6.0)
+    assert "The web search failed." in outcome_sentence(of([*asked, failed, end]))
+    assert "The web could not be searched." in outcome_sentence(of([*before, failed, end])), "it was never tried"
+    assert "web search is off" in outcome_sentence(of([*before, end]))
+    assert "web" not in outcome_sentence(of([*asked, ev.Cancelled(at=5.0), end])), "who stops a run knows why"
 
 
 def test_a_question_that_was_never_answered_is_told_too():

@@ -1,0 +1,214 @@
+"""Outside services on the Ask page: a model that answers, one that fails, and queries that wait for a yes."""
+
+import json
+import re
+import runpy
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "providers"))
+from model_server import serving
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+APP = runpy.run_path(str(Path(__file__).with_name("conftest.py")))["_serving"]
+KNOWN = "How many full-time equivalent employees did OPM have in fiscal year 2019?"
+UNKNOWN = "Why did the airplane skid off the runway at Wausau?"
+FOUND = "The airplane skidded off the runway at Wausau because the runway was covered with wet snow."
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A model server. `acts`: as which of its models, whatever is asked for; `score`: of all grades; `query`: for the
+    web."""
+    with serving() as server:
+        server.acts, server.score, server.query = "ok", 0.7, ""
+
+        class Acting(server.RequestHandlerClass):
+            def _answered(self, model, body):
+                grade = json.dumps({"reason": "it says so", "score": server.score})
+                server.reply = grade if "response_format" in body else server.query
+                super()._answered(server.acts, body)
+
+        server.RequestHandlerClass = Acting
+        yield server
+
+
+@pytest.fixture(scope="module")
+def web():
+    """What Tavily would be; `sent`: the queries that reached it."""
+
+    class Tavily(BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.server.sent.append(asked["query"])
+            result = {"url": "https://example.org/wausau", "title": "Wausau", "content": FOUND}
+            data = json.dumps({"query": asked["query"], "results": [result]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Tavily) as server:
+        server.sent = []
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory, model, web):
+    """The app with both; it asks before a query leaves."""
+    with APP(
+        tmp_path_factory.mktemp("outside"),
+        CRAG_LLM="openai-compatible",
+        CRAG_LLM_BASE_URL=model.address,
+        CRAG_LLM_MODEL="ok",
+        CRAG_EVALUATOR="llm",
+        CRAG_WEB="tavily",
+        CRAG_TAVILY_BASE_URL=f"http://127.0.0.1:{web.server_port}",
+        TAVILY_API_KEY="tvly-test",
+        CRAG_FETCH_PAGES="false",
+        CRAG_ASK_BEFORE_WEB="true",
+    ) as found:
+        yield found.url
+
+
+@pytest.fixture
+def page(app, open_page, model):
+    """The Ask page with the sample loaded; at the end no stack trace may be on it."""
+    page = open_page(base=app)
+    page.get_by_text("Ask your PDFs").wait_for()
+    settled(page)
+    load = page.get_by_role("button", name="Load the sample library")
+    expect(load.or_(page.get_by_text("Three questions to try"))).to_be_visible()
+    if load.count():
+        load.click()
+    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
+    yield settled(page)
+    model.acts, model.score = "ok", 0.7
+    assert page.get_by_test_id("stException").count() == 0 and "Traceback" not in page.content()
+
+
+def settled(page):
+    page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
+    return page
+
+
+def ask(page, question):
+    box = page.get_by_test_id("stChatInputTextArea")
+    box.fill(question)
+    box.press("Enter")
+    page.locator(".question", has_text=question).wait_for()
+
+
+def fits(page):
+    for width in (420, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+
+
+def test_a_model_grades_and_writes_and_its_answer_is_checked(page, model):
+    model.acts = "slow"
+    ask(page, KNOWN)
+    page.locator(".answer .mark", has_text="1").wait_for()
+    assert "[" not in page.locator(".answer").inner_text()
+    page.get_by_text("Faithfulness").wait_for()
+    settled(page)
+    answer = page.get_by_test_id("stMain")
+    expect(answer).to_contain_text(f"written by ok, at 127.0.0.1:{model.server_port}")
+    expect(page.locator(".faults")).to_have_count(0)
+    expect(page.locator(".verdict.correct").first).to_contain_text("0.70")
+    page.locator("details[data-keep] summary").first.click()
+    expect(page.locator("details[data-keep]").first).to_contain_text(f"Graded by ok, at 127.0.0.1:{model.server_port}")
+    fits(page)
+    page.locator("button.cite").first.click()
+    page.locator(".st-key-page-view img").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("acts", "graded_locally", "quoted"),
+    [("busy", True, True), ("broken", True, True), ("garbage", True, False), ("cut-off", False, True)],
+)
+def test_a_failing_model_still_leads_to_a_marked_answer(page, model, acts, graded_locally, quoted):
+    model.acts = acts
+    ask(page, f"{KNOWN} ({acts})")
+    page.locator("button.cite").first.wait_for()
+    settled(page)
+    expect(page.locator(".faults")).to_contain_text("Failed, and worked around")
+    expect(page.locator(".path li.fault").first).to_contain_text("worked around")
+    expect(page.locator(".path li.failed")).to_have_count(0)
+    expect(page.locator(".tag", has_text="graded locally")).to_have_count(10 if graded_locally else 0)
+    expect(page.get_by_text("10 of 10 grades are the local evaluator's")).to_have_count(int(graded_locally))
+    expect(page.locator(".note", has_text="Quoted, not written:")).to_have_count(int(quoted))
+    expect(page.locator(".note", has_text="instead")).to_have_count(0)
+    assert "openai-compatible:" not in page.get_by_test_id("stMain").inner_text()
+    fits(page)
+
+
+def test_a_query_that_is_not_approved_stays_here(page, model, web):
+    model.score, model.query = 0.1, "airplane skid, kept here"
+    ask(page, UNKNOWN)
+    card = page.locator(".approval")
+    expect(card).to_contain_text("airplane skid, kept here")
+    expect(card).to_contain_text("Tavily")
+    expect(page.locator(".path li.active")).to_contain_text("waits for you")
+    fits(page)
+    page.get_by_role("button", name="Don't send").click()
+    expect(page.get_by_test_id("stMain")).to_contain_text("Not approved, so nothing was sent.")
+    settled(page)
+    expect(page.locator(".action")).to_contain_text("The web was not searched: you did not approve the query.")
+    expect(page.locator(".path li.refused")).to_contain_text("not approved")
+    expect(page.locator(".faults")).to_have_count(0)
+    expect(card).to_have_count(0)
+    assert "airplane skid, kept here" not in web.sent
+
+
+def test_a_query_waits_through_a_reload_and_is_sent_once_from_another_tab(page, model, web, open_page):
+    model.score, model.query = 0.1, "airplane skid, sent"
+    ask(page, f"{UNKNOWN} Please.")
+    send = page.get_by_role("button", name="Send it")
+    send.wait_for()
+    slider = page.get_by_role("slider").nth(1)
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    send.wait_for()
+    page.reload()
+    send.wait_for()
+    expect(page.locator(".approval")).to_contain_text("airplane skid, sent")
+    assert "airplane skid, sent" not in web.sent
+    other = open_page(
+        page.url.removeprefix(re.match(r"https?://[^/]+", page.url)[0]), base=page.url[: page.url.index("/?")]
+    )
+    other.get_by_role("button", name="Send it").click()
+    for tab in (other, page):
+        expect(tab.get_by_test_id("stMain")).to_contain_text("Sent to Tavily. You approved this query.")
+        expect(tab.get_by_role("button", name="Send it")).to_have_count(0)
+    assert web.sent.count("airplane skid, sent") == 1
+    settled(page)
+    expect(page.get_by_test_id("stMain")).to_contain_text("Tavily's summary only")
+    page.get_by_role("button", name="New conversation").click()
+    page.get_by_text("Three questions to try").wait_for()
+    settled(page)
+    ask(page, f"{UNKNOWN} Again.")
+    expect(page.get_by_test_id("stMain")).to_contain_text(re.compile(r"Remembered, found .* UTC; nothing was sent"))
+    assert web.sent.count("airplane skid, sent") == 1
+    fits(page)
+
+
+def test_stop_while_a_query_waits_sends_nothing(page, model, web):
+    model.score, model.query = 0.1, "airplane skid, stopped"
+    ask(page, f"{UNKNOWN} Stop.")
+    page.get_by_role("button", name="Send it").wait_for()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_text("Stopped.").first.wait_for()
+    expect(page.get_by_test_id("stMain")).to_contain_text("The run ended before you answered, so nothing was sent.")
+    assert "airplane skid, stopped" not in web.sent
