@@ -207,16 +207,21 @@ def rerank_endpoint(config: AppConfig, keys: Keys) -> Endpoint:
 
 def _server(address: str, config: AppConfig, what: str) -> str:
     """A server's address, if it is one and may be used."""
-    found = urlsplit(address.strip())
-    if not address.strip():
+    bare = address.strip().rstrip("/")
+    if not bare:
         raise ProviderError(f"The {what} server has no address.", "Enter it in Settings.")
-    if found.scheme not in ("http", "https") or not found.hostname or found.username or found.password:
+    try:
+        found = urlsplit(bare)
+        usable = found.scheme in ("http", "https") and found.hostname and found.port != 0
+    except ValueError:  # half an IPv6 address, a port that is none
+        usable = False
+    if not usable or found.username or found.password:
         raise ProviderError(f"{address!r} is no address of a {what} server.", "Write it as http://host:port/v1.")
-    if config.servers and address.rstrip("/") not in {each.rstrip("/") for each in config.servers}:
+    if config.servers and bare not in {each.strip().rstrip("/") for each in config.servers}:
         raise ProviderError(
             f"{found.hostname} is not among the servers that may be used here.", "Ask who runs this program."
         )
-    return address.strip().rstrip("/")
+    return bare
 
 
 def _webs(config: AppConfig, keys: Keys, meter: Meter, folder: WebSearch | None, problems: Problems) -> list[WebSearch]:

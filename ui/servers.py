@@ -92,6 +92,9 @@ def _model(session: Session) -> None:
         return
     listed = _listed(session, endpoint)
     if isinstance(listed, list):
+        if len(listed) == 1 and not session.config.llm_model and session.choices.get("llm_model") != listed[0]:
+            controls.use(session, "llm_model", listed[0])  # it can be no other
+            st.rerun()
         controls.text(session, "llm_model", options=listed, placeholder="Choose a model, or type its name")
         st.caption(f"{words.count(len(listed), 'model')} listed by the server.")
     else:

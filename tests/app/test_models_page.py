@@ -178,8 +178,17 @@ def test_an_address_that_is_none_is_told_and_kept_to_be_corrected(models, addres
 
 def test_with_another_server_goes_the_model_of_the_last_one(models, model_server, other_server):
     with_model(models, model_server)
+    session = models.session_state
+    session["choices"] = {**session["choices"], "llm_model": "only-there"}
+    models.run()
+    assert widget(models, "llm_model-listed").value == "only-there"
     choose(models, llm_base_url=other_server.address)
-    assert widget(models, "llm_model-listed").value is None and models.button(key="models-test-llm").disabled
+    assert widget(models, "llm_model-listed").value == "ok"
+
+
+def test_the_only_model_of_a_server_needs_no_choice(models, model_server):
+    choose(models, llm="openai-compatible", llm_base_url=model_server.address)
+    assert widget(models, "llm_model-listed").value == "ok" and not models.button(key="models-test-llm").disabled
 
 
 def test_servers_that_run_on_this_machine_are_offered_at_one_click(models, model_server):

@@ -75,6 +75,12 @@ def test_strips_are_scored_on_this_machine_where_a_grade_is_a_call(ask, server) 
         ({"llm": "openai-compatible", "llm_model": "m"}, "no address", "answer"),
         ({"llm": "openai-compatible", "llm_model": "m", "llm_base_url": "ftp://x"}, "no address of a model", "answer"),
         ({"llm": "openai-compatible", "llm_model": "m", "llm_base_url": "http://u:p@x/v1"}, "no address", "answer"),
+        ({"llm": "openai-compatible", "llm_model": "m", "llm_base_url": "http://[::1"}, "no address of", "answer"),
+        (
+            {"llm": "openai-compatible", "llm_model": "m", "llm_base_url": "http://x:99999/v1"},
+            "no address of",
+            "answer",
+        ),
         ({"evaluator": "llm"}, "none is set", "evaluate"),
         ({"evaluator": "reranker"}, "no address", "evaluate"),
         ({"web": "tavily"}, "Tavily needs a key", "search"),
