@@ -97,10 +97,11 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> str:
         f'<span class="rank num">{found.rank}</span>'
         f'<span><span class="where">{marks}<span class="page">p. {chunk.page}</span><span class="name">'
         f'{text(chunk.source)}</span>{_local(grade)}</span><span class="peek">{text(excerpt(chunk.text, 160))}</span>'
-        "</span>" + (_score(grade, view, waiting=not trace.finished) if own else "<span></span><span></span>")
+        "</span>" + (_score(grade, view, waiting=not trace.finished) if own else "")
     )
     return (
-        f'<details data-keep="{text(chunk.id)}"><summary>{summary}</summary><div class="body">'
+        f'<details data-keep="{text(chunk.id)}"><summary class="{"" if own else "wide"}">{summary}</summary>'
+        f'<div class="body">'
         f"{passage(chunk.text, strips, view)}{_facts(grade, strips, view)}"
         f'<div class="facts"><span>similarity {found.similarity:.3f} (for ranking only)</span>'
         + (f"<span>indexed with: {text(excerpt(chunk.context, 120))}</span>" if chunk.context else "")
