@@ -112,7 +112,7 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[Parts]], State]:
         parts = replace(runtime.context, emit=runtime.stream_writer)
         parts.check()
         shown = _shown(step, state, parts)
-        begun, round = parts.now(), state["round"]
+        begun, round, waited = parts.now(), state["round"], parts.meter.waited
         if shown:
             parts.emit(ev.StepStarted(step=step, round=round, at=begun))
         parts.meter.step = step
@@ -123,7 +123,8 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[Parts]], State]:
         if shown:
             ended = parts.now()
             calls = _calls(step, changes, parts)
-            parts.emit(ev.StepFinished(step=step, round=round, seconds=ended - begun, calls=calls, at=ended))
+            seconds = ended - begun - (parts.meter.waited - waited)
+            parts.emit(ev.StepFinished(step=step, round=round, seconds=seconds, calls=calls, at=ended))
         return changes
 
     return node

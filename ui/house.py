@@ -71,6 +71,13 @@ class House:
             warmup.begin(after)
             before.close()
 
+    def close(self) -> None:
+        """Closes the engine, if there is one; the next use makes another."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
     def _configured(self) -> AppConfig:
         given = AppConfig.from_environment()
         stored, self.notice = _load(given.data / _FILE)

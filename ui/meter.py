@@ -52,7 +52,9 @@ def _bar(trace: Trace) -> str:
 
 
 def _figures(trace: Trace, whole: Spent) -> str:
-    grades = [grade for round in trace.rounds for grade in round.grades.values()]
+    grades = [
+        grade for round in trace.rounds for grade in (*round.grades.values(), *([round.joint] if round.joint else []))
+    ]
     cached = sum(1 for grade in grades if grade.cached)
     shown = [_figure(words.duration(trace.seconds), "in all")]
     if whole.calls:

@@ -12,6 +12,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Rect, WebPage
 from crag.ingest.render import render_page
 from crag.library.library import Library
+from ui import words
 from ui.evidence import View, surroundings
 from ui.look import draw
 from ui.problems import told
@@ -99,7 +100,7 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
     body = surroundings(page.text, trace.strips.get(page.id, ()), View.of(trace), citation.strip_id)
     draw(
         f'<div class="cx"><b>Source {citation.number}: <span class="tag web">WEB</span> {text(page.title)}</b>'
-        f'<p class="small">{where}. Found by {text(page.provider)} for '
+        f'<p class="small">{where}. Found by {text(words.web(page.provider))} for '
         f'<span class="query">{text(page.query)}</span></p>{body}</div>'
     )
 

@@ -6,6 +6,7 @@ import atexit
 import logging
 import threading
 
+from crag.core.types import Passage
 from crag.engine import Engine
 
 __all__ = ["begin"]
@@ -32,7 +33,8 @@ def _warm(engine: Engine) -> None:
         import crag.graph  # noqa: F401  LangGraph takes most of a second
 
         engine.embedder.embed([_WORDS])
-        for _ in engine.grade(_WORDS, [_WORDS]):
+        # The local evaluator, whatever is configured: nobody has asked for a call yet.
+        for _ in engine.evaluator.grade(_WORDS, [Passage(id="words", text=_WORDS)]):
             pass
     except Exception:  # noqa: BLE001
         # Whatever is missing or broken is told, with its remedy, by the run or page that needs it.

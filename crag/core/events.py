@@ -77,7 +77,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished:
-    """A step ends, with its wall time and the model calls it made."""
+    """A step ends, with its wall time, less what a person was waited for, and the model calls it made."""
 
     step: Step
     seconds: float

@@ -65,6 +65,8 @@ class Meter:
         self._step, self._kept = step, 0.0
         self._listener = listener
         self._began = time.monotonic()
+        self.waited = 0.0
+        """Seconds in which a person was waited for."""
         self._lock = threading.Lock()
         self._calls = self._tokens = 0
 
@@ -105,7 +107,9 @@ class Meter:
         try:
             yield
         finally:
-            self._began += time.monotonic() - began
+            waited = time.monotonic() - began
+            self._began += waited
+            self.waited += waited
 
     def record(self, call: Call) -> None:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded
 from crag.core.keys import VARIABLES
 from crag.engine import Engine
+from crag.sample import load_sample
 from ui.house import house
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "providers"))
@@ -37,8 +38,15 @@ def sample_data(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def make() -> Callable[[AppConfig], Engine]:
+    """Makes engines that share the local models, loaded once."""
+    plain = Engine(AppConfig())
+    return lambda config: Engine(config, embedder=plain.embedder, evaluator=plain.evaluator)
+
+
 @pytest.fixture(autouse=True)
-def data(tmp_path, monkeypatch):
+def data(tmp_path, monkeypatch, make):
     """An empty data folder for the app of this test, and nothing remembered from another test."""
     given = [name for name in os.environ if name.startswith("CRAG_")]
     for name in (*given, *(name for names in VARIABLES.values() for name in names)):
@@ -47,8 +55,9 @@ def data(tmp_path, monkeypatch):
     monkeypatch.setenv("CRAG_WORKSPACES", "one")  # there is no server here whose address could decide
     st.cache_resource.clear()
     st.cache_data.clear()
+    house().make = make
     yield tmp_path
-    house().engine.close()
+    house().close()
     st.cache_resource.clear()
 
 
@@ -57,7 +66,7 @@ def with_sample(data, sample_data, monkeypatch):
     """The sample library is loaded, and its pages stand in for the web."""
     shutil.copytree(sample_data, data, dirs_exist_ok=True)
     monkeypatch.setenv("CRAG_WEB", "folder")
-    monkeypatch.setenv("CRAG_WEB_FOLDER", str(Engine(AppConfig(data=data)).sample().web))
+    monkeypatch.setenv("CRAG_WEB_FOLDER", str(load_sample().web))
     return data
 
 

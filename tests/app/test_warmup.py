@@ -79,3 +79,12 @@ warmup.begin(Engine(AppConfig(data=sys.argv[1])))
 """
     ran = subprocess.run([sys.executable, "-c", code, str(data)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_nothing_is_sent_before_anybody_asked(data, model_server):
+    served = {"llm": "openai-compatible", "llm_base_url": model_server.address, "llm_model": "ok", "evaluator": "llm"}
+    engine = Engine(AppConfig(data=data, **served))
+    thread = warmup.begin(engine)
+    thread.join(60)
+    assert not thread.is_alive() and model_server.seen == []
+    assert list(engine.grade("?", ["Any text."])) and model_server.seen  # it would be seen

@@ -78,6 +78,9 @@ def test_the_run_says_that_it_waits_and_the_wait_costs_none_of_its_time() -> Non
     assert Trace.from_events(events).awaiting is None
     assert parts.meter.left() > -0.3
     assert len(seen) == 1
+    begun = next(event.at for event in events if isinstance(event, ev.StepStarted) and event.step == "search")
+    ended = next(event for event in events if isinstance(event, ev.StepFinished) and event.step == "search")
+    assert ended.at - begun - ended.seconds >= 0.5
 
 
 def test_what_was_found_is_remembered_with_its_time_and_nothing_is_sent_again() -> None:
