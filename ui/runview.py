@@ -50,15 +50,16 @@ class _Slots:
 
 def show(session: Session, run: str) -> None:
     """The conversation with `run` selected. Raises CragError where the run is not to be had."""
+    job = session.job(run)
+    running = job is not None and job.running  # before its events are read: if it is over now, these are all
     try:
         trace = session.trace(run)
     except NotFoundError as error:
         session.forget(run)
         raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
-    job = session.job(run)
     if job is not None and job.problem:
         problems.show(job.problem)
-    if job is not None and not job.running and not trace.finished:
+    if job is not None and not running and not trace.finished:
         trace = replace(trace, finished=True)  # it broke off: nothing more will come
     slots = _Slots(session)
     with st.container(key="ask-columns"):
@@ -69,7 +70,7 @@ def show(session: Session, run: str) -> None:
         conversation.entry(session)
     with right:
         settings, change = _right(session, run, trace, slots, job)
-    if job is not None and job.running:
+    if job is not None and running:
         for _ in range(_LEFT_OVER):
             st.empty()  # what stood here before the question would otherwise stay until the run is over
         _follow(job, slots, approval.pending(trace))

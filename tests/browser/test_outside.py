@@ -126,7 +126,7 @@ def test_a_model_grades_and_writes_and_its_answer_is_checked(page, model):
     answer = page.get_by_test_id("stMain")
     expect(answer).to_contain_text(f"written by ok, at 127.0.0.1:{model.server_port}")
     expect(page.locator(".faults")).to_have_count(0)
-    expect(page.locator(".verdict.correct").first).to_contain_text("0.70")
+    expect(page.locator(".cards .verdict.correct").first).to_contain_text("0.70")
     page.locator("details[data-keep] summary").first.click()
     expect(page.locator("details[data-keep]").first).to_contain_text(f"Graded by ok, at 127.0.0.1:{model.server_port}")
     fits(page)

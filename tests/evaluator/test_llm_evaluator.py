@@ -79,7 +79,7 @@ def test_ten_chunks_are_graded_side_by_side_and_come_as_they_are_ready() -> None
         next(found)
         first = time.monotonic() - began
         assert len(list(found)) == 9
-        assert server.most == 8
+        assert 4 <= server.most <= 8
         assert first < time.monotonic() - began
 
 

@@ -48,7 +48,7 @@ def test_every_page_of_the_web_is_read() -> None:
     web = FolderWeb(sample.web)
     pages = web.search("the OR aviation accident report performance OPM NTSB", 50)
     assert len(pages) == len(list(sample.web.iterdir())) >= 10
-    assert web.warnings == ()
+    assert web.problems == ()
     for page in pages:
         assert "United States" in page.title or "Transportation Safety" in page.title
         assert len(page.text) > 400 and "<" not in page.text
