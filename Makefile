@@ -6,6 +6,7 @@ VENV    ?= .venv
 PORT    ?= 8501
 ADDRESS ?= 127.0.0.1
 TESTS   ?= tests
+WORKERS ?= 2
 OPTIONS ?=
 
 BIN := $(VENV)/bin
@@ -17,7 +18,7 @@ PY  := $(BIN)/python
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  PORT=8501  ADDRESS=127.0.0.1 (0.0.0.0 serves your network)  PYTHON=python3  TESTS=tests  OPTIONS='-k ask'"
+	@echo "  PORT=8501  ADDRESS=127.0.0.1 (0.0.0.0 serves your network)  PYTHON=python3  TESTS=tests  WORKERS=2  OPTIONS='-k ask'"
 
 # A browser opens by itself only where there is a screen.
 SCREEN   := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
@@ -31,7 +32,7 @@ run: $(VENV)/.run ## set up once, then serve the app on http://localhost:$(PORT)
 setup: $(VENV)/.dev ## set up everything that tests and checks need
 
 test: $(VENV)/.dev ## set up once, then run all tests (browser tests where Chromium is installed)
-	@$(PY) -m pytest $(OPTIONS) $(TESTS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(OPTIONS) $(TESTS)
 
 check: lint test ## what a change must pass: format, lint, types, import direction, tests
 
