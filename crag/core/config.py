@@ -132,7 +132,8 @@ class AppConfig(BaseModel):
     run_seconds: int = setting(
         120,
         "Seconds in a run",
-        "How long one question may wait for outside services in all.",
+        "How long one question may wait for outside services in all. Each step before the answer takes at most half of "
+        "what is left.",
         group="limits",
         unit="seconds",
         step=10,
