@@ -17,6 +17,7 @@ from crag.core.errors import (
     ReplyError,
     UnreachableError,
 )
+from crag.core.fences import sendable
 from crag.core.meter import Call, Meter
 from crag.core.waiting import waited
 from crag.providers.endpoint import Endpoint
@@ -66,7 +67,8 @@ class Reranker:
 
     async def _sent(self, query: str, texts: Sequence[str]) -> Any:
         headers = {"Authorization": f"Bearer {self._endpoint.key.get_secret_value()}"} if self._endpoint.key else {}
-        body = {"model": self._endpoint.model, "query": query, "documents": [text[:CHARS] for text in texts]}
+        documents = [sendable(text[:CHARS]) for text in texts]
+        body = {"model": self._endpoint.model, "query": sendable(query), "documents": documents}
         async with httpx.AsyncClient(timeout=httpx.Timeout(SECONDS, connect=5.0), follow_redirects=False) as client:
             address = f"{str(self._endpoint.base_url).rstrip('/')}/rerank"
             response = await client.post(address, json=body, headers=headers)

@@ -83,6 +83,11 @@ def test_ten_chunks_are_graded_side_by_side_and_come_as_they_are_ready() -> None
         assert first < time.monotonic() - began
 
 
+def test_half_a_character_is_sent_as_a_question_mark(server: Server) -> None:
+    [grade] = evaluator(server).grade(QUESTION, [Passage(id="a", text="half \ud800 a character")])
+    assert grade.score == 0.7 and "half ? a character" in server.seen[0][1]["messages"][-1]["content"]
+
+
 def test_all_chunks_fit_one_joint_call(server: Server) -> None:
     grade = evaluator(server).grade_joint(QUESTION, [Passage(id=str(n), text="word " * 5000) for n in range(10)])
     assert grade.score == 0.7 and len(server.seen) == 1

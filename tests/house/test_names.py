@@ -25,7 +25,7 @@ PUBLIC = {
         "events_to_jsonl",
     ],
     "crag.core.fakes": ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"],
-    "crag.core.fences": ["fenced"],
+    "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["first_problem", "meta", "setting"],
     "crag.core.ingesting": [
         *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
