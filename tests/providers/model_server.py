@@ -25,7 +25,7 @@ class Server(ThreadingHTTPServer):
         self.seconds = seconds
         self.seen: list[tuple[str, dict[str, Any]]] = []
         self.open = self.most = self.cut_off = 0
-        self.reply = GRADE
+        self.reply, self.words = GRADE, WORDS
         self.lock = threading.Lock()
 
     @property
@@ -109,12 +109,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        for place, word in enumerate(WORDS):
+        for place, word in enumerate(self.server.words):
             if model == "cut-off" and place == 3:
                 return
             if model == "slow":
                 time.sleep(0.4)
-            end = ("length" if model == "too-long" else "stop") if place == len(WORDS) - 1 else None
+            end = ("length" if model == "too-long" else "stop") if place == len(self.server.words) - 1 else None
             choice = {"index": 0, "delta": {"content": word}, "finish_reason": end}
             self._event({"id": "1", "object": "chat.completion.chunk", "model": model, "choices": [choice]})
         usage = {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}

@@ -1,0 +1,31 @@
+"""The chat contract, kept by the real client over a loopback server and by the fake that other tests rely on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from chat_contract import GRADE, ChatContract
+from model_server import serving
+
+from crag.core.fakes import FakeChat
+from crag.core.meter import Meter
+from crag.core.protocols import Chat
+from crag.providers.chat import ChatModel
+from crag.providers.endpoint import Endpoint
+
+
+class TestFakeChat(ChatContract):
+    @pytest.fixture
+    def chat(self) -> Chat:
+        return FakeChat(lambda messages: GRADE)
+
+
+class TestMeteredChat(ChatContract):
+    @pytest.fixture
+    def chat(self) -> Iterator[Chat]:
+        with serving() as server:
+            server.words = re.findall(r"\S+\s*", GRADE)
+            place = Endpoint(provider="openai-compatible", model="ok", base_url=server.address)
+            yield ChatModel(place).metered(Meter())
