@@ -1,0 +1,118 @@
+"""Published question sets in the project's own words: SQuAD-like, PopQA-like and FinanceBench-like records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["UNANSWERABLE", "adapted", "squad_records"]
+
+UNANSWERABLE = "unanswerable"
+"""The label of a question to which the expected source gives no answer."""
+
+
+def adapted(record: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The name of the set that a record looks like, and the record with this project's keys; "" and itself otherwise.
+
+    Decided by what the record holds, never by a file's name. Raises ValueError with the reason in words where a
+    record of a known shape is not whole.
+    """
+    if "doc_name" in record and "evidence" in record:
+        return "FinanceBench", _financebench(record)
+    if isinstance(record.get("answers"), Mapping) and "text" in record["answers"]:
+        return "SQuAD", _flat_squad(record)
+    if "possible_answers" in record or ("s_wiki_title" in record and "answers" in record):
+        return "PopQA", _popqa(record)
+    return "", record
+
+
+def _financebench(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Pages of the evidence, which FinanceBench counts from 0, counted from 1; documents with their ending."""
+    evidence = record["evidence"]
+    if not isinstance(evidence, list) or not all(isinstance(each, Mapping) for each in evidence):
+        raise ValueError("its evidence is no list of objects")
+    names = [record["doc_name"], *(each.get("doc_name") or each.get("evidence_doc_name") for each in evidence)]
+    numbers = [each.get("evidence_page_num") for each in evidence]
+    if not all(number is None or type(number) is int for number in numbers):
+        raise ValueError("a page number of its evidence is no whole number")
+    return {
+        "id": record.get("financebench_id"),
+        "question": record.get("question"),
+        "answers": _listed(record.get("answer")),
+        "sources": [_pdf(name) for name in dict.fromkeys(names) if name],
+        "pages": sorted({number + 1 for number in numbers if number is not None}),
+    }
+
+
+def _pdf(name: object) -> str:
+    """FinanceBench names documents without their ending."""
+    return str(name) if str(name).lower().endswith(".pdf") else f"{name}.pdf"
+
+
+def _popqa(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The page about the subject is the expected source; the passages that some files carry are left out."""
+    return {
+        "id": record.get("id"),
+        "question": record.get("question"),
+        "answers": record.get("possible_answers") or record.get("answers"),
+        "sources": _listed(record.get("s_wiki_title") or record.get("title")),
+    }
+
+
+def _flat_squad(record: Mapping[str, Any]) -> dict[str, Any]:
+    """SQuAD with one record for a question, as data set hubs serve it: no text means that there is no answer."""
+    texts = _listed(record["answers"]["text"])
+    return {
+        "id": record.get("id"),
+        "question": record.get("question"),
+        "answers": texts,
+        "sources": _listed(record.get("title")),
+        "labels": [] if texts else [UNANSWERABLE],
+    }
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list of what is there: itself, one value, or nothing."""
+    if isinstance(value, list):
+        return value
+    return [] if value is None or value == "" else [value]
+
+
+def squad_records(document: object) -> Iterator[Mapping[str, Any] | str] | None:
+    """The questions of a nested SQuAD file, in its order, a reason in words for each that is not whole.
+
+    None where the document has another shape. The article's title is the expected source; a question marked
+    impossible has no answer, whatever plausible ones it carries.
+    """
+    if not isinstance(document, Mapping) or not isinstance(document.get("data"), list):
+        return None
+    articles = document["data"]
+    if not any(isinstance(article, Mapping) and "paragraphs" in article for article in articles):
+        return None
+    return (record for article in articles for record in _article(article))
+
+
+def _article(article: object) -> Iterator[Mapping[str, Any] | str]:
+    if not isinstance(article, Mapping) or not isinstance(article.get("paragraphs"), list):
+        yield "the article has no list of paragraphs"
+        return
+    for paragraph in article["paragraphs"]:
+        if not isinstance(paragraph, Mapping) or not isinstance(paragraph.get("qas"), list):
+            yield f"a paragraph of {article.get('title', 'an article')!r} has no list of questions"
+            continue
+        for each in paragraph["qas"]:
+            yield _nested_squad(each, article.get("title")) if isinstance(each, Mapping) else "it is no object"
+
+
+def _nested_squad(asked: Mapping[str, Any], title: object) -> Mapping[str, Any] | str:
+    answers = asked.get("answers") or []
+    if not isinstance(answers, list) or not all(isinstance(each, Mapping) and "text" in each for each in answers):
+        return "its answers are no list of objects with a text"
+    impossible = asked.get("is_impossible") is True
+    return {
+        "id": asked.get("id"),
+        "question": asked.get("question"),
+        "answers": [] if impossible else [each["text"] for each in answers],
+        "sources": _listed(title),
+        "labels": [UNANSWERABLE] if impossible else [],
+    }

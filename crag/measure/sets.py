@@ -1,0 +1,287 @@
+"""Question sets: CSV, JSON Lines or JSON read into questions, each bad row named and the good ones kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from crag.core.errors import InputError
+from crag.measure.adapters import UNANSWERABLE, adapted, squad_records
+from crag.measure.tables import csv_records, json_lines, pages_in, text_of, texts_in
+
+__all__ = ["MOST_QUESTIONS", "UNANSWERABLE", "Problem", "Question", "QuestionSet", "read_set"]
+
+MOST_QUESTIONS = 100_000
+"""Rows of one set."""
+MOST_BYTES = 64 * 1024 * 1024
+QUESTION_CHARS = 2_000
+"""As long as a question may be that is asked."""
+VALUE_CHARS = 20_000
+"""Of one answer, source, topic or label."""
+ID_CHARS = 200
+MOST_VALUES = 1_000
+
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "id": ("id", "question_id", "qid", "query_id"),
+    "question": ("question", "query", "prompt", "user_input", "input"),
+    "answers": (
+        *("answers", "answer", "expected_answer", "expected_answers", "accepted_answers", "reference_answer"),
+        *("reference", "ground_truth", "gold_answer", "expected"),
+    ),
+    "sources": (
+        *("sources", "source", "expected_source", "expected_sources", "document", "documents", "doc", "file"),
+        *("files", "file_name", "filename", "source_file", "title"),
+    ),
+    "pages": ("pages", "page", "expected_page", "expected_pages", "page_number", "page_numbers"),
+    "topics": ("topics", "topic", "key_topics", "expected_topics", "keywords"),
+    "labels": ("labels", "label", "tags", "tag"),
+}
+"""Columns by field, in the order in which the first that a row fills is taken."""
+
+_LISTS = ("questions", "data", "examples")
+_FIELD_OF = {column: (field, rank) for field, columns in FIELDS.items() for rank, column in enumerate(columns)}
+_BROKEN = re.compile("[\x00\ud800-\udfff]")
+"""What no text holds: NUL, and bytes or halves of characters that could not be decoded."""
+_BINARY: Mapping[bytes, tuple[str, str]] = {
+    b"PK\x03\x04": ("a spreadsheet or an archive", "Save it as CSV (UTF-8)."),
+    b"\xd0\xcf\x11\xe0": ("an old spreadsheet", "Save it as CSV (UTF-8)."),
+    b"%PDF": ("a PDF", "Documents are added on the Documents page; a question set is CSV or JSON Lines."),
+    b"\x1f\x8b": ("compressed", "Unpack it first."),
+}
+"""How files begin that are often taken for a question set: what each is, and what to do."""
+_START = (
+    "Name a column of the first row question (in JSON Lines: a key of each line); answer, source and page may follow."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and what is expected: any of `answers`, from any of `sources` (file names) on any of `pages`.
+
+    Pages count from 1. `topics` are what a full answer speaks of. All but `id` and `question` may be empty, which
+    means not known; a question known to have no answer in its source carries the label "unanswerable".
+    """
+
+    id: str
+    question: str
+    answers: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    pages: tuple[int, ...] = ()
+    topics: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a row, in words; `kept` where the question is in the set all the same.
+
+    Rows count as a spreadsheet shows them (the header is row 1), by line in JSON Lines, from 1 in other JSON.
+    """
+
+    row: int
+    what: str
+    kept: bool = False
+
+    def __str__(self) -> str:
+        return f"Row {self.row}: {self.what}."
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Questions in the file's order, with ids that differ; `kind` and `understood` say how the file was read.
+
+    `understood` pairs a field of Question with the column that was taken for it.
+    """
+
+    name: str
+    questions: tuple[Question, ...]
+    problems: tuple[Problem, ...] = ()
+    kind: str = ""
+    understood: tuple[tuple[str, str], ...] = ()
+
+
+Row = tuple[int, Mapping[str, Any] | str]
+"""A row's number and what it holds, or why it can't be read."""
+
+
+def read_set(name: str, data: bytes) -> QuestionSet:
+    """The questions of a file, by its content: `name` is only a name.
+
+    A bad row is named and left out. The second of two equal ids is kept under a new one, and named too. Raises
+    InputError for a file that is empty, too large, no text, or without a question column.
+    """
+    if len(data) > MOST_BYTES:
+        raise InputError(f"{name} has over {MOST_BYTES // 1024**2} MiB.", "Split it, or leave out long columns.")
+    for start, (what, remedy) in _BINARY.items():
+        if data.startswith(start):
+            raise InputError(f"{name} is no question set: it is {what}.", remedy)
+    text = text_of(data)
+    if not text.strip("\x00 \t\r\n\ufeff"):
+        raise InputError(f"{name} is empty.", _START)
+    if text.lstrip()[0] not in "[{":
+        return _Reading(name, "CSV").read(_from_csv(name, text))
+    return _from_json(name, text)
+
+
+def _from_json(name: str, text: str) -> QuestionSet:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        lines = ((number, reason or _record(value)) for number, value, reason in json_lines(text))
+        return _Reading(name, "JSON Lines").read(lines)
+    nested = squad_records(document)
+    if nested is not None:
+        return _Reading(name, "SQuAD").read(enumerate(nested, start=1))
+    return _Reading(name, "JSON").read(enumerate(map(_record, _entries(document)), start=1))
+
+
+def _entries(document: object) -> list[object]:
+    """The entries of a list, or of an object's list under a usual name; else the document is the only one."""
+    if isinstance(document, Mapping):
+        document = next((found for key in _LISTS if isinstance(found := document.get(key), list)), document)
+    return document if isinstance(document, list) else [document]
+
+
+def _record(value: object) -> Mapping[str, Any] | str:
+    return value if isinstance(value, Mapping) else "it is no JSON object"
+
+
+def _from_csv(name: str, text: str) -> Iterator[Row]:
+    """The rows below the header. Raises InputError where the header can't be read, or nothing is below it."""
+    records = csv_records(text, _FIELD_OF)
+    _, header = next(records)
+    if isinstance(header, str):
+        raise InputError(f"The first row of {name} can't be read: {header}.", _START)
+    columns = [column.strip() for column in header]
+    _must_ask(name, columns)
+    for number, cells in records:
+        if isinstance(cells, list) and any(cell.strip() for cell in cells[len(columns) :]):
+            yield number, f"it has {len(cells)} cells, the header {len(columns)}: quote a cell that holds a delimiter"
+        else:
+            yield number, cells if isinstance(cells, str) else dict(zip(columns, cells, strict=False))
+
+
+def _must_ask(name: str, columns: Iterable[str]) -> None:
+    """Raises InputError with the columns found where none of them is the question."""
+    found = list(dict.fromkeys(columns))
+    if not any(_field(column)[0] == "question" for column in found):
+        listed = ", ".join(repr(_BROKEN.sub("?", column[:60])) for column in found[:20]) or "none"
+        raise InputError(f"{name} has no question column. Columns found: {listed}.", _START)
+
+
+@lru_cache(maxsize=1024)
+def _field(column: str) -> tuple[str, int]:
+    """The field that a column stands for, and how far back it stands in its list; "" for a column that is not used."""
+    return _FIELD_OF.get(re.sub(r"[\s-]+", "_", column.strip().lower()), ("", 0))
+
+
+class _Reading:
+    """One file being read: what is good so far, what is not, and what the columns were taken for."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.kinds: dict[str, None] = {}
+        self.columns: dict[str, None] = {}
+        self.understood: dict[tuple[str, str], None] = {}
+        self.questions: list[tuple[int, Question]] = []
+        self.problems: list[Problem] = []
+
+    def read(self, rows: Iterable[Row]) -> QuestionSet:
+        """The whole set. Raises InputError for too many rows, for none, and where no row has a question."""
+        count = 0
+        for count, (number, held) in enumerate(rows, start=1):
+            if count > MOST_QUESTIONS:
+                raise InputError(f"{self.name} has over {MOST_QUESTIONS:,} rows.", "Split it into several sets.")
+            try:
+                self.questions.append((number, self._question(held)))
+            except ValueError as error:
+                self.problems.append(Problem(number, str(error)))
+        if not count:
+            raise InputError(f"{self.name} holds no questions below its header.", _START)
+        if not self.questions and self.columns:
+            _must_ask(self.name, self.columns)
+        questions = tuple(self._with_own_ids())
+        kind = " and ".join(self.kinds) or self.kind
+        problems = tuple(sorted(self.problems, key=lambda problem: problem.row))
+        return QuestionSet(self.name, questions, problems, kind, tuple(self.understood))
+
+    def _question(self, held: Mapping[str, Any] | str) -> Question:
+        """A row as a question without a checked id. Raises ValueError with what is wrong in words."""
+        if isinstance(held, str):
+            raise ValueError(held)
+        kind, record = adapted(held)
+        if kind:
+            self.kinds[kind] = None
+        taken = self._taken(record, seen=not kind)
+        asked = _one(taken, "question", QUESTION_CHARS)
+        if not asked:
+            raise ValueError("it has no question")
+        bars = self.kind == "CSV"
+        many = {field: _many(taken, field, bars) for field in ("answers", "sources", "topics", "labels")}
+        return Question(_one(taken, "id", ID_CHARS), asked, pages=_pages(taken), **many)
+
+    def _taken(self, record: Mapping[str, Any], seen: bool) -> dict[str, Any]:
+        """By field, the value of the first of its columns that holds anything."""
+        best: dict[str, tuple[int, str]] = {}
+        for column, value in record.items():
+            field, rank = _field(column)
+            if seen and len(self.columns) < 50:
+                self.columns[column] = None
+            if field and value not in (None, "", []) and rank <= best.get(field, (rank, ""))[0]:
+                best[field] = (rank, column)
+        if seen:
+            self.understood.update(dict.fromkeys((field, column) for field, (_, column) in best.items()))
+        return {field: record[column] for field, (_, column) in best.items()}
+
+    def _with_own_ids(self) -> Iterator[Question]:
+        """The questions, each with an id of its own; the second of two equal ids gets a new one and is named."""
+        given = {question.id for _, question in self.questions}
+        used: dict[str, int] = {}
+        for number, question in self.questions:
+            start = question.id or f"row-{number}"
+            fresh = start
+            while fresh in used or (fresh != question.id and fresh in given):
+                used[start] = used.get(start, 1) + 1
+                fresh = f"{start}-{used[start]}"
+            used.setdefault(fresh, 1)
+            if question.id and fresh != question.id:
+                self.problems.append(Problem(number, f"the id {start!r} is used above, so it is {fresh!r} here", True))
+            yield question if fresh == question.id else replace(question, id=fresh)
+
+
+def _one(taken: Mapping[str, Any], field: str, limit: int) -> str:
+    """A field that holds one text of at most `limit` characters; "" where it is missing."""
+    value = taken.get(field, "")
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        raise ValueError(f"its {field} is no text")
+    return _checked(str(value).strip(), field, limit)
+
+
+def _many(taken: Mapping[str, Any], field: str, bars: bool) -> tuple[str, ...]:
+    try:
+        texts = texts_in(taken.get(field), bars)
+    except ValueError as error:
+        raise ValueError(f"{field}: {error}") from error
+    if len(texts) > MOST_VALUES:
+        raise ValueError(f"it has over {MOST_VALUES:,} {field}")
+    return tuple(_checked(text, field, VALUE_CHARS) for text in texts)
+
+
+def _pages(taken: Mapping[str, Any]) -> tuple[int, ...]:
+    try:
+        return pages_in(taken.get("pages"))
+    except ValueError as error:
+        raise ValueError(f"pages: {error}") from error
+
+
+def _checked(text: str, field: str, limit: int) -> str:
+    if len(text) > limit:
+        raise ValueError(f"its {field} has {len(text):,} characters, more than {limit:,}")
+    if _BROKEN.search(text):
+        raise ValueError(f"its {field} holds bytes that are no text: save the file as UTF-8")
+    return text
