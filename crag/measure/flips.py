@@ -1,0 +1,147 @@
+"""What a whole workspace's runs would become under other settings: run by run, as a matrix, and summed."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from crag.core.types import Action
+
+__all__ = ["Fate", "Kept", "Outcome", "Row", "Saved"]
+
+Fate = Action | Literal["none", "unknown"]
+"""An action; "none": nothing is graded; "unknown": only a new run could tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Whole steps of a stored run that would not be taken: what they took then.
+
+    `searches`: web searches that left. `seconds`: of the steps, not of the calls. `calls`: outside calls, searches
+    too; `uncounted` counts the steps whose calls the run does not tell apart from those of steps that stay.
+    """
+
+    searches: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    uncounted: int = 0
+
+    @classmethod
+    def of(cls, parts: Iterable[Saved]) -> Saved:
+        """All of them together."""
+        every = list(parts)
+        return cls(
+            searches=sum(each.searches for each in every),
+            calls=sum(each.calls for each in every),
+            seconds=sum(each.seconds for each in every),
+            uncounted=sum(each.uncounted for each in every),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Strips kept before and after, over the `runs` of which both are known."""
+
+    before: int = 0
+    after: int = 0
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One stored run under other settings.
+
+    `before`: None where the run decided nothing. `after` None: see `fate`. `reason` says in words why the action
+    can't be known; empty where it can. `round` is the retrieval acted on. `documents_kept` and `pages_kept` count the
+    kept strips; None where unknown. `unjudged`: a language model would choose strips of web pages, and read none.
+    `searches`, `refines`: it would search the web, or refine documents, which the run did not set out to do: what
+    that takes is unknown.
+    """
+
+    run_id: str
+    before: Action | None
+    after: Action | None
+    fate: Fate
+    reason: str
+    round: int
+    documents: Literal["not used", "known", "unknown"]
+    web: Literal["not needed", "known", "unknown"]
+    documents_kept: int | None
+    pages_kept: int | None
+    kept_before: int
+    unjudged: bool
+    saved: Saved
+    searches: bool
+    refines: bool
+
+    @property
+    def flips(self) -> bool:
+        """Whether the action is known to differ from the stored run's."""
+        return self.after is not None and self.after != self.before
+
+    @property
+    def kept(self) -> int | None:
+        """Strips kept in all; None where unknown."""
+        if self.fate == "unknown" or self.documents_kept is None or self.pages_kept is None:
+            return None
+        return self.documents_kept + self.pages_kept
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All stored runs under other settings, in the ledger's order."""
+
+    rows: tuple[Row, ...]
+
+    @cached_property
+    def matrix(self) -> dict[tuple[Fate, Fate], tuple[str, ...]]:
+        """The run ids by (what it was, what it would be); only cells that hold a run."""
+        cells: defaultdict[tuple[Fate, Fate], list[str]] = defaultdict(list)
+        for row in self.rows:
+            cells[(row.before or "none", row.fate)].append(row.run_id)
+        return {cell: tuple(ids) for cell, ids in cells.items()}
+
+    @cached_property
+    def flips(self) -> tuple[str, ...]:
+        """The runs whose action is known to change."""
+        return tuple(row.run_id for row in self.rows if row.flips)
+
+    @cached_property
+    def reasons(self) -> dict[str, int]:
+        """Why an action can't be known, with the number of runs; the most frequent first."""
+        return dict(Counter(row.reason for row in self.rows if row.reason).most_common())
+
+    @cached_property
+    def documents_unknown(self) -> tuple[str, ...]:
+        """The runs of which it is unknown which strips of documents would be kept, though the action is known."""
+        return tuple(row.run_id for row in self.rows if row.documents == "unknown")
+
+    @cached_property
+    def web_unknown(self) -> tuple[str, ...]:
+        """The runs that would want the web and have not searched it, though the action is known."""
+        return tuple(row.run_id for row in self.rows if row.web == "unknown")
+
+    @cached_property
+    def saved(self) -> Saved:
+        """The steps that would not be taken, over the runs whose action is known."""
+        return Saved.of(row.saved for row in self.rows)
+
+    @cached_property
+    def searches_added(self) -> int:
+        """Runs that would search the web and did not set out to; their calls and seconds are unknown."""
+        return sum(row.searches for row in self.rows)
+
+    @cached_property
+    def refinements_added(self) -> int:
+        """Runs that would refine documents and did not set out to; their calls and seconds are unknown."""
+        return sum(row.refines for row in self.rows)
+
+    @cached_property
+    def kept(self) -> Kept:
+        """Strips kept before and after, where both are known."""
+        known = [(row.kept_before, row.kept) for row in self.rows]
+        pairs = [(before, after) for before, after in known if after is not None]
+        return Kept(sum(before for before, _ in pairs), sum(after for _, after in pairs), len(pairs))

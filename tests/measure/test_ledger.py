@@ -1,0 +1,209 @@
+"""All stored runs at once: the same as one by one, whatever the settings; and what is saved, added and unknown."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from crag.core.fakes import FixedWeb
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.core.types import Action, Aggregation
+from crag.measure.entries import Entry
+from crag.measure.flips import Row, Saved
+from crag.measure.ledger import NO_GRADES, NO_JOINT, NO_LOOP, NO_ROUND, NOT_RETRIEVED, Ledger
+from crag.measure.whatif import WhatIf, redecide
+from crag.strategies import STRATEGIES
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "graph"))
+from test_judged_strips import run
+from test_paths import BAD, GOOD, SOSO, WEB, Case
+
+C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
+BALANCED = STRATEGIES["balanced"].settings
+PAGES = [f"Page {page} was found online. It says that value {page} is one of seven others." for page in range(3)]
+
+
+def drawn(text: str) -> float | None:
+    """A score in hundredths, so that thresholds meet it exactly; one text in seven cannot be graded."""
+    drawn = crc32(text.encode())
+    return None if drawn % 7 == 0 else drawn % 101 / 100
+
+
+def texts(name: str, count: int) -> list[str]:
+    return [f"Text {name} {place} begins with this. It then goes on for {place} more words." for place in range(count)]
+
+
+@cache
+def stored() -> tuple[Trace, ...]:
+    """Runs of every strategy over drawn scores, with a web, a failing one and none; and runs that were cut off."""
+    webs = (FixedWeb(texts=PAGES), FixedWeb(fails=True), None)
+    every = enumerate(product(STRATEGIES, webs, (0, 4, 10)))
+    cases = [
+        Case(
+            name,
+            texts(f"{place}", count),
+            again=texts(f"{place} again", count),
+            joint=place % 11 / 10,
+            web=web,
+            score=drawn,
+        )
+        for place, (name, web, count) in every
+    ]
+    looped = Case("balanced", [BAD], changes={"max_rewrites": 3}, web=FixedWeb(texts=PAGES))
+    cut = [Trace.from_events(cases[2].events[:at]) for at in range(1, len(cases[2].events), 3)]
+    return (*(case.trace for case in cases), looped.trace, *cut, run("llm", [SOSO, GOOD]), run("llm", [SOSO]))
+
+
+@cache
+def ledger() -> Ledger:
+    return Ledger(Entry.of(trace) for trace in stored())
+
+
+ON = st.sets(st.sampled_from(list(Action))).map(lambda found: tuple(sorted(found)))
+CHANGES: dict[str, st.SearchStrategy[Any]] = {
+    "k": st.integers(1, 12),
+    "grade_chars": st.sampled_from([0, 500, 2000]),
+    "keep": st.sampled_from(["all", "relevant"]),
+    "max_rewrites": st.integers(0, 3),
+    "strips": st.sampled_from(["sentences", "sentences", "windows"]),
+    "strip_sentences": st.integers(1, 3),
+    "strip_judge": st.sampled_from(["scores", "llm"]),
+    "strip_filter": st.integers(0, 100).map(lambda hundredth: hundredth / 100),
+    "strip_top_k": st.integers(0, 12),
+    "refine_web": st.booleans(),
+    **dict.fromkeys(["internal_on", "web_on", "loop_on", "refine_on"], ON),
+}
+
+
+@st.composite
+def other_settings(draw: st.DrawFn) -> Settings:
+    """A strategy's settings with some of them changed."""
+    lower, upper = sorted(draw(st.tuples(st.integers(0, 100), st.integers(0, 100))))
+    changes = draw(st.fixed_dictionaries({}, optional=CHANGES))
+    base = draw(st.sampled_from([each.settings for each in STRATEGIES.values()]))
+    if base.evaluator != "joint":
+        changes["aggregation"] = draw(st.sampled_from([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]))
+    return base.changed(binary=False, lower=lower / 100, upper=upper / 100, **changes)
+
+
+def kept(trace: Trace, found: WhatIf, *, pages: bool) -> int:
+    outside = {page.id for page in trace.pages}
+    return sum(s.kept for id, strips in found.strips.items() if (id in outside) == pages for s in strips)
+
+
+def said(row: Row) -> dict[str, object]:
+    """What a row shares with what-if. A run that retrieved nothing has its reason in the ledger alone."""
+    return {
+        "decided": (row.before, row.after, row.flips, row.round),
+        "documents": (row.documents, row.documents_kept or 0),
+        "web": (row.web, row.pages_kept or 0),
+        "why": () if row.reason == NO_ROUND else (row.reason,) if row.reason else None,
+        "unjudged": row.unjudged,
+    }
+
+
+def expected(trace: Trace, settings: Settings) -> dict[str, object]:
+    found = redecide(trace, settings)
+    nameless = settings.evaluator != "none" and found.decision is None
+    return {
+        "decided": (found.before, found.action, found.flips, found.round),
+        "documents": (found.documents, kept(trace, found, pages=False)),
+        "web": (found.web, kept(trace, found, pages=True)),
+        "why": found.unknown if nameless else None,
+        "unjudged": any("it did not read them" in reason for reason in found.unknown),
+    }
+
+
+@given(other_settings())
+@examples(max_examples=120)
+def test_every_run_comes_out_as_what_if_has_it(settings: Settings) -> None:
+    for trace, row in zip(stored(), ledger().redecide(settings).rows, strict=True):
+        assert said(row) == expected(trace, settings), (trace.strategy, trace.settings)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_its_own_settings_change_nothing_and_save_nothing(name: str) -> None:
+    for trace in (each for each in stored() if each.finished or each.answer):
+        if trace.strategy != name:
+            continue
+        entry = Entry.of(trace)
+        (row,) = Ledger([entry]).redecide(entry.settings).rows
+        if row.fate == "unknown":
+            assert (entry.settings.evaluator, entry.rounds[0].joint) == ("joint", None)
+            continue
+        assert (row.after, row.saved, row.searches, row.refines) == (trace.action, Saved(), False, False)
+        assert row.documents_kept == len(trace.kept("internal"))
+        assert row.pages_kept in (None, len(trace.kept("external")))
+
+
+def test_the_matrix_holds_every_run_once_and_names_it() -> None:
+    outcome = ledger().redecide(BALANCED.changed(upper=0.9, lower=0.6))
+    cells = outcome.matrix
+    assert sum(len(ids) for ids in cells.values()) == len(stored()) == len(outcome.rows)
+    assert {cell[1] for cell in cells} == {C, A, I, "unknown"}
+    assert sum(outcome.reasons.values()) == sum(len(ids) for cell, ids in cells.items() if cell[1] == "unknown")
+    known = [(was, is_) for was, is_ in cells if isinstance(is_, Action) and was != is_]
+    assert sum(len(cells[cell]) for cell in known) == len(outcome.flips)
+
+
+def one(case: Case, **changes: Any) -> Row:
+    (row,) = Ledger([Entry.of(case.trace)]).redecide(case.settings.changed(**changes)).rows
+    return row
+
+
+def taken(case: Case, *steps: str) -> float:
+    return sum(step.seconds or 0 for step in case.trace.steps if step.step in steps)
+
+
+def test_a_run_that_becomes_correct_saves_its_search() -> None:
+    case = Case("balanced", [SOSO, BAD], web=FixedWeb(texts=WEB))
+    row = one(case, upper=0.3, lower=0.1)
+    assert (row.before, row.after, row.web) == (A, C, "not needed")
+    rewrite, search, pages = case.trace.steps[-5:-2]
+    assert [rewrite.step, search.step, pages.step] == ["rewrite", "search", "refine"]
+    assert row.saved.searches == 1
+    assert row.saved.seconds == pytest.approx(sum(each.seconds or 0 for each in (rewrite, search, pages)))
+
+
+def test_a_run_that_would_search_adds_one_of_unknown_cost() -> None:
+    row = one(Case("balanced", [GOOD], web=FixedWeb(texts=WEB)), upper=0.97)
+    assert (row.after, row.web, row.pages_kept, row.kept, row.searches) == (A, "unknown", None, None, True)
+    assert row.saved == Saved()
+
+
+def test_a_loop_that_would_not_be_taken_saves_its_second_round() -> None:
+    case = Case("balanced", [BAD], again=[GOOD], web=FixedWeb(texts=WEB))
+    row = one(case, loop_on=())
+    assert (row.before, row.after, row.round, row.web) == (C, I, 0, "unknown")
+    left_out = [step for step in case.trace.steps if step.round == 1 and step.step not in ("answer", "verify")]
+    rewrite = next(step for step in case.trace.steps if step.step == "rewrite")
+    assert row.saved.seconds == pytest.approx(sum(step.seconds or 0 for step in (*left_out, rewrite)))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "found", "changes", "reason"),
+    [
+        ("balanced", [GOOD] * 10, {"k": 11}, NOT_RETRIEVED.format(k=10)),
+        ("balanced", [GOOD], {"evaluator": "joint", "aggregation": "joint"}, NO_JOINT),
+        ("joint", [GOOD], {"evaluator": "chunk", "aggregation": "any"}, NO_GRADES),
+        ("balanced", [SOSO], {"lower": 0.4}, NO_LOOP),
+    ],
+)
+def test_why_an_action_cannot_be_known(strategy: str, found: list[str], changes: dict[str, Any], reason: str) -> None:
+    row = one(Case(strategy, found), **changes)
+    assert (row.after, row.fate, row.reason, row.kept, row.saved) == (None, "unknown", reason, None, Saved())
+
+
+def test_an_empty_ledger_has_an_outcome() -> None:
+    outcome = Ledger([]).redecide(Settings())
+    assert (outcome.matrix, outcome.flips, outcome.saved, outcome.kept.runs) == ({}, (), Saved(), 0)
