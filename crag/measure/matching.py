@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from crag.core.stems import stem
 
@@ -36,8 +37,8 @@ _AMOUNT = re.compile(
     (?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)
     (?:[\s-]?(?P<scale>thousand|million|billion|trillion|mn|mm|bn)s?\b)?
     (?(currency)(?P<short>[kmbt]\b)?)
-    (?:\s?(?P<percent>%)|\s(?P<unit>percent|per\scent|usd|dollar|eur|euro|gbp|pound|jpy|yen)s?\b)?
-    (?!\w)""",
+    (?:\s?(?P<mark>%|x\b)|\s(?P<unit>percent|per\scent|usd|dollar|eur|euro|gbp|pound|jpy|yen)s?\b)?
+    (?!\w|[.,]\d)""",
     re.VERBOSE,
 )
 _IN_SCALE = re.compile(r"\bin\s(?:\w+\s|[$€£¥]\s?){0,2}(thousand|million|billion)s?\b")
@@ -189,7 +190,9 @@ def _same(left: _Token, right: _Token) -> bool:
     return any(math.isclose(one, other, rel_tol=1e-9) for one in left.values for other in right.values)
 
 
-def _tokens(text: str, scale: float) -> list[_Token]:
+@lru_cache(maxsize=1_024)
+def _tokens(text: str, scale: float) -> tuple[_Token, ...]:
+    """Words and amounts in order; remembered, for the strategies of one set retrieve the same texts."""
     plain = _plain(_CITATION.sub(" ", text))
     found: list[_Token] = []
     place = 0
@@ -197,7 +200,7 @@ def _tokens(text: str, scale: float) -> list[_Token]:
         found += _words(plain[place : match.start()])
         found.append(_amount(match, scale))
         place = match.end()
-    return found + _words(plain[place:])
+    return (*found, *_words(plain[place:]))
 
 
 def _amount(match: re.Match[str], scale: float) -> _Amount:
@@ -206,7 +209,7 @@ def _amount(match: re.Match[str], scale: float) -> _Amount:
     if match["sign"] or match["inner"]:
         value = -value
     own = match["scale"] or match["short"]
-    unit = _UNITS.get(" ".join((match["percent"] or match["currency"] or match["unit"] or "").split()), "")
+    unit = _UNITS.get(" ".join((match["mark"] or match["currency"] or match["unit"] or "").split()), "")
     values = [value * _SCALES[own]] if own else [value]
     if not own and scale != 1.0 and unit != "%":
         values.append(value * scale)
@@ -218,8 +221,11 @@ def _amount(match: re.Match[str], scale: float) -> _Amount:
 
 def _plain(text: str) -> str:
     """Lower case, without accents and possessives."""
-    apart = unicodedata.normalize("NFKD", text.casefold())
-    return _POSSESSIVE.sub("", "".join(each for each in apart if not unicodedata.combining(each)))
+    lower = text.casefold()
+    if not lower.isascii():
+        apart = unicodedata.normalize("NFKD", lower)
+        lower = "".join(each for each in apart if not unicodedata.combining(each))
+    return _POSSESSIVE.sub("", lower)
 
 
 def _words(plain: str) -> list[str]:

@@ -39,7 +39,8 @@ class Row:
     `rewrite_helped`: of a question whose first retrieval lacked what is sought and was rewritten for the library:
     whether the retrieval acted on holds it. None of all others.
     `failed_grades` of chunks and web pages, `failed_calls`, `searches`, `rewrites` (library and web) are counts.
-    Seconds by step and in all, the wait for a person's approval left in; tokens None where a model's were not counted.
+    Seconds in all hold the wait for a person's approval, those by step don't; tokens are None where a model's were
+    not counted.
     """
 
     question_id: str
@@ -97,7 +98,7 @@ def measured(trace: Trace, expected: Expected, *, k: int | None = None) -> Row:
     said = "" if answer is None or answer.abstained else answer.text
     accepted = () if UNANSWERABLE in expected.labels else expected.answers
     match = answer_match(said, accepted, scale=asked_scale(expected.question)) if answer else None
-    again = len(trace.rounds) > 1 and first_holds is False
+    again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
     return Row(
         question_id=expected.id,
         question=expected.question,
