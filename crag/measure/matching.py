@@ -160,7 +160,10 @@ def _said(text: Sequence[_Token], answer: Sequence[_Token], polar: bool) -> bool
     if _is_polar(answer):
         return polar and text[0] == answer[0]
     if len(answer) <= LONG:
-        return any(_stands_at(text, place, answer) for place in range(len(text) - len(answer) + 1))
+        first, starts = answer[0], text[: len(text) - len(answer) + 1]
+        if isinstance(first, str) and first not in starts:
+            return False
+        return any(_same(token, first) and _stands_at(text, place, answer) for place, token in enumerate(starts))
     amounts = [token for token in answer if isinstance(token, _Amount)]
     in_text = [token for token in text if isinstance(token, _Amount)]
     if not all(any(_same(amount, other) for other in in_text) for amount in amounts):
