@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["UNANSWERABLE", "adapted", "squad_records"]
+__all__ = ["UNANSWERABLE", "adapted", "entries_of", "squad_records"]
 
 UNANSWERABLE = "unanswerable"
 """The label of a question to which the expected source gives no answer."""
@@ -17,7 +17,7 @@ def adapted(record: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     Decided by what the record holds, never by a file's name. Raises ValueError with the reason in words where a
     record of a known shape is not whole.
     """
-    if "doc_name" in record and "evidence" in record:
+    if "doc_name" in record and _has_pages(record.get("evidence")):
         return "FinanceBench", _financebench(record)
     if isinstance(record.get("answers"), Mapping) and "text" in record["answers"]:
         return "SQuAD", _flat_squad(record)
@@ -26,21 +26,28 @@ def adapted(record: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     return "", record
 
 
-def _financebench(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Pages of the evidence, which FinanceBench counts from 0, counted from 1; documents with their ending."""
-    evidence = record["evidence"]
+def _has_pages(evidence: object) -> bool:
+    """Whether it is FinanceBench's list: objects, some with a page number."""
     if not isinstance(evidence, list) or not all(isinstance(each, Mapping) for each in evidence):
-        raise ValueError("its evidence is no list of objects")
-    names = [record["doc_name"], *(each.get("doc_name") or each.get("evidence_doc_name") for each in evidence)]
-    numbers = [each.get("evidence_page_num") for each in evidence]
-    if not all(number is None or type(number) is int for number in numbers):
-        raise ValueError("a page number of its evidence is no whole number")
+        return False
+    return any("evidence_page_num" in each for each in evidence)
+
+
+def _financebench(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Evidence pages, which FinanceBench counts from 0, counted from 1; each with its document where several are."""
+    places: dict[tuple[str, int], None] = {}
+    for each in record["evidence"]:
+        number = each.get("evidence_page_num")
+        if type(number) is not int or number < 0:
+            raise ValueError(f"{number!r} is no page number: FinanceBench counts evidence_page_num from 0")
+        places[_pdf(each.get("doc_name") or each.get("evidence_doc_name") or record["doc_name"]), number + 1] = None
+    names = [name for name, _ in places]
     return {
         "id": record.get("financebench_id"),
         "question": record.get("question"),
         "answers": _listed(record.get("answer")),
-        "sources": [_pdf(name) for name in dict.fromkeys(names) if name],
-        "pages": sorted({number + 1 for number in numbers if number is not None}),
+        "sources": names if len(set(names)) > 1 else names[:1],
+        "pages": [page for _, page in places],
     }
 
 
@@ -116,3 +123,11 @@ def _nested_squad(asked: Mapping[str, Any], title: object) -> Mapping[str, Any] 
         "sources": _listed(title),
         "labels": [UNANSWERABLE] if impossible else [],
     }
+
+
+def entries_of(document: object) -> list[object]:
+    """The entries of a list, or of an object's list under a usual name; else the document is the only one."""
+    if isinstance(document, Mapping):
+        lists = (document.get(key) for key in ("questions", "data", "examples"))
+        document = next((found for found in lists if isinstance(found, list)), document)
+    return document if isinstance(document, list) else [document]

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from crag.core.errors import InputError
-from crag.measure.adapters import UNANSWERABLE, adapted, squad_records
-from crag.measure.tables import csv_records, json_lines, pages_in, text_of, texts_in
+from crag.measure.adapters import UNANSWERABLE, adapted, entries_of, squad_records
+from crag.measure.tables import column_key, csv_records, json_lines, pages_in, text_of, texts_in
 
 __all__ = ["MOST_QUESTIONS", "UNANSWERABLE", "Problem", "Question", "QuestionSet", "read_set"]
 
@@ -34,15 +34,14 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     ),
     "sources": (
         *("sources", "source", "expected_source", "expected_sources", "document", "documents", "doc", "file"),
-        *("files", "file_name", "filename", "source_file", "title"),
+        *("files", "file_name", "filename", "source_file", "doc_name", "doc_id", "title"),
     ),
-    "pages": ("pages", "page", "expected_page", "expected_pages", "page_number", "page_numbers"),
+    "pages": ("pages", "page", "expected_page", "expected_pages", "page_number", "page_numbers", "evidence_pages"),
     "topics": ("topics", "topic", "key_topics", "expected_topics", "keywords"),
     "labels": ("labels", "label", "tags", "tag"),
 }
 """Columns by field, in the order in which the first that a row fills is taken."""
 
-_LISTS = ("questions", "data", "examples")
 _FIELD_OF = {column: (field, rank) for field, columns in FIELDS.items() for rank, column in enumerate(columns)}
 _BROKEN = re.compile("[\x00\ud800-\udfff]")
 """What no text holds: NUL, and bytes or halves of characters that could not be decoded."""
@@ -62,8 +61,9 @@ _START = (
 class Question:
     """A question and what is expected: any of `answers`, from any of `sources` (file names) on any of `pages`.
 
-    Pages count from 1. `topics` are what a full answer speaks of. All but `id` and `question` may be empty, which
-    means not known; a question known to have no answer in its source carries the label "unanswerable".
+    Pages count from 1. With one source all pages are its; as many sources as pages belong together in order; else
+    nothing is said of whose page is whose. `topics` are what a full answer speaks of. All but `id` and `question` may
+    be empty, which means not known; a question known to have no answer carries the label "unanswerable".
     """
 
     id: str
@@ -104,6 +104,7 @@ class QuestionSet:
     understood: tuple[tuple[str, str], ...] = ()
 
 
+Value = TypeVar("Value", str, int)
 Row = tuple[int, Mapping[str, Any] | str]
 """A row's number and what it holds, or why it can't be read."""
 
@@ -120,9 +121,10 @@ def read_set(name: str, data: bytes) -> QuestionSet:
         if data.startswith(start):
             raise InputError(f"{name} is no question set: it is {what}.", remedy)
     text = text_of(data)
-    if not text.strip("\x00 \t\r\n\ufeff"):
+    first = re.search("[^\\s\x00\ufeff]", text)
+    if first is None:
         raise InputError(f"{name} is empty.", _START)
-    if text.lstrip()[0] not in "[{":
+    if first.group() not in "[{":
         return _Reading(name, "CSV").read(_from_csv(name, text))
     return _from_json(name, text)
 
@@ -136,14 +138,7 @@ def _from_json(name: str, text: str) -> QuestionSet:
     nested = squad_records(document)
     if nested is not None:
         return _Reading(name, "SQuAD").read(enumerate(nested, start=1))
-    return _Reading(name, "JSON").read(enumerate(map(_record, _entries(document)), start=1))
-
-
-def _entries(document: object) -> list[object]:
-    """The entries of a list, or of an object's list under a usual name; else the document is the only one."""
-    if isinstance(document, Mapping):
-        document = next((found for key in _LISTS if isinstance(found := document.get(key), list)), document)
-    return document if isinstance(document, list) else [document]
+    return _Reading(name, "JSON").read(enumerate(map(_record, entries_of(document)), start=1))
 
 
 def _record(value: object) -> Mapping[str, Any] | str:
@@ -153,7 +148,7 @@ def _record(value: object) -> Mapping[str, Any] | str:
 def _from_csv(name: str, text: str) -> Iterator[Row]:
     """The rows below the header. Raises InputError where the header can't be read, or nothing is below it."""
     records = csv_records(text, _FIELD_OF)
-    _, header = next(records)
+    _, header = next(records, (0, []))
     if isinstance(header, str):
         raise InputError(f"The first row of {name} can't be read: {header}.", _START)
     columns = [column.strip() for column in header]
@@ -176,7 +171,7 @@ def _must_ask(name: str, columns: Iterable[str]) -> None:
 @lru_cache(maxsize=1024)
 def _field(column: str) -> tuple[str, int]:
     """The field that a column stands for, and how far back it stands in its list; "" for a column that is not used."""
-    return _FIELD_OF.get(re.sub(r"[\s-]+", "_", column.strip().lower()), ("", 0))
+    return _FIELD_OF.get(column_key(column), ("", 0))
 
 
 class _Reading:
@@ -205,6 +200,8 @@ class _Reading:
             raise InputError(f"{self.name} holds no questions below its header.", _START)
         if not self.questions and self.columns:
             _must_ask(self.name, self.columns)
+        elif not self.questions and self.kind != "CSV":
+            raise InputError(f"No row of {self.name} can be read. {self.problems[0]}", _START)
         questions = tuple(self._with_own_ids())
         kind = " and ".join(self.kinds) or self.kind
         problems = tuple(sorted(self.problems, key=lambda problem: problem.row))
@@ -217,13 +214,16 @@ class _Reading:
         kind, record = adapted(held)
         if kind:
             self.kinds[kind] = None
-        taken = self._taken(record, seen=not kind)
+        taken = self._taken(record, seen=not kind and self.kind != "SQuAD")
         asked = _one(taken, "question", QUESTION_CHARS)
         if not asked:
             raise ValueError("it has no question")
         bars = self.kind == "CSV"
-        many = {field: _many(taken, field, bars) for field in ("answers", "sources", "topics", "labels")}
-        return Question(_one(taken, "id", ID_CHARS), asked, pages=_pages(taken), **many)
+        answers, topics, labels = (_once(_many(taken, field, bars)) for field in ("answers", "topics", "labels"))
+        sources, pages = _many(taken, "sources", bars), _pages(taken)
+        if len(sources) != len(pages):
+            sources, pages = _once(sources), _once(pages)
+        return Question(_one(taken, "id", ID_CHARS), asked, answers, sources, pages, topics, labels)
 
     def _taken(self, record: Mapping[str, Any], seen: bool) -> dict[str, Any]:
         """By field, the value of the first of its columns that holds anything."""
@@ -232,7 +232,8 @@ class _Reading:
             field, rank = _field(column)
             if seen and len(self.columns) < 50:
                 self.columns[column] = None
-            if field and value not in (None, "", []) and rank <= best.get(field, (rank, ""))[0]:
+            empty = value in (None, []) or (isinstance(value, str) and not value.strip())
+            if field and not empty and rank <= best.get(field, (rank, ""))[0]:
                 best[field] = (rank, column)
         if seen:
             self.understood.update(dict.fromkeys((field, column) for field, (_, column) in best.items()))
@@ -241,14 +242,14 @@ class _Reading:
     def _with_own_ids(self) -> Iterator[Question]:
         """The questions, each with an id of its own; the second of two equal ids gets a new one and is named."""
         given = {question.id for _, question in self.questions}
-        used: dict[str, int] = {}
+        used: set[str] = set()
+        copies: dict[str, int] = {}
         for number, question in self.questions:
-            start = question.id or f"row-{number}"
-            fresh = start
+            start = fresh = question.id or f"row-{number}"
             while fresh in used or (fresh != question.id and fresh in given):
-                used[start] = used.get(start, 1) + 1
-                fresh = f"{start}-{used[start]}"
-            used.setdefault(fresh, 1)
+                copies[start] = copies.get(start, 1) + 1
+                fresh = f"{start}-{copies[start]}"
+            used.add(fresh)
             if question.id and fresh != question.id:
                 self.problems.append(Problem(number, f"the id {start!r} is used above, so it is {fresh!r} here", True))
             yield question if fresh == question.id else replace(question, id=fresh)
@@ -270,6 +271,10 @@ def _many(taken: Mapping[str, Any], field: str, bars: bool) -> tuple[str, ...]:
     if len(texts) > MOST_VALUES:
         raise ValueError(f"it has over {MOST_VALUES:,} {field}")
     return tuple(_checked(text, field, VALUE_CHARS) for text in texts)
+
+
+def _once(values: Iterable[Value]) -> tuple[Value, ...]:
+    return tuple(dict.fromkeys(values))
 
 
 def _pages(taken: Mapping[str, Any]) -> tuple[int, ...]:

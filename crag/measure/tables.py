@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-__all__ = ["csv_export", "csv_records", "json_export", "json_lines", "pages_in", "text_of", "texts_in"]
+__all__ = ["column_key", "csv_export", "csv_records", "json_export", "json_lines", "pages_in", "text_of", "texts_in"]
 
 UNDECODED = re.compile("[\udc80-\udcff]+")
 """Bytes that are no UTF-8, as Python keeps them in a text."""
@@ -38,7 +38,8 @@ def text_of(data: bytes) -> str:
     """
     encoding = _utf16(data)
     if encoding:
-        return data.decode(encoding, "replace").removeprefix("\ufeff")
+        whole = data[: len(data) // 2 * 2]
+        return whole.decode(encoding, "surrogatepass").removeprefix("\ufeff")
     text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
     return UNDECODED.sub(lambda found: _western(found.group()), text)
 
@@ -65,7 +66,7 @@ def csv_records(text: str, known: Iterable[str] = ()) -> Iterator[tuple[int, lis
     """Row number and cells of every row that is not blank, the header first; a reason in words for a broken row.
 
     Rows count from 1 with the header, as a spreadsheet shows them. The delimiter (comma, semicolon or tab) is the one
-    with which the header holds most names out of `known` (in lower case), then most names. A quote that is never
+    with which the header holds most names out of `known` (see column_key), then most names. A quote that is never
     closed spoils its own line and no other.
     """
     csv.field_size_limit(max(csv.field_size_limit(), CELL_CHARS))
@@ -96,7 +97,12 @@ def _fit(lines: Sequence[str], delimiter: str, known: frozenset[str]) -> tuple[i
         header = next((cells for cells in csv.reader(lines, delimiter=delimiter) if any(cells)), [])
     except csv.Error:
         return 0, 0
-    return sum(cell.strip().lower() in known for cell in header), len(header)
+    return sum(column_key(cell) in known for cell in header), len(header)
+
+
+def column_key(column: str) -> str:
+    """The name of a column however it is written: "Expected Answer" and "expected-answer" are expected_answer."""
+    return re.sub(r"[\s-]+", "_", column.strip().lower())
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any, str]]:
@@ -112,7 +118,7 @@ def json_lines(text: str) -> Iterator[tuple[int, Any, str]]:
 
 
 def texts_in(value: object, bars: bool) -> tuple[str, ...]:
-    """The texts of a value: a list, a list in JSON, one text, or with `bars` several parted by a bar; none twice.
+    """The texts of a value: a list, a list in JSON, one text, or with `bars` several parted by a bar.
 
     Raises ValueError with the reason in words for a value that is no text and no number.
     """
@@ -124,12 +130,12 @@ def texts_in(value: object, bars: bool) -> tuple[str, ...]:
     listed = value if isinstance(value, list) else [] if value is None else [value]
     if not all(isinstance(each, (str, int, float)) and not isinstance(each, bool) for each in listed):
         raise ValueError("it holds something that is neither text nor number")
-    return tuple(dict.fromkeys(text for each in listed if (text := str(each).strip())))
+    return tuple(text for each in listed if (text := str(each).strip()))
 
 
 def pages_in(value: object) -> tuple[int, ...]:
-    """Page numbers from 1, in order: 4 or "p. 4" or "4, 7-9" or [4, 7]. Raises ValueError with the reason in words."""
-    pages: set[int] = set()
+    """Page numbers from 1, as given: 4 or "p. 4" or "4, 7-9" or [4, 7]. Raises ValueError with the reason in words."""
+    pages: list[int] = []
     for text in texts_in(value, bars=True):
         for part in re.split(r"[,;]", text):
             found = PAGES.fullmatch(part.strip())
@@ -139,8 +145,8 @@ def pages_in(value: object) -> tuple[int, ...]:
                 first, last = int(found[1]), int(found[2] or found[1])
                 if not 1 <= first <= last < first + MOST_PAGES:
                     raise ValueError(f"{part.strip()!r} are no pages: they count from 1 and go upwards")
-                pages.update(range(first, last + 1))
-    return tuple(sorted(pages))
+                pages.extend(range(first, last + 1))
+    return tuple(pages)
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
