@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ Interval = tuple[float, float]
 
 CROWDED = 0.4
 """Of AMBIGUOUS questions: the share above which a setting is warned of (docs/decisions/thresholds.md)."""
+HARDLY = 0.02
+"""Of mean worth: a pair that gains less over one action for all questions gains nothing one could rely on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +117,8 @@ def recommend(
         utility=float(chosen.utility[0, 0]),
         current_utility=before,
         questions=len(usable),
-        sentence=_why((upper, lower), chosen, usable, aggregation, current, before, intervals),
-        warnings=_warnings((upper, lower), chosen, whole),
+        sentence=_why((upper, lower), chosen, usable, aggregation, current, before, intervals, limits.level),
+        warnings=_warnings((upper, lower), chosen, whole, worth),
     )
 
 
@@ -158,11 +160,13 @@ def _too_little(questions: Sequence[Scored], usable: Sequence[Scored], limits: L
 
 def _intervals(worth: Gains, limits: Limits, seed: int) -> tuple[Interval, Interval]:
     """Where the best upper and lower thresholds lie when the questions are drawn anew, with replacement."""
-    random, size = np.random.default_rng(seed), worth.base.size
-    pairs = np.empty((limits.rounds, 2))
-    for number in range(limits.rounds):
-        counts = np.bincount(random.integers(size, size=size), minlength=size).astype(np.float64)
-        pairs[number] = best_pair(worth.utility(counts), worth.uppers, worth.lowers)
+    # Questions that behave alike at every threshold are drawn as one group: the same draw, with fewer to add up.
+    rows = np.column_stack((worth.base, worth.correct, worth.incorrect))
+    _, first, sizes = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    groups = replace(worth, base=worth.base[first], correct=worth.correct[first], incorrect=worth.incorrect[first])
+    total = worth.base.size
+    draws = np.random.default_rng(seed).multinomial(total, sizes / total, size=limits.rounds).astype(np.float64)
+    pairs = np.array([best_pair(groups.utility(counts), worth.uppers, worth.lowers) for counts in draws])
     tail = (1 - limits.level) / 2
     low = np.quantile(pairs, tail, axis=0, method="lower")
     high = np.quantile(pairs, 1 - tail, axis=0, method="higher")
@@ -190,6 +194,7 @@ def _why(
     current: Pair | None,
     before: float | None,
     intervals: tuple[Interval, Interval],
+    level: float,
 ) -> str:
     """The recommendation in plain words."""
     ends = [(bounds(question.scores, aggregation), question.answerable) for question in usable]
@@ -197,16 +202,16 @@ def _why(
     incorrect = [held for (_, most), held in ends if most < pair[1]]
     parts = [
         f"{_pair(pair)}: {_become(correct, 'CORRECT')}, {_become(incorrect, 'INCORRECT')}, "
-        f"{chosen.ambiguous[0, 0]:.0%} of all questions AMBIGUOUS.",
+        f"{chosen.ambiguous[0, 0]:.0%} of {len(usable)} end AMBIGUOUS.",
         f"Worth {chosen.utility[0, 0]:.2f} a question",
     ]
     if current and before is not None:
         same = current == pair
         parts[-1] += "; it is what is set now" if same else f", where {_pair(current)}, set now, is worth {before:.2f}"
-    (first, last), (least, most) = intervals
-    parts[-1] += (
-        f". With other questions of the same kind, upper would lie from {_said(first)} to {_said(last)} and lower from "
-        f"{_said(least)} to {_said(most)}."
+    upper, lower = (f"{_said(low)} to {_said(high)}" for low, high in intervals)
+    parts[-1] += "."
+    parts.append(
+        f"Were the questions drawn anew, {level:.0%} of the time upper would lie from {upper}, lower from {lower}."
     )
     return " ".join(parts)
 
@@ -219,18 +224,21 @@ def _become(held: Sequence[bool | None], action: str) -> str:
     return f"{_count(len(held), 'question')} {verb} {action} (documents hold the answer to {sum(map(bool, held))})"
 
 
-def _warnings(pair: Pair, chosen: Sweep, whole: Sweep) -> tuple[str, ...]:
+def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[str, ...]:
     """What to know before using the pair."""
     found = []
-    for name in ("correct", "ambiguous", "incorrect"):
-        if getattr(chosen, name)[0, 0] == 1:
-            found.append(f"Every question becomes {name.upper()}: these scores do not tell the questions apart.")
+    action = max(worth.alike, key=lambda each: worth.alike[each])
+    if chosen.utility[0, 0] - worth.alike[action] < HARDLY:
+        found.append(
+            f"The scores hardly tell these questions apart: {action} for every one, whatever its scores, is worth "
+            f"{worth.alike[action]:.2f}."
+        )
     crowd = _crowded(pair, chosen)
     if crowd:
         within = np.where(whole.ambiguous <= CROWDED, whole.utility, np.nan)
         if not np.isnan(within).all():
-            other, worth = best_pair(within, whole.uppers, whole.lowers), np.nanmax(within)
-            crowd += f" {_pair(other)} stays within and is worth {worth:.2f} a question."
+            other, most = best_pair(within, whole.uppers, whole.lowers), np.nanmax(within)
+            crowd += f" {_pair(other)} stays within and is worth {most:.2f} a question."
         found.append(crowd)
     return tuple(found)
 

@@ -116,7 +116,8 @@ class Gains:
     """The utility of labelled questions, taken apart so that any pair and any resample is a sum.
 
     `base` (questions,): what each is worth as AMBIGUOUS. `correct` (questions, uppers) and `incorrect` (questions,
-    lowers): what it gains by being CORRECT or INCORRECT at that threshold, 0 where it is not.
+    lowers): what it gains by being CORRECT or INCORRECT at that threshold, 0 where it is not. `alike`: the mean worth
+    of one action for all of them, whatever their scores; NaN without questions.
     """
 
     uppers: Floats
@@ -124,6 +125,7 @@ class Gains:
     base: Floats
     correct: Floats
     incorrect: Floats
+    alike: Mapping[Action, float]
 
     def utility(self, counts: Floats | None = None) -> Floats:
         """Mean worth, shape (uppers, lowers), NaN where lower is above upper; `counts`: how often each question."""
@@ -190,6 +192,10 @@ def gains(
         base=base,
         correct=correct * as_correct[:, None],
         incorrect=incorrect * as_incorrect[:, None],
+        alike={
+            action: float(np.mean(base + gain)) if labelled else math.nan
+            for action, gain in ((_C, as_correct), (_A, np.zeros_like(base)), (_I, as_incorrect))
+        },
     )
 
 

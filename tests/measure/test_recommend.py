@@ -56,6 +56,13 @@ def test_where_scores_part_the_questions_the_pair_lies_between() -> None:
     assert found.warnings == ()
 
 
+def test_a_pair_that_is_set_already_is_said_to_be() -> None:
+    found = recommended(parted(), aggregation=ANY)
+    again = recommended(parted(), aggregation=ANY, current=(found.upper, found.lower))
+    assert again.current_utility == again.utility
+    assert "it is what is set now" in again.sentence
+
+
 def test_calibrated_scores_lead_to_the_band_that_the_costs_earn() -> None:
     """CORRECT is worth p, INCORRECT 0.9 - p, AMBIGUOUS 0.6: the band runs from 0.3 to 0.6."""
     found = recommended(mixed(5000), aggregation=ANY, limits=Limits(rounds=100))
@@ -165,7 +172,17 @@ def test_a_pair_that_leaves_most_ambiguous_is_warned_of_with_one_that_does_not()
 def test_scores_that_are_all_alike_are_warned_of() -> None:
     questions = [Scored(scores=(0.5,), answerable=place % 2 == 0) for place in range(40)]
     found = recommended(questions, aggregation=ANY)
-    assert "do not tell the questions apart" in found.warnings[0]
+    assert found.warnings[0] == (
+        "The scores hardly tell these questions apart: AMBIGUOUS for every one, whatever its scores, is worth 0.60."
+    )
+
+
+@pytest.mark.parametrize(("share", "action", "worth"), [(0.9, "CORRECT", "0.90"), (0.1, "INCORRECT", "0.80")])
+def test_scores_that_beat_no_single_action_are_warned_of(share: float, action: str, worth: str) -> None:
+    """INCORRECT for all: 0.9 right actions, each less a search."""
+    questions = [Scored(scores=(place % 7 / 10,), answerable=place < 700 * share) for place in range(700)]
+    found = recommended(questions, aggregation=ANY, limits=Limits(rounds=20, widest=1.0))
+    assert f"{action} for every one, whatever its scores, is worth {worth}" in found.warnings[0]
 
 
 def test_any_setting_can_be_checked_for_crowding() -> None:

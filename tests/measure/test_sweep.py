@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.thresholds_sweep import Counts, utility
 from crag.core.errors import InputError, SettingsError
 from crag.core.types import Action, Aggregation, Grade
 from crag.evaluator.trigger import decide
@@ -77,6 +78,18 @@ def test_utility_is_right_actions_less_calls_and_searches(
     assert found.right[row, column] == pytest.approx(worth / len(questions))
 
 
+@given(st.lists(LABELLED, min_size=1, max_size=8), st.sampled_from([0.5, 0.75]))
+def test_worth_is_that_of_the_benchmark_that_chose_the_defaults(questions: list[Scored], ambiguous: float) -> None:
+    found = sweep(
+        questions, aggregation=Aggregation.ANY, uppers=[0.6], lowers=[0.2], weights=Weights(ambiguous=ambiguous)
+    )
+    counts = Counts(dict.fromkeys(Action, 0), dict.fromkeys(Action, 0))
+    for question in questions:
+        taken = counts.answerable if question.answerable else counts.unanswerable
+        taken[live(question, 0.6, 0.2, Aggregation.ANY)] += 1  # type: ignore[index]
+    assert found.utility[0, 0] == pytest.approx(utility(counts, ambiguous))
+
+
 def test_a_sweep_by_hand() -> None:
     questions = [
         Scored(scores=(0.1, 0.9), answerable=True),
@@ -126,11 +139,11 @@ def test_failed_grades_are_never_zero() -> None:
 
 def test_the_best_pair_has_the_narrowest_band_and_of_those_is_the_middle_one() -> None:
     grid = np.array([0.1, 0.2, 0.3, 0.4])
-    utility = np.where(grid[None, :] <= grid[:, None], 1.0, np.nan)
-    utility[0, 0] = 0.9
-    assert best_pair(utility, grid, grid) == (0.3, 0.3)
-    utility[3, 0] = 1.1
-    assert best_pair(utility, grid, grid) == (0.4, 0.1)
+    worth = np.where(grid[None, :] <= grid[:, None], 1.0, np.nan)
+    worth[0, 0] = 0.9
+    assert best_pair(worth, grid, grid) == (0.3, 0.3)
+    worth[3, 0] = 1.1
+    assert best_pair(worth, grid, grid) == (0.4, 0.1)
     with pytest.raises(ValueError, match="no pair"):
         best_pair(np.full((2, 2), np.nan), grid[:2], grid[:2])
 
