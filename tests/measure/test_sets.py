@@ -6,7 +6,6 @@ import codecs
 import html
 import json
 import re
-from pathlib import Path
 
 import pypdfium2
 import pytest
@@ -54,7 +53,7 @@ def test_a_table_is_read_and_says_what_it_took_for_what() -> None:
         (TWO.replace("\n", "\r\n"), "CSV"),
         (TWO.replace("\n", "\r"), "CSV"),
         ("\n\n" + TWO, "CSV"),
-        ('"ID" , Query,"Expected Answer",Document,Pages\n'.replace(" ,", ",") + TWO.split("\n", 1)[1], "CSV"),
+        ('"ID",Query,"Expected Answer",Document, Pages\n' + TWO.split("\n", 1)[1], "CSV"),
         ('{"id": "a", "query": "Who?", "answers": ["Ann", "Annie"], "file": "r.pdf", "page": 4}\n\n'
          '{"id": "b", "question": "Where?", "source": ["r.pdf"], "pages": []}', "JSON Lines"),
         ('[{"id": "a", "question": "Who?", "answer": "[\\"Ann\\", \\"Annie\\"]", "file": "r.pdf", "page": "p. 4"},'
@@ -72,11 +71,9 @@ def test_every_shape_gives_the_same_questions(text: str, kind: str) -> None:
 
 @pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
 def test_letters_of_all_kinds_survive_in_utf_8(mark: bytes) -> None:
-    assert (
-        read_set("set", mark + "question\nWo liegt Zürich, 東京?".replace(",", "").encode())
-        .questions[0]
-        .question.endswith("Zürich 東京?")
-    )
+    found = read_set("set", mark + "question\nWo liegt Zürich (東京)?".encode())
+    assert [each.question for each in found.questions] == ["Wo liegt Zürich (東京)?"]
+    assert found.understood == (("question", "question"),)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +265,7 @@ def test_fifty_thousand_rows_are_read_whole() -> None:
 def test_more_rows_than_a_set_may_have_are_refused() -> None:
     assert MOST_QUESTIONS >= 50_000
     with pytest.raises(InputError, match="over 100,000 rows"):
-        read("question\n" + "A?\n" * (MOST_QUESTIONS + 1))
+        read("[" + "1," * MOST_QUESTIONS + "1]")
 
 
 @given(st.binary(max_size=200) | st.text('qa?,;\t"\n\r=|[]{}:\\0é', max_size=80).map(lambda text: text.encode()))
@@ -313,7 +310,7 @@ def report_pages() -> list[str]:
 
 
 def web_text(name: str) -> str:
-    return html.unescape((Path(FOLDER) / "web" / name).read_text(encoding="utf-8"))
+    return html.unescape((FOLDER / "web" / name).read_text(encoding="utf-8"))
 
 
 def holds(text: str, answers: tuple[str, ...]) -> bool:
