@@ -315,7 +315,7 @@ def web_text(name: str) -> str:
 
 def holds(text: str, answers: tuple[str, ...]) -> bool:
     words = " ".join(text.split())
-    return any(re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", words) for answer in answers)
+    return any(re.search(rf"(?<![\w.,]){re.escape(answer)}(?!\w)", words) for answer in answers)
 
 
 def test_the_public_names() -> None:
