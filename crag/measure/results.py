@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from crag.core.types import Action
+from crag.measure.intervals import LEVEL, SEED, Values, intervals
 from crag.measure.metrics import Row
 from crag.measure.ranking import Ranked
 
@@ -18,13 +18,8 @@ __all__ = [
     *("result_to_json", "rows_from_json", "rows_to_json", "summed_up"),
 ]
 
-SEED = 20_240_129
-"""Of all resampling: the same rows give the same interval."""
-RESAMPLES = 2_000
-LEVEL = 95
-"""Per cent of the resampled means that an interval holds."""
-_AT_ONCE = 2_000_000
-"""Random draws held in memory together."""
+FEW = 20
+"""Below so many questions a sentence says that its interval is rough."""
 
 Cell = str | int | float | bool | None
 
@@ -126,12 +121,17 @@ def summed_up(rows: Sequence[Row], *, seed: int = SEED) -> Result:
     if len(strategies) > 1:
         raise ValueError(f"These rows are of several strategies: {', '.join(strategies)}. Sum them up one by one.")
     tables = [measures_of(row) for row in rows]
-    names = [*MEASURES, *sorted({name for table in tables for name in table} - set(MEASURES))]
+    names = _names(tables)
+    values = _table(tables, names)
+    columns = [column[~np.isnan(column)] for column in values.T]
     return Result(
         strategy=strategies[0] if strategies else "",
         questions=len(rows),
         unfinished=sum(bool(row.problem) for row in rows),
-        means={name: _mean([table.get(name) for table in tables], seed) for name in names},
+        means={
+            name: Mean(value=float(known.mean()) if len(known) else None, known=len(known), low=low, high=high)
+            for name, known, (low, high) in zip(names, columns, intervals(values, seed), strict=True)
+        },
         actions=confusion(rows),
         first_actions=confusion(rows, first=True),
     )
@@ -161,11 +161,15 @@ def compared(
     if not shared:
         raise ValueError("The two results have no question in common.")
     said = names or (first[0].strategy or "the first", second[0].strategy or "the second")
-    pairs = [(measures_of(ours[question]), measures_of(theirs[question])) for question in shared]
-    extra = sorted({name for pair in pairs for table in pair for name in table} - set(MEASURES))
+    sides = [[measures_of(side[question]) for question in shared] for side in (ours, theirs)]
+    columns = _names([*sides[0], *sides[1]])
+    one, other = (_table(side, columns) for side in sides)
+    unknown = np.isnan(one) | np.isnan(other)
+    one[unknown] = other[unknown] = np.nan
+    found = intervals(other - one, seed)
     return {
-        name: _difference(name, [(a.get(name), b.get(name)) for a, b in pairs], said, seed)
-        for name in (*MEASURES, *extra)
+        name: _difference(name, one[:, place], other[:, place], found[place], said)
+        for place, name in enumerate(columns)
     }
 
 
@@ -211,6 +215,11 @@ def result_from_json(text: str | bytes) -> Result:
     return _RESULT.validate_json(text)
 
 
+def _names(tables: Sequence[Mapping[str, float | None]]) -> list[str]:
+    """All measures, then the steps that some row took."""
+    return [*MEASURES, *sorted({name for table in tables for name in table} - set(MEASURES))]
+
+
 def _by_question(rows: Sequence[Row]) -> Mapping[str, Row]:
     found: dict[str, Row] = {}
     for row in rows:
@@ -220,32 +229,22 @@ def _by_question(rows: Sequence[Row]) -> Mapping[str, Row]:
     return found
 
 
-def _mean(values: Sequence[float | None], seed: int) -> Mean:
-    known = np.array([value for value in values if value is not None], dtype=np.float64)
-    if not known.size:
-        return Mean(value=None, known=0)
-    low, high = _interval(known, seed)
-    return Mean(value=float(known.mean()), known=known.size, low=low, high=high)
-
-
 def _difference(
-    name: str, pairs: Sequence[tuple[float | None, float | None]], said: tuple[str, str], seed: int
+    name: str, first: Values, second: Values, interval: tuple[float | None, float | None], said: tuple[str, str]
 ) -> Difference:
-    both = np.array([(a, b) for a, b in pairs if a is not None and b is not None], dtype=np.float64).reshape(-1, 2)
-    count = len(both)
-    first, second = (float(both[:, side].mean()) if count else None for side in (0, 1))
-    low, high = _interval(both[:, 1] - both[:, 0], seed)
-    value = float((both[:, 1] - both[:, 0]).mean()) if count else None
-    zero = low <= 0.0 <= high if low is not None and high is not None else None
+    """`first` and `second` by question, both NaN where one does not know."""
+    known = ~np.isnan(first)
+    count, (low, high) = int(known.sum()), interval
+    value = float((second - first)[known].mean()) if count else None
     return Difference(
         measure=name,
         pairs=count,
-        first=first,
-        second=second,
+        first=float(first[known].mean()) if count else None,
+        second=float(second[known].mean()) if count else None,
         value=value,
         low=low,
         high=high,
-        includes_zero=zero,
+        includes_zero=low <= 0.0 <= high if low is not None and high is not None else None,
         sentence=_sentence(name, count, value, low, high, said),
     )
 
@@ -261,25 +260,17 @@ def _sentence(
     step = "as high" if value == 0 else f"{abs(value):.3g} {'higher' if value > 0 else 'lower'}"
     than = "as" if value == 0 else "than"
     zero = "includes zero: it may be chance" if low <= 0.0 <= high else "does not include zero"
+    rough = " So few questions make a rough interval." if count < FEW else ""
     return (
         f"{label}: {step} with {said[1]} {than} with {said[0]} over {count} questions; "
-        f"the {LEVEL} % interval of the difference, {low:.3g} to {high:.3g}, {zero}."
+        f"the {LEVEL} % interval of the difference, {low:.3g} to {high:.3g}, {zero}.{rough}"
     )
 
 
-def _interval(values: npt.NDArray[np.float64], seed: int) -> tuple[float | None, float | None]:
-    """The percentile bootstrap of the mean (Efron 1979); none of fewer than two values."""
-    size = len(values)
-    if size < 2:
-        return None, None
-    if (values == values[0]).all():
-        return float(values[0]), float(values[0])
-    random, rows = np.random.default_rng(seed), max(1, _AT_ONCE // size)
-    parts = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
-    means = np.concatenate([values[random.integers(0, size, (part, size))].mean(axis=1) for part in parts])
-    tail = (100 - LEVEL) / 2
-    low, high = np.percentile(means, [tail, 100 - tail])
-    return float(low), float(high)
+def _table(tables: Sequence[Mapping[str, float | None]], names: Sequence[str]) -> Values:
+    """Questions by measures; NaN is unknown."""
+    found = [[table.get(name) for name in names] for table in tables]
+    return np.array(found, dtype=np.float64).reshape(len(tables), len(names))
 
 
 _ROWS: TypeAdapter[tuple[Row, ...]] = TypeAdapter(tuple[Row, ...])

@@ -185,6 +185,7 @@ def test_what_may_be_chance_is_said_to_be() -> None:
     same = compared(rows([0.5, 0.7]), rows([0.5, 0.7], "balanced"))["answer_f1"]
     assert (same.value, same.low, same.high, same.includes_zero) == (0.0, 0.0, 0.0, True)
     assert "as high with balanced as with paper" in same.sentence
+    assert "rough" in same.sentence and "rough" not in found.sentence
 
 
 def test_too_little_is_said_to_be_too_little() -> None:
