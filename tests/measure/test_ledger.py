@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -15,9 +16,10 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from crag.core.fakes import FixedWeb
+from crag.core.meter import Call
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation
+from crag.core.types import Action, Aggregation, Step
 from crag.measure.entries import Entry
 from crag.measure.flips import Row, Saved
 from crag.measure.ledger import NO_GRADES, NO_JOINT, NO_LOOP, NO_ROUND, NOT_RETRIEVED, Ledger
@@ -34,9 +36,9 @@ PAGES = [f"Page {page} was found online. It says that value {page} is one of sev
 
 
 def drawn(text: str) -> float | None:
-    """A score in hundredths, so that thresholds meet it exactly; one text in seven cannot be graded."""
+    """A score in hundredths, so that thresholds meet it exactly; one text in eleven can't be graded."""
     drawn = crc32(text.encode())
-    return None if drawn % 7 == 0 else drawn % 101 / 100
+    return None if drawn % 11 == 0 else drawn % 101 * (crc32(text[:8].encode()) % 101) // 100 / 100
 
 
 def texts(name: str, count: int) -> list[str]:
@@ -161,10 +163,6 @@ def one(case: Case, **changes: Any) -> Row:
     return row
 
 
-def taken(case: Case, *steps: str) -> float:
-    return sum(step.seconds or 0 for step in case.trace.steps if step.step in steps)
-
-
 def test_a_run_that_becomes_correct_saves_its_search() -> None:
     case = Case("balanced", [SOSO, BAD], web=FixedWeb(texts=WEB))
     row = one(case, upper=0.3, lower=0.1)
@@ -188,6 +186,62 @@ def test_a_loop_that_would_not_be_taken_saves_its_second_round() -> None:
     left_out = [step for step in case.trace.steps if step.round == 1 and step.step not in ("answer", "verify")]
     rewrite = next(step for step in case.trace.steps if step.step == "rewrite")
     assert row.saved.seconds == pytest.approx(sum(step.seconds or 0 for step in (*left_out, rewrite)))
+
+
+def test_whole_steps_that_would_be_left_out_are_saved() -> None:
+    case = Case("balanced", [SOSO], web=FixedWeb(texts=WEB))
+    documents, pages = (step.seconds or 0 for step in case.trace.steps if step.step == "refine")
+    assert one(case, refine_web=False).saved.seconds == pytest.approx(pages)
+    assert one(case, refine_on=()).saved.seconds == pytest.approx(documents)
+    graded = one(case, evaluator="none").saved.seconds
+    rest = sum(step.seconds or 0 for step in case.trace.steps if step.step not in ("retrieve", "answer", "verify"))
+    assert graded == pytest.approx(rest)
+
+
+def test_a_second_round_that_would_still_be_taken_is_not_saved() -> None:
+    case = Case("balanced", [BAD], again=[SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
+    row = one(case, upper=0.3)
+    assert (row.before, row.after, row.round) == (A, C, 1)
+    web = case.trace.steps[case.path.index("search") - 1 : case.path.index("answer")]
+    assert row.saved.seconds == pytest.approx(sum(step.seconds or 0 for step in web))
+
+
+def test_documents_that_would_be_refined_for_the_first_time_are_counted() -> None:
+    case = Case("balanced", [SOSO], changes={"refine_on": ()})
+    row = one(case, refine_on=("AMBIGUOUS",))
+    assert (row.documents, row.documents_kept, row.kept, row.refines) == ("unknown", None, None, True)
+    cut_anew = one(Case("balanced", [SOSO]), strip_sentences=2)
+    assert (cut_anew.documents, cut_anew.refines) == ("unknown", False)
+
+
+def called(case: Case, *steps: Step) -> Case:
+    """The same run, as if these outside calls had been made in it."""
+    calls = (Call(step=step, provider="p", model="" if step == "search" else "m", seconds=1.0) for step in steps)
+    case.trace = replace(case.trace, calls=tuple(calls))
+    return case
+
+
+def test_calls_are_saved_where_the_run_tells_whose_they_were() -> None:
+    case = called(Case("balanced", [SOSO], web=FixedWeb(texts=WEB)), "evaluate", "rewrite", "search", "answer")
+    saved = one(case, upper=0.3).saved
+    assert (saved.calls, saved.searches, saved.uncounted) == (2, 1, 0)
+    both = called(Case("balanced", [SOSO], web=FixedWeb(texts=WEB)), "refine", "refine", "search")
+    saved = one(both, upper=0.3).saved
+    assert (saved.calls, saved.uncounted) == (1, 1)
+
+
+def test_a_remembered_search_saves_none() -> None:
+    case = Case("balanced", [SOSO], web=FixedWeb(texts=WEB))
+    (search,) = case.trace.searches
+    case.trace = replace(case.trace, searches=(replace(search, found_at="2026-01-01"),))
+    row = one(case, upper=0.3)
+    assert (row.before, row.after, row.saved.searches) == (A, C, 0)
+
+
+def test_a_model_that_had_nothing_to_choose_from_changes_nothing() -> None:
+    """A blank chunk has no strips: whoever judges them, none is kept."""
+    row = one(Case("balanced", ["   "], score=lambda text: 0.9), strip_judge="llm")
+    assert (row.documents, row.documents_kept) == ("known", 0)
 
 
 @pytest.mark.parametrize(
