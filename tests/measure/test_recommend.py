@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -163,10 +164,14 @@ def test_limits_out_of_range_are_refused(limits: dict[str, float]) -> None:
 
 
 def test_a_pair_that_leaves_most_ambiguous_is_warned_of_with_one_that_does_not() -> None:
-    found = recommended(mixed(2000), aggregation=ANY, weights=Weights(ambiguous=0.95), limits=Limits(rounds=50))
+    questions = mixed(2000)
+    found = recommended(questions, aggregation=ANY, weights=Weights(ambiguous=0.95), limits=Limits(rounds=50))
     (warning,) = found.warnings
     assert "of the questions to AMBIGUOUS, more than 40%" in warning
-    assert "stays within and is worth" in warning
+    assert crowded(questions, upper=found.upper, lower=found.lower, aggregation=ANY) is not None
+    named = re.search(r"([\d.]+) / ([\d.]+) stays within and is worth", warning)
+    assert named
+    assert crowded(questions, upper=float(named[1]), lower=float(named[2]), aggregation=ANY) is None
 
 
 def test_scores_that_are_all_alike_are_warned_of() -> None:
