@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag.measure.matching import (
@@ -74,6 +74,11 @@ def test_what_differs_differs(one: str, other: str) -> None:
     assert not exact(other, one)
 
 
+def test_a_number_is_not_cut_where_letters_follow() -> None:
+    assert not holds("It weighs 1.5kg.", ["1"])
+    assert not holds("On 12.5.2019.", ["12.5"])
+
+
 def test_a_year_after_a_dash_is_no_negative_number() -> None:
     assert holds("from 2010-2015", ["2015"])
     assert not holds("from 2010-2015", ["-2015"])
@@ -100,12 +105,13 @@ def test_a_long_answer_may_be_told_in_other_words_but_not_in_other_numbers() -> 
     assert holds(retold, [LONG_ANSWER])
     assert not holds(retold.replace("12.5", "11.5"), [LONG_ANSWER])
     assert not holds("It was 12.5% and $1,577 million.", [LONG_ANSWER])
+    assert not holds("Revenue grew by 12.5% to $1,577 million.", [LONG_ANSWER]), "and why is not said"
     assert not holds("something else", ["it is what it is and the is to be was as by"]), "it says nothing"
 
 
 def test_yes_and_no_are_answers_but_no_evidence() -> None:
     assert checkable(["Yes.", "no", "the", "", "Paris"]) == ("Paris",)
-    assert not holds("There is no doubt.", ["no"])
+    assert not holds("There is no doubt.", ["no"]) and not holds("There is no doubt.", ["no"], polar=True)
     match = answer_match("No, it fell [1].", ["No"])
     assert match is not None and match.holds and not match.exact
     other = answer_match("Yes, there is no doubt.", ["No"])
@@ -159,6 +165,7 @@ def test_covered_is_a_share_of_content_words() -> None:
     assert covered("What is it?", "anything") is None
 
 
+@settings(deadline=None)
 @given(one=TEXT, other=TEXT)
 def test_shares_lie_in_their_range_and_agree(one: str, other: str) -> None:
     f1 = token_f1(one, other)
@@ -171,6 +178,7 @@ def test_shares_lie_in_their_range_and_agree(one: str, other: str) -> None:
         assert share is None or 0.0 <= share <= 1.0
 
 
+@settings(deadline=None)
 @given(before=TEXT, answer=st.sampled_from(["Paris", "$1,234.5 million", "-7", "Q4 2019"]), after=TEXT)
 def test_an_answer_is_found_wherever_it_stands(before: str, answer: str, after: str) -> None:
     assert holds(f"{before} | {answer} | {after}", [answer])
