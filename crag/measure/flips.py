@@ -84,8 +84,8 @@ class Row:
 
     @property
     def kept(self) -> int | None:
-        """Strips kept in all; None where unknown."""
-        if self.fate == "unknown" or self.documents_kept is None or self.pages_kept is None:
+        """Strips kept in all; None where unknown, which those of an `unjudged` run are too."""
+        if self.fate == "unknown" or self.unjudged or self.documents_kept is None or self.pages_kept is None:
             return None
         return self.documents_kept + self.pages_kept
 

@@ -21,7 +21,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Step
 from crag.measure.entries import Entry
-from crag.measure.flips import Row, Saved
+from crag.measure.flips import Kept, Row, Saved
 from crag.measure.ledger import NO_GRADES, NO_JOINT, NO_LOOP, NO_ROUND, NOT_RETRIEVED, Ledger
 from crag.measure.whatif import WhatIf, redecide
 from crag.strategies import STRATEGIES
@@ -212,6 +212,14 @@ def test_documents_that_would_be_refined_for_the_first_time_are_counted() -> Non
     assert (row.documents, row.documents_kept, row.kept, row.refines) == ("unknown", None, None, True)
     cut_anew = one(Case("balanced", [SOSO]), strip_sentences=2)
     assert (cut_anew.documents, cut_anew.refines) == ("unknown", False)
+
+
+def test_pages_that_a_model_would_judge_are_not_counted_as_known() -> None:
+    case = Case("balanced", [SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
+    outcome = Ledger([Entry.of(case.trace)]).redecide(case.settings.changed(strip_judge="llm"))
+    assert (outcome.rows[0].web, outcome.rows[0].unjudged, outcome.kept) == ("known", True, Kept())
+    same = Ledger([Entry.of(case.trace)]).redecide(case.settings)
+    assert same.kept == Kept(len(case.trace.kept()), len(case.trace.kept()), 1)
 
 
 def called(case: Case, *steps: Step) -> Case:
