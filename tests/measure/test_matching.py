@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.measure.matching import (
@@ -165,7 +165,6 @@ def test_covered_is_a_share_of_content_words() -> None:
     assert covered("What is it?", "anything") is None
 
 
-@settings(deadline=None)
 @given(one=TEXT, other=TEXT)
 def test_shares_lie_in_their_range_and_agree(one: str, other: str) -> None:
     f1 = token_f1(one, other)
@@ -178,7 +177,6 @@ def test_shares_lie_in_their_range_and_agree(one: str, other: str) -> None:
         assert share is None or 0.0 <= share <= 1.0
 
 
-@settings(deadline=None)
 @given(before=TEXT, answer=st.sampled_from(["Paris", "$1,234.5 million", "-7", "Q4 2019"]), after=TEXT)
 def test_an_answer_is_found_wherever_it_stands(before: str, answer: str, after: str) -> None:
     assert holds(f"{before} | {answer} | {after}", [answer])

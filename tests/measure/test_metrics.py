@@ -7,7 +7,7 @@ import time
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core import events as ev
@@ -112,7 +112,6 @@ def test_a_ranking_of_nothing_and_for_nothing() -> None:
         ranked("abc", "a", 0)
 
 
-@settings(deadline=None)
 @given(found=st.lists(st.integers(0, 9)), wanted=st.sets(st.integers(0, 9), min_size=1), k=st.integers(1, 12))
 def test_rankings_stay_in_range_and_recall_grows(found: list[int], wanted: set[int], k: int) -> None:
     shorter, longer = ranked(found, sorted(wanted), k), ranked(found, sorted(wanted), k + 1)
