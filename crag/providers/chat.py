@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import openai
@@ -17,7 +17,7 @@ from pydantic import BaseModel, SecretStr
 
 from crag.core.errors import BusyError, ProviderError, ReplyError, UnreachableError
 from crag.core.meter import Meter
-from crag.core.protocols import Messages
+from crag.core.protocols import Messages, Parsed
 from crag.core.waiting import iterated, waited
 from crag.providers.calls import OpenCall
 from crag.providers.endpoint import Endpoint
@@ -27,8 +27,6 @@ from crag.providers.translation import told_to_wait
 __all__ = ["ChatModel", "Endpoint", "MeteredChat"]
 
 log = logging.getLogger(__name__)
-
-Parsed = TypeVar("Parsed", bound=BaseModel)
 
 ATTEMPTS = 3
 FIRST_WAIT, LONGEST_WAIT = 0.4, 6.0

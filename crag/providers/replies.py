@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 from pydantic import BaseModel, ValidationError
 
 from crag.core.errors import ReplyError
+from crag.core.protocols import Parsed
 
 __all__ = ["Speech", "ThoughtOnlyError", "read", "spoken", "strict", "text_of"]
-
-Parsed = TypeVar("Parsed", bound=BaseModel)
 
 
 def read(schema: type[Parsed], reply: str) -> Parsed:
