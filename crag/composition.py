@@ -31,7 +31,7 @@ from crag.evaluator.reranker import RerankEvaluator
 from crag.generate.llm import LlmGenerator
 from crag.generate.verification import CitationVerifier
 from crag.library.library import Library
-from crag.parts import Parts
+from crag.parts import Parts, worked_around
 from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
 
@@ -95,8 +95,8 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
         def told(why: str) -> None:
-            message = f"{why} The local evaluator graded instead."
-            aside.append(ev.Failed(step=meter.step, message=message, remedy=ProviderError.default_remedy, at=now()))
+            instead = "The local evaluator graded instead."
+            aside.append(worked_around(meter.step, ProviderError(why), instead, now()))
 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library)
 
@@ -131,8 +131,7 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
 def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator) -> RetrievalEvaluator:
     """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
     problems: Problems = []
-    budget = Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
-    meter = Meter(budget, step="evaluate")
+    meter = Meter(_budget(config), step="evaluate")
     chat = _chat(config, keys, meter, problems) if config.evaluator == "llm" else None
     outside = _evaluators(config, keys, chat, meter, problems)
     if problems:
@@ -147,12 +146,15 @@ def _refused(query: str) -> bool:
 
 def _metered(config: AppConfig, aside: deque[ev.Event], now: Callable[[], float], cancel: threading.Event) -> Meter:
     """A meter with the configured budget, which puts every call beside the run's own events."""
-    budget = Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
 
     def heard(call: Call) -> None:
         aside.append(ev.Called(call=call, at=now()))
 
-    return Meter(budget, cancel, heard)
+    return Meter(_budget(config), cancel, heard)
+
+
+def _budget(config: AppConfig) -> Budget:
+    return Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
 
 
 def _chat(config: AppConfig, keys: Keys, meter: Meter, problems: Problems) -> Chat | None:

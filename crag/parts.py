@@ -26,7 +26,7 @@ from crag.core.protocols import (
 from crag.core.settings import Settings
 from crag.core.types import Answer, Decision, Grade, RetrievedChunk, Step, Strip, WebPage
 
-__all__ = ["Parts", "State"]
+__all__ = ["Parts", "State", "worked_around"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +77,7 @@ class Parts:
 
     def worked_around(self, step: Step, error: CragError, instead: str) -> None:
         """Says that something failed, and what is done instead."""
-        message = f"{error.message} {instead}"
-        self.emit(ev.Failed(step=step, message=message, remedy=error.remedy, fatal=False, at=self.now()))
+        self.emit(worked_around(step, error, instead, self.now()))
 
     def check(self) -> None:
         """Raises CancelledError once the person has pressed Stop."""
@@ -102,3 +101,8 @@ class State(TypedDict, total=False):
     pages: tuple[WebPage, ...]
     web_strips: tuple[Strip, ...]
     answer: Answer
+
+
+def worked_around(step: Step, error: CragError, instead: str, at: float) -> ev.Failed:
+    """The event that says that something failed, and what is done instead."""
+    return ev.Failed(step=step, message=f"{error.message} {instead}", remedy=error.remedy, instead=instead, at=at)

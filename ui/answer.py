@@ -18,8 +18,6 @@ _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 _PENDING = re.compile(r"\[(\d{1,3})\]")
 _UNFINISHED = re.compile(r"\s*\[[\d,;\s]{0,20}$")
 """A mark that is still being written."""
-_INSTEAD = "The best sentences are quoted instead."
-"""So ends the record of a model's failure to answer."""
 
 
 def question(trace: Trace) -> str:
@@ -63,9 +61,9 @@ def _quoted(whole: Answer, trace: Trace) -> str:
     if not whole.instead_of:
         return ""
     model = words.maker(whole.instead_of)
-    cause = next((failure.message for failure in reversed(faults.of_step(trace, "answer"))), "")
+    cause = next((failure.cause for failure in reversed(faults.of_step(trace, "answer"))), "")
     own = cause.startswith(whole.instead_of)
-    cause = cause.removeprefix(whole.instead_of).removesuffix(_INSTEAD).strip()
+    cause = cause.removeprefix(whole.instead_of).strip()
     failed = f"{model} failed: it {cause}" if own else f"{model} failed. {words.plain(cause)}"
     return f'<div class="note"><b>Quoted, not written:</b> {text(failed.strip())}</div>'
 

@@ -11,8 +11,6 @@ __all__ = ["block", "of_step", "why"]
 
 _NOT_SENT = "The query was not approved"
 """So begins the record of a person's no, which is no fault: the web sources tell it."""
-_STOOD_IN = "The local evaluator graded instead."
-"""So ends the record of an evaluator's failure, which the count of its grades tells too."""
 
 
 def of_step(trace: Trace, step: Step) -> list[Failure]:
@@ -48,16 +46,14 @@ def block(trace: Trace) -> str:
 
 def _told(trace: Trace) -> list[tuple[Step, str, str]]:
     """Step, cause and what was done instead, of everything that failed; the grades as one."""
-    local = [grade for grade in _graded(trace) if grade.instead_of]
+    graded = trace.round.made if trace.round else ()
+    local = [grade for grade in graded if grade.instead_of]
     told: list[tuple[Step, str, str]] = []
     for step in words.STEPS:
         for failure in of_step(trace, step):
-            said = failure.message
-            if step == "evaluate" and local and said.endswith(_STOOD_IN):
-                told.append((step, said.removesuffix(_STOOD_IN).strip(), _count(len(local), len(_graded(trace)))))
-            else:
-                cause, stop, instead = said.partition(". ")
-                told.append((step, cause + stop.strip(), instead))
+            stood_in = step == "evaluate" and local and failure.instead
+            instead = _count(len(local), len(graded)) if stood_in else failure.instead
+            told.append((step, failure.cause, instead))
     return list(dict.fromkeys(told))
 
 
@@ -67,14 +63,6 @@ def _group(cause: str, where: list[tuple[Step, str]]) -> str:
         for step, instead in where
     )
     return f"<p>{text(words.plain(cause))}</p><ul>{lines}</ul>"
-
-
-def _graded(trace: Trace) -> list[Grade]:
-    """The grades of the retrieval that is acted on."""
-    here = trace.round
-    if here is None:
-        return []
-    return [*here.grades.values(), *([here.joint] if here.joint else [])]
 
 
 def _count(local: int, whole: int) -> str:

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from crag.core.types import SentenceCheck
+from crag.generate.citations import MARK
 from ui import words
 
 __all__ = ["Flag", "flag", "placed"]
 
-_MARK = r"\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\]"
-_MARKS = re.compile(_MARK)
-_BEHIND = re.compile(rf"(?:\s*{_MARK})*")
+_BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ def placed(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tuple[int, 
     A check's sentence is without its marks, which stand before or behind the stop in the answer, and its spaces are
     other ones: so only what is neither is compared.
     """
-    kept = [place for place, letter in enumerate(_MARKS.sub(_blank, answer)) if not letter.isspace()]
+    kept = [place for place, letter in enumerate(MARK.sub(_blank, answer)) if not letter.isspace()]
     letters = "".join(answer[place] for place in kept)
     at = 0
     for check in checks:

@@ -52,9 +52,7 @@ def _bar(trace: Trace) -> str:
 
 
 def _figures(trace: Trace, whole: Spent) -> str:
-    grades = [
-        grade for round in trace.rounds for grade in (*round.grades.values(), *([round.joint] if round.joint else []))
-    ]
+    grades = [grade for round in trace.rounds for grade in round.made]
     cached = sum(1 for grade in grades if grade.cached)
     shown = [_figure(words.duration(trace.seconds), "in all")]
     if whole.calls:

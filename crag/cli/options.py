@@ -87,9 +87,6 @@ def providers(options: argparse.Namespace) -> dict[str, Any]:
     """What was given of them, as values of AppConfig."""
     given = {name: getattr(options, f"app_{name}") for name in PROVIDERS}
     found = {name: value for name, value in given.items() if value is not None}
-    for name in ("servers", "prices"):
-        if name in found:
-            found[name] = tuple(each.strip() for each in found[name].split(",") if each.strip())
     if found.get("web_folder") and "web" not in found:
         found["web"] = "folder"
     return found

@@ -183,10 +183,10 @@ class AppConfig(BaseModel):
         values: dict[str, Any] = {
             name: source[f"CRAG_{name.upper()}"] for name in cls.model_fields if source.get(f"CRAG_{name.upper()}")
         }
-        for name in ("servers", "prices"):
-            if name in values:
-                values[name] = tuple(each.strip() for each in values[name].split(",") if each.strip())
         values.update({name: value for name, value in given.items() if value is not None})
+        for name in ("servers", "prices"):
+            if isinstance(values.get(name), str):
+                values[name] = tuple(each.strip() for each in values[name].split(",") if each.strip())
         try:
             return cls.model_validate(values)
         except ValidationError as error:

@@ -210,13 +210,17 @@ class Verified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """Something went wrong in `step`. A `fatal` failure ends the run; any other was worked around as `remedy` says."""
+    """Something went wrong in `step`. A `fatal` failure ends the run; any other was worked around.
+
+    `instead`: the end of `message` that says what was done instead; empty where it says nothing of that.
+    """
 
     step: Step
     message: str
     remedy: str
     at: float
     fatal: bool = False
+    instead: str = ""
     kind: Literal["failed"] = "failed"
 
 

@@ -49,6 +49,11 @@ class Round:
     decision: Decision | None = None
     sentence: str = ""
 
+    @property
+    def made(self) -> tuple[Grade, ...]:
+        """All its grades so far, the joint one too."""
+        return (*self.grades.values(), *([self.joint] if self.joint else []))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rewrite:
@@ -79,10 +84,18 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
+    """`instead`: the end of `message` that says what was done instead."""
+
     step: Step
     message: str
     remedy: str
     fatal: bool
+    instead: str = ""
+
+    @property
+    def cause(self) -> str:
+        """What failed, without what was done instead."""
+        return self.message.removesuffix(self.instead).strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +194,13 @@ class Trace:
             case ev.Verified():
                 return replace(after, checks=event.checks, faithfulness=event.faithfulness)
             case ev.Failed():
-                failure = Failure(step=event.step, message=event.message, remedy=event.remedy, fatal=event.fatal)
+                failure = Failure(
+                    step=event.step,
+                    message=event.message,
+                    remedy=event.remedy,
+                    fatal=event.fatal,
+                    instead=event.instead,
+                )
                 return replace(after, failures=(*self.failures, failure))
             case ev.Called():
                 return replace(after, calls=(*self.calls, event.call))

@@ -10,14 +10,13 @@ from crag.core.errors import CragError
 from crag.core.sentences import sentences
 from crag.core.types import Grade, Passage
 from crag.evaluator.head import load_head
+from crag.evaluator.joint import joint_grade
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 
 __all__ = ["LocalEvaluator"]
 
 BATCH = 16
 """Passages read together: grades come out after each so many."""
-JOINED = 3
-"""Best passages that a joint grade also reads as one."""
 QUOTED = 140
 
 
@@ -39,20 +38,7 @@ class LocalEvaluator:
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         """One grade over the best evidence of all: the best passage's, or that of the best three read as one."""
-        started = time.perf_counter()
-        grades = list(self.grade(question, passages))
-        scored = sorted((grade for grade in grades if grade.score is not None), key=lambda grade: -(grade.score or 0))
-        if not scored:
-            return self._failed("joint", "no passage could be graded", started)
-        texts = {passage.id: passage.text for passage in passages}
-        graded = [scored[0]]
-        if len(scored) > 1:
-            joined = "\n".join(texts[grade.passage_id] for grade in scored[:JOINED])
-            graded += self.grade(question, [Passage(id="joint", text=joined)])
-        top = max(graded, key=lambda grade: -1.0 if grade.score is None else grade.score)
-        seconds = time.perf_counter() - started
-        reason = f"best of {len(scored)} passages: {top.reason}"
-        return Grade(passage_id="joint", score=top.score, reason=reason, evaluator=self.id, seconds=seconds)
+        return joint_grade(self.grade, question, passages, self.id)
 
     def _graded(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         started = time.perf_counter()

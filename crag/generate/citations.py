@@ -7,7 +7,7 @@ import re
 from crag.core.sentences import sentences
 from crag.core.types import Chunk, Citation, Rect, Strip, WebPage
 
-__all__ = ["build_citation", "cited_sentences", "literal", "quotable", "with_mark"]
+__all__ = ["MARK", "build_citation", "cited_sentences", "literal", "quotable", "with_mark"]
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], and [1, 2] as models write it."""

@@ -39,7 +39,6 @@ class Price:
 
 
 PRICES: Mapping[str, Price] = {
-    "gpt-6-astra": Price(10.00, 50.00),
     "gpt-6-sol": Price(2.00, 10.00),
     "gpt-6-luna": Price(0.10, 0.50),
     "gpt-5.6-sol": Price(4.00, 20.00),

@@ -8,38 +8,33 @@ import random
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import openai
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
-from crag.core.errors import (
-    BusyError,
-    CragError,
-    ProviderError,
-    ReplyError,
-    UnreachableError,
-)
-from crag.core.meter import Call, Meter
-from crag.core.protocols import Messages
+from crag.core.errors import BusyError, ProviderError, ReplyError, UnreachableError
+from crag.core.meter import Meter
+from crag.core.protocols import Messages, Parsed
 from crag.core.waiting import iterated, waited
+from crag.providers.calls import OpenCall
 from crag.providers.endpoint import Endpoint
-from crag.providers.replies import read, strict, text_of
-from crag.providers.translation import told_to_wait, translated
+from crag.providers.replies import Speech, ThoughtOnlyError, read, spoken, strict, text_of
+from crag.providers.translation import told_to_wait
 
 __all__ = ["ChatModel", "Endpoint", "MeteredChat"]
 
 log = logging.getLogger(__name__)
-
-Parsed = TypeVar("Parsed", bound=BaseModel)
 
 ATTEMPTS = 3
 FIRST_WAIT, LONGEST_WAIT = 0.4, 6.0
 """Seconds before the second attempt, and at most before any."""
 CONNECT, SILENCE = 5.0, 60.0
 """Seconds for a connection, and without a byte after which it counts as dead: a small server answers others first."""
+ROOM = 4_000
+"""Tokens that a model gets beside those of its reply once it was seen to think until its limit and say nothing."""
 REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exactly in the form asked for."
 
 
@@ -53,16 +48,17 @@ class ChatModel:
         self._http = httpx.AsyncClient(follow_redirects=False)
         self._refused: frozenset[str] = frozenset()
         """Request options that the server has said it does not know."""
-        self._bound: dict[tuple[int, str, frozenset[str]], Any] = {}
+        self._room = 0
+        self._bound: dict[tuple[int, str, frozenset[str], int], Any] = {}
 
     def metered(self, meter: Meter) -> MeteredChat:
         return MeteredChat(self, meter)
 
     def bound(self, *, max_tokens: int, schema: type[BaseModel] | None = None) -> Any:
         """The LangChain model with what the server understands of these options; made once for each set of them."""
-        known = max_tokens, schema.__name__ if schema else "", self._refused
+        known = max_tokens, schema.__name__ if schema else "", *self.habits
         if known not in self._bound:
-            self._bound[known] = self._made(max_tokens, schema)
+            self._bound[known] = self._made(max_tokens + self._room, schema)
         return self._bound[known]
 
     def _made(self, max_tokens: int, schema: type[BaseModel] | None) -> Any:
@@ -85,9 +81,24 @@ class ChatModel:
         )
         return model.bind(**kept)
 
-    def learned(self, error: BaseException) -> bool:
-        """Whether the server refused an option it will not be given again: then another attempt makes sense."""
-        if not isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
+    @property
+    def habits(self) -> tuple[frozenset[str], int]:
+        """How it is asked, as far as that was learned."""
+        return self._refused, self._room
+
+    def learned(self, error: BaseException, habits: tuple[frozenset[str], int]) -> bool:
+        """Whether another attempt makes sense: without an option that the server refused, or with room to think.
+
+        `habits`: how the call was made; where another call learned meanwhile, this one need not.
+        """
+        refused = isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError))
+        if habits != self.habits and (refused or _thought(error)):
+            return True
+        if _thought(error) and not self._room:
+            self._room = ROOM
+            log.info("%s thinks before it replies; it gets %d tokens for that", self.id, ROOM)
+            return True
+        if not refused:
             return False
         said = str(error).lower()
         for option in ("response_format", "temperature", "max_completion_tokens", "stream_options"):
@@ -140,9 +151,9 @@ class MeteredChat:
             )
 
     @contextmanager
-    def _time(self) -> Iterator[tuple[float, set[_Call]]]:
+    def _time(self) -> Iterator[tuple[float, set[OpenCall]]]:
         """The seconds there are for what is within, and its open calls. Those still open at its end were given up."""
-        seconds, calls = self._meter.left(), set[_Call]()
+        seconds, calls = self._meter.left(), set[OpenCall]()
         try:
             yield seconds, calls
         except UnreachableError as error:
@@ -154,7 +165,7 @@ class MeteredChat:
                 call.given_up()
 
     async def _many(
-        self, schema: type[Parsed], each: Sequence[Messages], max_tokens: int, calls: set[_Call]
+        self, schema: type[Parsed], each: Sequence[Messages], max_tokens: int, calls: set[OpenCall]
     ) -> AsyncIterator[tuple[int, Parsed | ProviderError, float]]:
         room = asyncio.Semaphore(self._model.parallel)
 
@@ -175,7 +186,7 @@ class MeteredChat:
             for task in tasks:
                 task.cancel()
 
-    async def _object(self, schema: type[Parsed], messages: Messages, max_tokens: int, calls: set[_Call]) -> Parsed:
+    async def _object(self, schema: type[Parsed], messages: Messages, max_tokens: int, calls: set[OpenCall]) -> Parsed:
         asked = list(messages)
         reply = await self._reply(asked, max_tokens, schema, calls)
         try:
@@ -189,37 +200,40 @@ class MeteredChat:
             raise ReplyError(f"{self.id} replied in another form than it was asked for ({error.message}).") from error
 
     async def _reply(
-        self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None, calls: set[_Call]
+        self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None, calls: set[OpenCall]
     ) -> str:
         number = 0
         while True:
             number += 1
-            call = self._begun(number, calls)
+            call, habits = self._begun(number, calls), self._model.habits
             try:
                 bound = self._model.bound(max_tokens=max_tokens, schema=schema)
-                message = await bound.ainvoke(list(messages))
+                message = spoken(await bound.ainvoke(list(messages)))
             except Exception as error:  # noqa: BLE001 - every transport and client has its own; `translated` sorts them
-                await self._again(call, error)
+                await self._again(call, error, habits)
                 continue
             call.ended(message)
             return text_of(message)
 
-    async def _pieces(self, messages: Messages, max_tokens: int, calls: set[_Call]) -> AsyncIterator[str]:
+    async def _pieces(self, messages: Messages, max_tokens: int, calls: set[OpenCall]) -> AsyncIterator[str]:
         number, begun = 0, False
         while True:
             number += 1
-            call = self._begun(number, calls)
+            call, habits = self._begun(number, calls), self._model.habits
             whole: Any = None
+            speech = Speech()
             try:
                 async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
                     whole = piece if whole is None else whole + piece
-                    if text := text_of(piece):
+                    if text := speech.heard(text_of(piece)):
                         begun = True
                         yield text
+                if not begun:
+                    spoken(whole)
             except Exception as error:
                 if begun:  # what was shown can't be taken back, so nothing is asked for again
                     raise call.failed(error) from error
-                await self._again(call, error)
+                await self._again(call, error, habits)
                 continue
             problem = self._unfinished(whole, begun)
             call.ended(whole, problem)
@@ -237,14 +251,14 @@ class MeteredChat:
             return UnreachableError(f"{self.id} broke off in the middle.")
         return None
 
-    def _begun(self, attempt: int, calls: set[_Call]) -> _Call:
+    def _begun(self, attempt: int, calls: set[OpenCall]) -> OpenCall:
         self._meter.admit()
-        return _Call(self._model.endpoint, self._meter, attempt, calls)
+        return OpenCall(self._model.endpoint, self._meter, attempt, calls)
 
-    async def _again(self, call: _Call, error: Exception) -> None:
+    async def _again(self, call: OpenCall, error: Exception, habits: tuple[frozenset[str], int]) -> None:
         """Waits where another attempt may help; raises the translated error where none will."""
         failure = call.failed(error)
-        if self._model.learned(error):
+        if self._model.learned(error, habits):
             return
         late = isinstance(error, (openai.APITimeoutError, httpx.TimeoutException))  # the time would be lost twice
         if late or call.attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
@@ -253,44 +267,8 @@ class MeteredChat:
         await asyncio.sleep(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
 
 
-class _Call:
-    """One call while it runs; tells the meter, once, how it ended. It is among `others` as long as it is open."""
-
-    def __init__(self, endpoint: Endpoint, meter: Meter, attempt: int, others: set[_Call]) -> None:
-        self._endpoint, self._meter, self.attempt, self._open = endpoint, meter, attempt, others
-        self._began = time.monotonic()
-        others.add(self)
-
-    def ended(self, message: Any, problem: ProviderError | None = None) -> None:
-        used = getattr(message, "usage_metadata", None) or {}
-        self._record(used.get("input_tokens"), used.get("output_tokens"), problem.message if problem else None)
-
-    def given_up(self) -> None:
-        self._record(None, None, f"{self._endpoint.id} was given up before its reply was complete.")
-
-    def failed(self, error: Exception) -> CragError:
-        found = translated(error, self._endpoint.id)
-        given = written = None
-        # A reply that was cut at its length was made and counted all the same.
-        if isinstance(error, openai.LengthFinishReasonError) and (used := error.completion.usage):
-            given, written = used.prompt_tokens, used.completion_tokens
-        self._record(given, written, found.message)
-        return found
-
-    def _record(self, given: int | None, written: int | None, error: str | None) -> None:
-        try:
-            self._open.remove(self)
-        except KeyError:  # given up in one thread when it had ended in the other
-            return
-        self._meter.record(
-            Call(
-                step=self._meter.step,
-                provider=self._endpoint.provider,
-                model=self._endpoint.model,
-                seconds=time.monotonic() - self._began,
-                input_tokens=given,
-                output_tokens=written,
-                attempt=self.attempt,
-                error=error,
-            )
-        )
+def _thought(error: BaseException) -> bool:
+    """Whether a model used up all its tokens before the first word of its reply."""
+    if isinstance(error, openai.LengthFinishReasonError):
+        return not any((choice.message.content or "").strip() for choice in error.completion.choices)
+    return isinstance(error, ThoughtOnlyError)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 from pydantic import BaseModel, ValidationError
 
 from crag.core.errors import ReplyError
+from crag.core.protocols import Parsed
 
-__all__ = ["read", "strict", "text_of"]
-
-Parsed = TypeVar("Parsed", bound=BaseModel)
+__all__ = ["Speech", "ThoughtOnlyError", "read", "spoken", "strict", "text_of"]
 
 
 def read(schema: type[Parsed], reply: str) -> Parsed:
@@ -43,5 +42,48 @@ def strict(schema: type[BaseModel]) -> dict[str, Any]:
     return form
 
 
+class ThoughtOnlyError(Exception):
+    """A reply that ended at its limit with nothing said: the model was still thinking. `reply`: the message."""
+
+    def __init__(self, reply: Any) -> None:
+        self.reply = reply
+        super().__init__("a reply of thoughts alone")
+
+
+def spoken(message: Any) -> Any:
+    """The message. Raises ThoughtOnlyError where it holds nothing but thoughts, cut off."""
+    cut = getattr(message, "response_metadata", {}).get("finish_reason") == "length"
+    if cut and not text_of(message).strip():
+        raise ThoughtOnlyError(message)
+    return message
+
+
 def text_of(message: Any) -> str:
-    return message.text if isinstance(message, AIMessage) else ""
+    """What a message says, without the thoughts before it; of a piece of a stream, all."""
+    if not isinstance(message, AIMessage):
+        return ""
+    return message.text if isinstance(message, AIMessageChunk) else Speech().heard(message.text)
+
+
+class Speech:
+    """A reply without the thoughts that some servers leave before it, between <think> tags; also piece by piece."""
+
+    def __init__(self) -> None:
+        self._held, self._begun = "", False
+
+    def heard(self, piece: str) -> str:
+        """What of the reply is known now and was not before."""
+        if self._begun:
+            return piece
+        self._held += piece
+        bare = self._held.lstrip()
+        if bare.startswith(_OPEN):
+            _, closed, bare = bare.partition(_CLOSE)
+            bare = bare.lstrip() if closed else ""
+        elif _OPEN.startswith(bare):  # it may yet become the tag
+            bare = ""
+        self._begun = bool(bare)
+        return bare
+
+
+_OPEN, _CLOSE = "<think>", "</think>"

@@ -15,6 +15,7 @@ from crag.core.errors import (
     ReplyError,
     UnreachableError,
 )
+from crag.providers.replies import ThoughtOnlyError
 
 __all__ = ["told_to_wait", "translated"]
 
@@ -40,6 +41,8 @@ def translated(error: Exception, name: str) -> CragError:
             )
         case openai.LengthFinishReasonError():
             return ReplyError(f"{name} did not finish its reply.")
+        case ThoughtOnlyError():
+            return ReplyError(f"{name} thought until its limit and said nothing.", "Choose a model that thinks less.")
         case openai.ContentFilterFinishReasonError():
             return ReplyError(f"{name} refused to reply.")
         case openai.APITimeoutError() | httpx.TimeoutException():

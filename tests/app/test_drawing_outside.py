@@ -8,10 +8,14 @@ from inspector import Inspector
 from whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, cited, page, refused
 
 from crag.core import events as ev
+from crag.core.errors import ProviderError
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, SentenceCheck
 from crag.core.wording import outcome_sentence
+from crag.parts import worked_around
 from ui import answer, evidence, export, flags, path, replay, words
+
+ITSELF = "The question itself is searched for."
 
 
 @pytest.fixture(autouse=True)
@@ -83,13 +87,13 @@ def test_a_grade_made_in_anothers_place_is_marked_and_counted_once():
 
 
 def test_a_failure_is_listed_once_however_often_it_came():
-    again = ev.Failed(step="rewrite", message="It broke. The question itself is searched for.", remedy="Wait.", at=5.0)
+    again = worked_around("rewrite", ProviderError("It broke.", "Wait."), ITSELF, 5.0)
     said = seen(path.action(of([*asked_outside(), again, again]))).said
     assert said.count("It broke.") == 1 and said.count("Wait.") == 1
 
 
 def test_a_cause_that_struck_several_steps_stands_once_with_all_of_them():
-    same = ev.Failed(step="rewrite", message=f"{BUSY} The question itself is searched for.", remedy="Wait.", at=5.0)
+    same = worked_around("rewrite", ProviderError(BUSY, "Wait."), ITSELF, 5.0)
     said = seen(path.action(of([*asked_outside(), same]))).said
     assert said.count("allows no more requests") == 1 and said.count("Wait.") == 1
     assert "Evaluate2 of 3 grades are the local evaluator's.RewriteThe question itself is searched for." in said

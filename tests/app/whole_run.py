@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from crag.core import events as ev
+from crag.core.errors import ProviderError, UnreachableError
 from crag.core.meter import Call
 from crag.core.settings import Settings
 from crag.core.types import (
@@ -18,6 +19,7 @@ from crag.core.types import (
     Strip,
     WebPage,
 )
+from crag.parts import worked_around
 
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -206,7 +208,7 @@ def asked_outside() -> list[ev.Event]:
         ev.Called(
             call=Call(step="evaluate", provider="openai-compatible", model="qwen", seconds=0.1, error=BUSY), at=1
         ),
-        ev.Failed(step="evaluate", message=f"{BUSY} The local evaluator graded instead.", remedy="Wait.", at=1),
+        worked_around("evaluate", ProviderError(BUSY, "Wait."), "The local evaluator graded instead.", 1),
         *(
             ev.Graded(grade=Grade(passage_id=id, score=0.1, evaluator="local-3", instead_of=f"{GRADER}: {BUSY}"), at=1)
             for id in ("c1", "c2")
@@ -287,7 +289,7 @@ def cited(number: int, source: str, origin: str, page: int | None = None) -> Cit
 def refused() -> list[ev.Event]:
     """The same run after a no: nothing is sent, and the model that was to write breaks off."""
     not_sent = "The query was not approved, so nothing was sent. The answer rests on your documents alone."
-    broke_off = f"{QWEN} broke off in the middle. The best sentences are quoted instead."
+    broke_off = UnreachableError(f"{QWEN} broke off in the middle.", "Check that the server runs.")
     return [
         *asked_outside(),
         ev.ApprovalGiven(approved=False, at=5.0),
@@ -295,7 +297,7 @@ def refused() -> list[ev.Event]:
         ev.StepFinished(step="search", seconds=3.9, at=5.0),
         ev.StepStarted(step="answer", at=5.0),
         ev.Token(text="The bridge", at=5.1),
-        ev.Failed(step="answer", message=broke_off, remedy="Check that the server runs.", at=5.2),
+        worked_around("answer", broke_off, "The best sentences are quoted instead.", 5.2),
         ev.Answered(
             answer=Answer(
                 text="Kept words [1].", by="extractive", citations=(cited(1, "c0", "internal", 4),), instead_of=QWEN

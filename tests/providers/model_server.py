@@ -98,6 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return None
             case "not-json":
                 return self._raw(b"<html>502 Bad Gateway</html>")
+        if model == "thinks" and body.get("max_completion_tokens", 0) < 1000:
+            return self._thought(bool(body.get("stream")))
         if body.get("stream"):
             return self._streamed(model)
         text = {"garbage": "I would rather not.", "repaired": GRADE if asked > 1 else "score: high"}.get(
@@ -119,6 +121,23 @@ class _Handler(BaseHTTPRequestHandler):
             self._event({"id": "1", "object": "chat.completion.chunk", "model": model, "choices": [choice]})
         usage = {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}
         self._event({"id": "1", "object": "chat.completion.chunk", "model": model, "choices": [], "usage": usage})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def _thought(self, streamed: bool) -> None:
+        """All tokens went into thoughts, which this server keeps to itself."""
+        usage = {"prompt_tokens": 40, "completion_tokens": 50, "total_tokens": 90}
+        if not streamed:
+            message = {"role": "assistant", "content": ""}
+            choice = {"index": 0, "message": message, "finish_reason": "length"}
+            return self._json(
+                {"id": "1", "object": "chat.completion", "model": "thinks", "choices": [choice], "usage": usage}
+            )
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "length"}
+        self._event({"id": "1", "object": "chat.completion.chunk", "model": "thinks", "choices": [choice]})
+        self._event({"id": "1", "object": "chat.completion.chunk", "model": "thinks", "choices": [], "usage": usage})
         self.wfile.write(b"data: [DONE]\n\n")
 
     def _event(self, values: dict[str, Any]) -> None:

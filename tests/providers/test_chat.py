@@ -25,7 +25,7 @@ from crag.core.meter import Budget, Call, Meter
 from crag.providers.chat import ChatModel, Endpoint, MeteredChat
 
 sys.path.insert(0, str(Path(__file__).parent))
-from model_server import KEY, WORDS, Server, serving
+from model_server import GRADE, KEY, WORDS, Server, serving
 
 ASKED = [("system", "Reply with JSON."), ("human", "How good is it?")]
 
@@ -126,6 +126,47 @@ def test_a_stream_that_breaks_off_is_an_error_and_never_begun_again(server: Serv
 
 def test_a_stream_that_reached_its_limit_says_so(server: Server) -> None:
     assert list(chat(server, "too-long").written(ASKED, max_tokens=50)) == [*WORDS, " …"]
+
+
+@pytest.mark.parametrize("way", ["object", "text", "stream"])
+def test_a_model_that_thinks_until_its_limit_gets_room_once(server: Server, way: str) -> None:
+    calls: list[Call] = []
+    model = ChatModel(endpoint(server, "thinks"))
+    chat = model.metered(Meter(Budget(seconds=5.0), listener=calls.append))
+    server.reply = GRADE if way == "object" else "It is."
+    said = {
+        "object": lambda: chat.parsed(Score, ASKED, max_tokens=50).score,
+        "text": lambda: chat.text(ASKED, max_tokens=50),
+        "stream": lambda: list(chat.written(ASKED, max_tokens=50)),
+    }[way]
+    expected = {"object": 0.7, "text": "It is.", "stream": WORDS}[way]
+    assert said() == expected and said() == expected
+    assert [body["max_completion_tokens"] for _, body in server.seen] == [50, 4050, 4050]
+    assert (calls[0].input_tokens, calls[0].output_tokens) == (40, 50) and calls[0].error
+
+
+@pytest.mark.parametrize("model", ["no-schema", "thinks"])
+def test_what_one_of_many_calls_learns_serves_the_others(model: str) -> None:
+    with serving(seconds=0.3) as server:
+        found = list(chat(server, model).parsed_each(Score, [ASKED] * 8, max_tokens=50))
+        assert server.most > 1
+    assert [outcome for _, outcome, _ in found if isinstance(outcome, ProviderError)] == []
+
+
+@pytest.mark.parametrize(
+    "words", [["<think>Let me see", " it [3].</think>\n", "\nIt is."], ["<thi", "nk>a</think>It is."]]
+)
+def test_thoughts_between_tags_are_no_part_of_a_reply(server: Server, words: list[str]) -> None:
+    server.words, server.reply = words, "".join(words)
+    assert "".join(chat(server, "ok").written(ASKED, max_tokens=50)) == "It is."
+    assert chat(server, "ok").text(ASKED, max_tokens=50) == "It is."
+    server.reply = "<think>{not it}</think>" + GRADE
+    assert chat(server, "ok").parsed(Score, ASKED, max_tokens=50).score == 0.7
+
+
+def test_a_reply_that_only_begins_like_a_thought_is_one(server: Server) -> None:
+    server.words = ["<thirty", " days."]
+    assert "".join(chat(server, "ok").written(ASKED, max_tokens=50)) == "<thirty days."
 
 
 def test_no_server_at_all() -> None:
