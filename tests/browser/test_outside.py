@@ -117,10 +117,11 @@ def fits(page):
 
 
 def test_a_model_grades_and_writes_and_its_answer_is_checked(page, model):
-    model.acts = "slow"
+    model.acts = "held"
     ask(page, KNOWN)
     page.locator(".answer .mark", has_text="1").wait_for()
     assert "[" not in page.locator(".answer").inner_text()
+    model.go.set()
     page.get_by_text("Faithfulness").wait_for()
     settled(page)
     answer = page.get_by_test_id("stMain")

@@ -16,7 +16,8 @@ KEY = "sk-secret-of-the-tests"
 
 
 class Server(ThreadingHTTPServer):
-    """`seen`: paths and bodies of all requests. `most`: the most requests that were open at once."""
+    """`seen`: paths and bodies of all requests. `most`: the most requests that were open at once. `go`: what the last
+    word of the model "held" waits for."""
 
     daemon_threads = True
 
@@ -26,7 +27,7 @@ class Server(ThreadingHTTPServer):
         self.seen: list[tuple[str, dict[str, Any]]] = []
         self.open = self.most = self.cut_off = 0
         self.reply, self.words = GRADE, WORDS
-        self.lock = threading.Lock()
+        self.lock, self.go = threading.Lock(), threading.Event()
 
     @property
     def address(self) -> str:
@@ -116,6 +117,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             if model == "slow":
                 time.sleep(0.4)
+            if model == "held" and place == len(self.server.words) - 1:
+                self.server.go.wait(60)
             end = ("length" if model == "too-long" else "stop") if place == len(self.server.words) - 1 else None
             choice = {"index": 0, "delta": {"content": word}, "finish_reason": end}
             self._event({"id": "1", "object": "chat.completion.chunk", "model": model, "choices": [choice]})
