@@ -14,6 +14,9 @@ st.logo(str(look.ASSETS / "wordmark.svg"), icon_image=str(look.ASSETS / "icon.sv
 pages = {
     "ask": st.Page(PAGES / "ask.py", title="Ask", default=True),
     "documents": st.Page(PAGES / "documents.py", title="Documents", url_path="documents"),
+    "tune": st.Page(PAGES / "tune.py", title="Tune", url_path="tune"),
+    "compare": st.Page(PAGES / "compare.py", title="Compare", url_path="compare"),
+    "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
     "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
 }
 page = st.navigation(list(pages.values()), position="top")
