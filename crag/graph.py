@@ -49,11 +49,11 @@ def after_retrieve(state: State, runtime: Runtime[Parts]) -> Literal["evaluate",
 def after_act(
     state: State, runtime: Runtime[Parts]
 ) -> Literal["rewrite_for_library", "refine_documents", "rewrite_for_web", "answer"]:
-    settings, action = runtime.context.settings, _action(state)
-    assert action is not None
-    if loops(action, round=state["round"], settings=settings):
+    settings, decision = runtime.context.settings, state["decision"]
+    assert decision is not None
+    if decision.instead_of is None and loops(decision.action, round=state["round"], settings=settings):
         return "rewrite_for_library"
-    return "refine_documents" if uses_documents(action, settings) else _web_or_answer(state, runtime)
+    return "refine_documents" if uses_documents(decision.action, settings) else _web_or_answer(state, runtime)
 
 
 def after_library_rewrite(

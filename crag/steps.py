@@ -11,9 +11,9 @@ from dataclasses import replace
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError
 from crag.core.outgoing import outgoing
-from crag.core.policy import keeps_chunk, refines
+from crag.core.policy import acted_on, keeps_chunk, loops, refines
 from crag.core.protocols import Generator
-from crag.core.types import Action, Answer, Chunk, Grade, Origin, Passage, Strip, WebPage
+from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
 from crag.core.wording import decision_sentence
 from crag.evaluator.trigger import decide
 from crag.generate.verification import faithfulness
@@ -57,27 +57,35 @@ def evaluate(state: State, parts: Parts) -> State:
 
 
 def act(state: State, parts: Parts) -> State:
-    """The action that the grades lead to."""
+    """The action that the grades lead to; a forced one, where the library is not searched again."""
     joint = state.get("joint")
     grades = [joint] if joint else [state["grades"][found.chunk.id] for found in state["retrieved"]]
     settings = parts.settings
     decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
-    parts.emit(
-        ev.ActionTaken(decision=decision, sentence=decision_sentence(decision), round=state["round"], at=parts.now())
-    )
+    if not loops(decision.action, round=state["round"], settings=settings):
+        decision = acted_on(decision, settings)
+    return _decided(decision, state, parts)
+
+
+def _decided(decision: Decision, state: State, parts: Parts) -> State:
+    sentence = decision_sentence(decision)
+    parts.emit(ev.ActionTaken(decision=decision, sentence=sentence, round=state["round"], at=parts.now()))
     return {"decision": decision}
 
 
 def rewrite_for_library(state: State, parts: Parts) -> State:
-    """Another query for the library, with the chunks that failed in view."""
+    """Another query for the library, with the chunks that failed in view; where there is none, the loop ends here."""
     failed = [found.chunk for found in state["retrieved"]]
     tried = state["tried"]
     keywords = parts.settings.rewrite_keywords
     query, by = _rewritten(state["question"], "The library was not searched again.", parts, keywords, failed, tried)
     query = query or state["query"]
+    following: State = {"query": query, "tried": (*tried, query), "round": state["round"] + 1}
     if query not in tried:
         parts.emit(ev.Rewritten(question=state["question"], query=query, purpose="library", by=by, at=parts.now()))
-    return {"query": query, "tried": (*tried, query), "round": state["round"] + 1}
+    elif (decision := state["decision"]) and parts.settings.forced:
+        following.update(_decided(acted_on(decision, parts.settings), state, parts))
+    return following
 
 
 def refine_documents(state: State, parts: Parts) -> State:

@@ -84,7 +84,7 @@ def _places(names: list[str], across: int) -> Iterator[tuple[str, Any]]:
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
-    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value) or "none"
 
 
 def program() -> None:

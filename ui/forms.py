@@ -111,7 +111,7 @@ def _choices(kind: Any) -> list[Any]:
 
 
 def _word(value: Any) -> str:
-    return str(value.value if isinstance(value, Enum) else value)
+    return str(value.value if isinstance(value, Enum) else value) or "none"
 
 
 def _format(step: float) -> str | None:

@@ -78,9 +78,10 @@ def _action(trace: Trace) -> str:
         return _card("", "!", _failure(trace))
     if trace.action is None:
         return _card("", "…" if not trace.finished else "–", f'<span class="says">{text(_meanwhile(trace))}</span>')
-    word = trace.action
-    sentence = outcome_sentence(trace).removeprefix(f"{word}:").strip()
-    says = f'<span class="says"><span class="word">{word}</span>: {text(sentence)}</span>'
+    word, forced = trace.action, trace.decision is not None and trace.decision.instead_of is not None
+    sentence = outcome_sentence(trace).removeprefix(f"Forced: {word}." if forced else f"{word}:").strip()
+    lead = ' <span class="tag">forced</span> ' if forced else ": "
+    says = f'<span class="says"><span class="word">{word}</span>{lead}{text(sentence)}</span>'
     notes = "".join(f'<p class="earlier">{text(line)}</p>' for line in _notes(trace))
     return _card(word.lower(), words.ICONS[word], f"<div>{says}{notes}</div>")
 

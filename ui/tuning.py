@@ -105,6 +105,8 @@ def _change(trace: Trace, what: WhatIf) -> str:
 
 
 def _reason(what: WhatIf) -> str:
+    if what.decision is not None and what.decision.instead_of is not None:
+        return what.sentence
     return what.sentence.partition(": ")[2] or what.sentence
 
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from crag.core.settings import Settings
-from crag.core.types import Action, Grade
+from dataclasses import replace
 
-__all__ = ["keeps_chunk", "loops", "refines", "searches_web", "uses_documents"]
+from crag.core.settings import Settings
+from crag.core.types import Action, Decision, Grade
+
+__all__ = ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"]
+
+
+def acted_on(decision: Decision, settings: Settings) -> Decision:
+    """What is acted on after the last retrieval: the decision, or the forced action with what the scores say.
+
+    Whether the library is searched again is the scores' matter alone, forced or not: a forced run retrieves exactly
+    what it would without, and only what follows its last retrieval differs. So no forced action keeps a loop going.
+    """
+    if not settings.forced:
+        return decision
+    return replace(decision, action=Action(settings.forced), instead_of=decision.action)
 
 
 def loops(action: Action, *, round: int, settings: Settings) -> bool:

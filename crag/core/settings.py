@@ -84,6 +84,13 @@ class Settings(BaseModel):
     keep: Literal["all", "relevant"] = setting(
         "all", "Chunks kept", "All chunks, or only those scored at least the upper threshold.", group="action"
     )
+    forced: Literal["", "CORRECT", "AMBIGUOUS", "INCORRECT"] = setting(
+        "",
+        "Forced action",
+        "Act as if the scores had led to this, to see what would have followed. Scores and corrective loops stay as "
+        "they are; only the action that the answer rests on is replaced.",
+        group="action",
+    )
     internal_on: Actions = setting(
         (_C, _A), "Documents used on", "The actions after which text from the library is used.", group="action"
     )
@@ -184,6 +191,8 @@ class Settings(BaseModel):
             raise ValueError("yes-or-no grades need both thresholds to be the same")
         if (self.evaluator == "joint") != (self.aggregation is Aggregation.JOINT):
             raise ValueError("joint grading and joint aggregation go together")
+        if self.forced and self.evaluator == "none":
+            raise ValueError("nothing is graded, so there is no action to force")
         return self
 
     def changed(self, **changes: Any) -> Settings:

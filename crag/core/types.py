@@ -211,7 +211,7 @@ class Decision:
 
     `deciding_id` is the chunk whose score decided; None where no single chunk did (mean, joint, none graded).
     `score` is the value compared with the thresholds; None where nothing was graded.
-    `unknown` counts failed grades.
+    `unknown` counts failed grades. `instead_of`: what the scores say, where the action was forced.
     """
 
     action: Action
@@ -222,6 +222,7 @@ class Decision:
     aggregation: Aggregation
     graded: int
     unknown: int = 0
+    instead_of: Action | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,20 +17,26 @@ _WHAT = {
 
 
 def decision_sentence(decision: Decision) -> str:
-    """Why this action: the score against the thresholds, and what is unknown."""
+    """Why this action: the score against the thresholds, and what is unknown; of a forced one, what it replaced."""
+    if decision.instead_of is None:
+        return f"{decision.action}: {_reason(decision)}"
+    too = " too" if decision.instead_of is decision.action else ""
+    return f"Forced: {decision.action}. The scores say {decision.instead_of}{too}: {_reason(decision)}"
+
+
+def _reason(decision: Decision) -> str:
     if decision.score is None:
-        reason = "no chunk could be graded" if decision.unknown else "nothing was retrieved"
-        return f"{decision.action}: {reason}."
+        return "no chunk could be graded." if decision.unknown else "nothing was retrieved."
     if decision.score >= decision.upper:
         where = f"at or above {decision.upper:.2f}"
     elif decision.score < decision.lower:
         where = f"below {decision.lower:.2f}"
     else:
         where = f"between {decision.lower:.2f} and {decision.upper:.2f}"
-    sentence = f"{decision.action}: {_WHAT[decision.aggregation]} {decision.score:.2f}, {where}"
+    reason = f"{_WHAT[decision.aggregation]} {decision.score:.2f}, {where}"
     if decision.unknown:
-        sentence += f"; {_count(decision.unknown, 'grade')} failed and might have changed it"
-    return sentence + "."
+        reason += f"; {_count(decision.unknown, 'grade')} failed and might have changed it"
+    return reason + "."
 
 
 def outcome_sentence(trace: Trace) -> str:
