@@ -134,18 +134,20 @@ class Engine:
         keys: Keys | None = None,
         allowed: Callable[[str], bool] | None = None,
         cancel: threading.Event | None = None,
+        run_id: str | None = None,
     ) -> Iterator[ev.Event]:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
         `settings` replace the strategy's own; `config` and `keys` choose other providers for this run. `allowed`
         is asked before a query leaves for the web, where `config.ask_before_web` says so (without it none leaves
         then). The whole run, without any key, is stored in the workspace's
-        library. Raises SettingsError, before any event, for a strategy that does not exist.
+        library, in place of an earlier run under the same `run_id`; None makes a new, unguessable one. Raises
+        SettingsError, before any event, for a strategy that does not exist.
         """
         settings = settings or strategy_named(strategy).settings
         question = question.encode("utf-8", "replace").decode()  # a lone surrogate has no place in JSON
         run = ev.RunStarted(
-            run_id=secrets.token_urlsafe(16),
+            run_id=run_id or secrets.token_urlsafe(16),
             question=question[:QUESTION_CHARS],
             strategy=strategy,
             settings=settings.model_dump(mode="json"),

@@ -9,8 +9,9 @@ from crag.composition import chat_endpoint, rerank_endpoint
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, ModelError, ProviderError
 from crag.core.keys import Keys
+from crag.core.settings import Settings
 
-__all__ = ["ProviderStatus", "loaded", "outside_statuses"]
+__all__ = ["ProviderStatus", "loaded", "outside_statuses", "parts_in_words"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,36 @@ def outside_statuses(config: AppConfig, keys: Keys, given_web: str = "") -> list
     """The language model, what grades and writes, and the web. Nothing is called: it says what would be tried."""
     model = _model(config, keys)
     return [model, _grading(config, keys, model.on), _answers(config, model.on), _web(config, keys, given_web)]
+
+
+def parts_in_words(
+    settings: Settings, config: AppConfig, keys: Keys, *, evaluator: str, generator: str, given_web: str = ""
+) -> str:
+    """What grades, writes and searches under these settings: models and host names, no other address and no key.
+
+    `evaluator` and `generator` name the local parts. Raises ProviderError for a service that is chosen and can't be
+    used: what would be measured then is something else.
+    """
+    chat = chat_endpoint(config, keys).id if config.llm != "none" else ""
+    if config.evaluator == "llm" and not chat:
+        raise ProviderError("The evaluator is to be a language model, and none is set.", "Set one in Settings.")
+    grades = {"local": evaluator, "llm": chat}.get(config.evaluator) or rerank_endpoint(config, keys).id
+    if settings.evaluator == "none":
+        grades = "nothing"
+    writes = chat if chat and config.writer != "extractive" else generator
+    return f"Graded by {grades}; written by {writes}; web: {_web_in_words(settings, config, keys, given_web)}."
+
+
+def _web_in_words(settings: Settings, config: AppConfig, keys: Keys, given: str) -> str:
+    if not settings.web_on:
+        return "not searched"
+    chosen = [config.web, *([config.web_fallback] if config.web_fallback not in ("none", config.web) else [])]
+    if config.web == "off":
+        return given or "off"
+    if "tavily" in chosen and keys.tavily is None:
+        raise ProviderError("Tavily needs a key.", "Enter it in Settings, or set TAVILY_API_KEY.")
+    folder = config.web_folder.name if config.web_folder else "none"
+    return ", then ".join(f"folder {folder}" if name == "folder" else name for name in chosen)
 
 
 def _model(config: AppConfig, keys: Keys) -> ProviderStatus:

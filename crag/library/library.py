@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -11,29 +11,25 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.errors import (
-    CancelledError,
-    EmptyLibraryError,
-    InputError,
-    ModelMismatchError,
-    QuestionError,
-)
+from crag.core.errors import CancelledError, EmptyLibraryError, InputError, ModelMismatchError, QuestionError
 from crag.core.events import Event
 from crag.core.protocols import Embedder
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Chunk, Document, Grade, RetrievedChunk, WebPage
-from crag.library import outside, runs, store
+from crag.library import labels, outside, runs, store
 from crag.library.cards import first_page
 from crag.library.database import Database
+from crag.library.evaluations import Evaluations
 from crag.library.faults import damaged
 from crag.library.outside import DaySpending
-from crag.library.runs import Label, RunSummary
+from crag.library.runs import Label, RunSummary, Unreadable
 from crag.library.search import Mode, rank
 from crag.library.snapshot import Snapshots
 
 __all__ = ["Library"]
 
 _EMBED_BATCH = 64
+_TRACE_BATCH = 100
 
 
 class Library:
@@ -49,6 +45,7 @@ class Library:
         self._model = f"{embedder.id}/{INDEXED_AS}"
         self._database = Database(folder / "library.db")
         self._snapshots = Snapshots(folder / "library.vectors")
+        self.evaluations = Evaluations(self._database)
 
     @classmethod
     def open(cls, folder: Path, embedder: Embedder) -> Library:
@@ -255,14 +252,26 @@ class Library:
             return runs.list_runs(connection, limit)
 
     def run_events(self, run_id: str) -> list[Event]:
-        """Raises NotFoundError."""
+        """Raises NotFoundError, and StorageError for a run of another version that can't be read."""
         with self._database.read() as connection:
             return runs.run_events(connection, run_id)
 
     def run_trace(self, run_id: str) -> Trace:
-        """Raises NotFoundError."""
+        """Raises as `run_events` does."""
         with self._database.read() as connection:
             return runs.run_trace(connection, run_id)
+
+    def run_ids(self) -> list[str]:
+        """The ids of all runs, oldest first. A run that is stored anew, under its old id, comes last."""
+        with self._database.read() as connection:
+            return runs.run_ids(connection)
+
+    def traces(self, run_ids: Sequence[str]) -> Iterator[Trace | Unreadable]:
+        """These runs' records as they are read, in the given order; ids of no run are left out."""
+        for at in range(0, len(run_ids), _TRACE_BATCH):
+            with self._database.read() as connection:
+                texts = runs.trace_texts(connection, run_ids[at : at + _TRACE_BATCH])
+            yield from (runs.read_trace(run_id, text) for run_id, text in texts)
 
     def delete_run(self, run_id: str) -> None:
         """Raises NotFoundError."""
@@ -273,6 +282,11 @@ class Library:
         """Store a person's word on a chunk, in place of an earlier one. Raises NotFoundError."""
         with self._database.write() as connection:
             runs.save_label(connection, question, chunk_id, label)
+
+    def delete_label(self, question: str, chunk_id: str) -> None:
+        """Take a person's word on a chunk back, if there is one."""
+        with self._database.write() as connection:
+            labels.delete_label(connection, question, chunk_id)
 
     def labels(self) -> list[Label]:
         """All labels, oldest first."""

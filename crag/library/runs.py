@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from crag.core.errors import NotFoundError
+from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.trace import Trace
 from crag.core.types import Grade
@@ -18,15 +18,19 @@ from crag.core.types import Grade
 __all__ = [
     "Label",
     "RunSummary",
+    "Unreadable",
     "delete_run",
     "list_labels",
     "list_runs",
     "load_grades",
+    "read_trace",
     "run_events",
+    "run_ids",
     "run_trace",
     "save_grades",
     "save_label",
     "save_run",
+    "trace_texts",
 ]
 
 _GRADE: TypeAdapter[Grade] = TypeAdapter(Grade)
@@ -53,6 +57,15 @@ class Label:
     chunk_id: str
     label: Literal["relevant", "irrelevant"]
     at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A stored run that can't be read: another version of the program wrote it, or the file was changed."""
+
+    run_id: str
+    message: str
+    remedy: str
 
 
 def save_run(connection: sqlite3.Connection, trace: Trace, events: Sequence[Event]) -> None:
@@ -86,13 +99,43 @@ def list_runs(connection: sqlite3.Connection, limit: int) -> list[RunSummary]:
 
 
 def run_events(connection: sqlite3.Connection, run_id: str) -> list[Event]:
-    """A run's events, in order. Raises NotFoundError."""
-    return events_from_jsonl(_run(connection, run_id, "events"))
+    """A run's events, in order. Raises NotFoundError, and StorageError for a run that can't be read."""
+    try:
+        return events_from_jsonl(_run(connection, run_id, "events"))
+    except ValidationError as error:
+        raise _unreadable(run_id) from error
 
 
 def run_trace(connection: sqlite3.Connection, run_id: str) -> Trace:
-    """A run's record. Raises NotFoundError."""
-    return Trace.from_json(_run(connection, run_id, "trace"))
+    """A run's record. Raises NotFoundError, and StorageError for a run that can't be read."""
+    try:
+        return Trace.from_json(_run(connection, run_id, "trace"))
+    except ValidationError as error:
+        raise _unreadable(run_id) from error
+
+
+def run_ids(connection: sqlite3.Connection) -> list[str]:
+    """The ids of all runs, oldest first."""
+    return [str(row[0]) for row in connection.execute("SELECT id FROM runs ORDER BY number")]
+
+
+def trace_texts(connection: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]:
+    """Ids and stored records of these runs, in the given order; unknown ids are left out."""
+    found: dict[str, str] = {}
+    for at in range(0, len(ids), _BATCH):
+        some = ids[at : at + _BATCH]
+        marks = ",".join("?" * len(some))
+        found.update(connection.execute(f"SELECT id, trace FROM runs WHERE id IN ({marks})", some).fetchall())
+    return [(id, found[id]) for id in ids if id in found]
+
+
+def read_trace(run_id: str, text: str) -> Trace | Unreadable:
+    """The record of a stored text, or why there is none."""
+    try:
+        return Trace.from_json(text)
+    except ValidationError:
+        error = _unreadable(run_id)
+        return Unreadable(run_id=run_id, message=error.message, remedy=error.remedy)
 
 
 def delete_run(connection: sqlite3.Connection, run_id: str) -> None:
@@ -140,3 +183,10 @@ def _run(connection: sqlite3.Connection, run_id: str, column: Literal["events", 
     if row is None:
         raise NotFoundError(f"There is no run {run_id} in this library.")
     return str(row[0])
+
+
+def _unreadable(run_id: str) -> StorageError:
+    return StorageError(
+        f"The run {run_id} was stored by another version of this program and can't be read.",
+        "Ask its question again, or delete it from the history; all others are untouched.",
+    )

@@ -11,7 +11,7 @@ from crag.core.errors import StorageError
 
 __all__ = ["VERSION", "inspect", "prepare"]
 
-VERSION = 2
+VERSION = 3
 
 # `chunks.number` and `documents.number` are never used twice (AUTOINCREMENT), so a cache that is a
 # generation behind can't mistake a new chunk for a deleted one. The file's bytes have a table of their own:
@@ -111,12 +111,51 @@ CREATE INDEX calls_by_time ON calls (at);
 """Since version 2. No call refers to a run by key: what was spent stays spent when a run is deleted."""
 
 
+_MEASURED = """
+CREATE TABLE question_sets (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    questions INTEGER NOT NULL,
+    problems INTEGER NOT NULL,
+    added_at TEXT NOT NULL,
+    content TEXT NOT NULL
+);
+
+CREATE TABLE evaluations (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    question_set TEXT NOT NULL REFERENCES question_sets (id) ON DELETE CASCADE,
+    strategy TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    parts TEXT NOT NULL,
+    key TEXT NOT NULL,
+    started_at TEXT NOT NULL,
+    finished_at TEXT NOT NULL
+);
+CREATE INDEX evaluations_by_set ON evaluations (question_set);
+
+CREATE TABLE results (
+    evaluation INTEGER NOT NULL REFERENCES evaluations (number) ON DELETE CASCADE,
+    place INTEGER NOT NULL,
+    row TEXT NOT NULL,
+    PRIMARY KEY (evaluation, place)
+);
+"""
+"""Since version 3. No result refers to a run by key: what was measured stays when a run is deleted."""
+
+
 def _with_outside(connection: sqlite3.Connection) -> None:
     for statement in _statements(_OUTSIDE):
         connection.execute(statement)
 
 
-_MIGRATIONS: Sequence[Callable[[sqlite3.Connection], None]] = (_with_outside,)
+def _with_measured(connection: sqlite3.Connection) -> None:
+    for statement in _statements(_MEASURED):
+        connection.execute(statement)
+
+
+_MIGRATIONS: Sequence[Callable[[sqlite3.Connection], None]] = (_with_outside, _with_measured)
 """`_MIGRATIONS[n]` turns version n + 1 into n + 2, inside the transaction that `prepare` opens."""
 
 
@@ -148,7 +187,7 @@ def prepare(connection: sqlite3.Connection, path: Path) -> None:
     try:
         # Looked at again under the lock: another process may have done the work in between.
         if inspect(connection, path):
-            for statement in _statements(_CREATE + _OUTSIDE):
+            for statement in _statements(_CREATE + _OUTSIDE + _MEASURED):
                 connection.execute(statement)
             if sqlite3.sqlite_version_info >= (3, 42):  # else deleted terms linger until the index merges itself
                 connection.execute("INSERT INTO chunk_search (chunk_search, rank) VALUES ('secure-delete', 1)")
