@@ -12,11 +12,11 @@ from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Grade, Strip
 from crag.measure.flips import Saved
 
-__all__ = ["Entry", "Retrieval", "Source", "Stage"]
+__all__ = ["Entry", "Retrieval", "Source", "Stage", "asked_about"]
 
-Kind = Literal["retrieve", "grade", "retry", "documents", "web", "pages"]
-"""retrieve and grade: once a round. retry: the rewrite for another round. documents: their refinement. web: rewrite
-and search. pages: their refinement."""
+Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
+"""retrieve and grade: once a round. retry: the rewrite for another round. documents: their refinement. query: the
+rewrite for the web. search: the web search. pages: their refinement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +33,18 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The strips of one chunk or web page, in reading order: scores (None: not scored, or failed), what a language
-    model said of each, and which were kept."""
+    """The strips of one chunk or web page, in reading order: scores (None: failed), what a language model said of
+    each, and which were kept. Strips of a long page that nobody was asked about are left out.
+
+    `doubtful`: nothing on the page could be scored, so nobody can tell which of its strips were to be.
+    """
 
     id: str
     is_page: bool
     scores: tuple[float | None, ...]
     selected: tuple[bool | None, ...]
     kept: tuple[bool, ...]
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +60,8 @@ class Stage:
 class Entry:
     """A stored run without its texts. `before` is its action, `settings` are those it ran under.
 
-    `calls` are its outside calls by step, `searches` the queries that left for the web.
+    `pages` counts the pages that its web search brought, though the run may have ended before it read them. `calls`
+    are its outside calls by step, `searches` the queries that left for the web.
     """
 
     run_id: str
@@ -68,6 +73,7 @@ class Entry:
     rounds: tuple[Retrieval, ...]
     sources: tuple[Source, ...]
     searched: bool
+    pages: int
     rewrites: tuple[str, ...]
     stages: tuple[Stage, ...]
     seconds: float
@@ -88,6 +94,7 @@ class Entry:
             rounds=tuple(_retrieval(trace, number) for number in range(len(trace.rounds))),
             sources=tuple(_source(id, strips, id in pages) for id, strips in trace.strips.items()),
             searched=bool(trace.searches),
+            pages=len(pages),
             rewrites=tuple(rewrite.query for rewrite in trace.rewrites),
             stages=_stages(trace),
             seconds=trace.seconds,
@@ -99,14 +106,22 @@ class Entry:
 def _retrieval(trace: Trace, number: int) -> Retrieval:
     stored = trace.rounds[number]
     ids = tuple(found.chunk.id for found in stored.chunks)
-    wanted = any(step.step == "rewrite" and step.round == number for step in trace.steps)
     return Retrieval(
         query=stored.query,
         chunks=ids,
         grades=tuple(_bare(stored.grades.get(id)) for id in ids),
         joint=_bare(stored.joint),
-        retried=wanted and not any(rewrite.purpose == "library" for rewrite in trace.rewrites[number:]),
+        retried=_retried(trace, number),
     )
+
+
+def _retried(trace: Trace, number: int) -> bool:
+    """Whether the rewrite after this round came to its end and brought no new query."""
+    visits = [step for step in trace.steps if step.step == "rewrite"]
+    if any(rewrite.purpose == "web" for rewrite in trace.rewrites):
+        visits = visits[:-1]  # a run searches the web at most once, and last
+    made = sum(rewrite.purpose == "library" for rewrite in trace.rewrites)
+    return made <= number and any(visit.round == number and visit.seconds is not None for visit in visits)
 
 
 def _bare(grade: Grade | None) -> Grade | None:
@@ -115,13 +130,20 @@ def _bare(grade: Grade | None) -> Grade | None:
 
 
 def _source(id: str, strips: Sequence[Strip], is_page: bool) -> Source:
+    asked = asked_about(strips) if is_page else strips
     return Source(
         id=id,
         is_page=is_page,
-        scores=tuple(strip.score for strip in strips),
-        selected=tuple(strip.selected for strip in strips),
-        kept=tuple(strip.kept for strip in strips),
+        scores=tuple(strip.score for strip in asked),
+        selected=tuple(strip.selected for strip in asked),
+        kept=tuple(strip.kept for strip in asked),
+        doubtful=len(asked) < len(strips) and all(strip.score is None for strip in asked),
     )
+
+
+def asked_about(strips: Sequence[Strip]) -> list[Strip]:
+    """Of a web page's strips those that something is known of: of a long page, only the likeliest are scored."""
+    return [strip for strip in strips if strip.score is not None or strip.kept or strip.selected is not None]
 
 
 def _left(trace: Trace) -> int:
@@ -159,9 +181,9 @@ def _kind(steps: Sequence[StepRecord], place: int) -> Kind | None:
         case "evaluate" | "act":
             return "grade"
         case "rewrite":
-            return "web" if [step.step for step in steps[place + 1 : place + 2]] == ["search"] else "retry"
+            return "query" if [step.step for step in steps[place + 1 : place + 2]] == ["search"] else "retry"
         case "search":
-            return "web"
+            return "search"
         case "refine":
             return "pages" if any(step.step == "search" for step in steps[:place]) else "documents"
         case "answer" | "verify":

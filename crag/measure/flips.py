@@ -10,10 +10,14 @@ from typing import Literal
 
 from crag.core.types import Action
 
-__all__ = ["Fate", "Kept", "Outcome", "Row", "Saved"]
+__all__ = ["Documents", "Fate", "Kept", "Outcome", "Row", "Saved", "Web"]
 
 Fate = Action | Literal["none", "unknown"]
 """An action; "none": nothing is graded; "unknown": only a new run could tell."""
+Documents = Literal["not used", "known", "unknown"]
+"""Which strips of the library's chunks would be kept."""
+Web = Literal["not needed", "known", "unknown"]
+"""What the web would bring, and which strips of that would be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +59,9 @@ class Row:
     """One stored run under other settings.
 
     `before`: None where the run decided nothing. `after` None: see `fate`. `reason` says in words why the action
-    can't be known; empty where it can. `round` is the retrieval acted on. `documents_kept` and `pages_kept` count the
-    kept strips; None where unknown. `unjudged`: a language model would choose strips of web pages, and read none.
-    `searches`, `refines`: it would search the web, or refine documents, which the run did not set out to do: what
-    that takes is unknown.
+    can't be known; empty where it can. `open` says in words what else is unknown. `round` is the retrieval acted on.
+    `documents_kept` and `pages_kept` count the kept strips; None where unknown. `searches`, `refines`: it would search
+    the web, or refine documents, which the run did not set out to do: what that takes is unknown.
     """
 
     run_id: str
@@ -66,13 +69,13 @@ class Row:
     after: Action | None
     fate: Fate
     reason: str
+    open: tuple[str, ...]
     round: int
-    documents: Literal["not used", "known", "unknown"]
-    web: Literal["not needed", "known", "unknown"]
+    documents: Documents
+    web: Web
     documents_kept: int | None
     pages_kept: int | None
     kept_before: int
-    unjudged: bool
     saved: Saved
     searches: bool
     refines: bool
@@ -84,8 +87,8 @@ class Row:
 
     @property
     def kept(self) -> int | None:
-        """Strips kept in all; None where unknown, which those of an `unjudged` run are too."""
-        if self.fate == "unknown" or self.unjudged or self.documents_kept is None or self.pages_kept is None:
+        """Strips kept in all; None where unknown."""
+        if self.fate == "unknown" or self.documents_kept is None or self.pages_kept is None:
             return None
         return self.documents_kept + self.pages_kept
 
@@ -115,13 +118,18 @@ class Outcome:
         return dict(Counter(row.reason for row in self.rows if row.reason).most_common())
 
     @cached_property
+    def open(self) -> dict[str, int]:
+        """What is unknown though the action is known, with the number of runs; the most frequent first."""
+        return dict(Counter(reason for row in self.rows for reason in row.open).most_common())
+
+    @cached_property
     def documents_unknown(self) -> tuple[str, ...]:
         """The runs of which it is unknown which strips of documents would be kept, though the action is known."""
         return tuple(row.run_id for row in self.rows if row.documents == "unknown")
 
     @cached_property
     def web_unknown(self) -> tuple[str, ...]:
-        """The runs that would want the web and have not searched it, though the action is known."""
+        """The runs that would want the web and have not searched it, or not so, though the action is known."""
         return tuple(row.run_id for row in self.rows if row.web == "unknown")
 
     @cached_property

@@ -22,7 +22,8 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Step
 from crag.measure.entries import Entry
 from crag.measure.flips import Kept, Row, Saved
-from crag.measure.ledger import NO_GRADES, NO_JOINT, NO_LOOP, NO_ROUND, NOT_RETRIEVED, Ledger
+from crag.measure.ledger import Ledger
+from crag.measure.plans import NO_GRADES, NO_JOINT, NO_LOOP, NOT_RETRIEVED, PAGES_NOT_JUDGED
 from crag.measure.whatif import WhatIf, redecide
 from crag.strategies import STRATEGIES
 
@@ -104,25 +105,22 @@ def kept(trace: Trace, found: WhatIf, *, pages: bool) -> int:
 
 
 def said(row: Row) -> dict[str, object]:
-    """What a row shares with what-if. A run that retrieved nothing has its reason in the ledger alone."""
+    """What a row shares with what-if."""
     return {
         "decided": (row.before, row.after, row.flips, row.round),
         "documents": (row.documents, row.documents_kept or 0),
         "web": (row.web, row.pages_kept or 0),
-        "why": () if row.reason == NO_ROUND else (row.reason,) if row.reason else None,
-        "unjudged": row.unjudged,
+        "unknown": (row.reason,) if row.reason else row.open,
     }
 
 
 def expected(trace: Trace, settings: Settings) -> dict[str, object]:
     found = redecide(trace, settings)
-    nameless = settings.evaluator != "none" and found.decision is None
     return {
         "decided": (found.before, found.action, found.flips, found.round),
         "documents": (found.documents, kept(trace, found, pages=False)),
         "web": (found.web, kept(trace, found, pages=True)),
-        "why": found.unknown if nameless else None,
-        "unjudged": any("it did not read them" in reason for reason in found.unknown),
+        "unknown": found.unknown,
     }
 
 
@@ -217,7 +215,8 @@ def test_documents_that_would_be_refined_for_the_first_time_are_counted() -> Non
 def test_pages_that_a_model_would_judge_are_not_counted_as_known() -> None:
     case = Case("balanced", [SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
     outcome = Ledger([Entry.of(case.trace)]).redecide(case.settings.changed(strip_judge="llm"))
-    assert (outcome.rows[0].web, outcome.rows[0].unjudged, outcome.kept) == ("known", True, Kept())
+    assert (outcome.rows[0].web, outcome.rows[0].pages_kept, outcome.kept) == ("unknown", None, Kept())
+    assert outcome.open == {PAGES_NOT_JUDGED: 1}
     same = Ledger([Entry.of(case.trace)]).redecide(case.settings)
     assert same.kept == Kept(len(case.trace.kept()), len(case.trace.kept()), 1)
 
