@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sqlite3
 import zlib
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.types import Chunk, Document, LineBox, Rect
+from crag.library.library import Library
 
 WORDS = (
     "harbour ledger copper willow orbit granite saffron lantern meadow turbine glacier anthem "
@@ -89,3 +93,19 @@ def make_document(
         confidence=confidence,
     )
     return document, data, made
+
+
+def as_version(library: Library, version: int) -> None:
+    """Make a closed library what it would be had `version` written it: its tables as they were, with the same rows."""
+    now, then = library.folder / "library.db", library.folder / "then.db"
+    layout = (Path(__file__).parent / f"version_{version}.sql").read_text(encoding="utf-8")
+    with closing(sqlite3.connect(then)) as connection, connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.executescript(layout)
+        connection.execute("ATTACH ? AS now", (str(now),))
+        for table in re.findall(r"^CREATE TABLE (\w+)", layout, re.MULTILINE):
+            connection.execute(f"INSERT INTO main.{table} SELECT * FROM now.{table}")
+        connection.execute(f"PRAGMA main.user_version = {version}")
+    for name in ("library.db", "library.db-wal", "library.db-shm"):
+        (library.folder / name).unlink(missing_ok=True)
+    then.rename(now)

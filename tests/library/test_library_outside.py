@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from library_makers import HashEmbedder
+from library_makers import HashEmbedder, as_version
 
 from crag.core.errors import StorageError
 from crag.core.events import RunStarted
@@ -21,7 +21,6 @@ from crag.library.outside import DaySpending
 from crag.library.schema import VERSION
 
 Fill = Callable[..., Document]
-VERSION_1 = Path(__file__).parent / "version_1.sql"
 PAGE = WebPage(
     id="w", url="https://example.org/a", title="A page", text="Words of it.", provider="tavily", query="words", rank=1
 )
@@ -178,21 +177,6 @@ def test_deleting_a_run_forgets_every_remembered_search(library: Library) -> Non
 # Libraries of other versions
 
 
-def version_1(library: Library) -> None:
-    """Make a closed library what it would be had version 1 written it: its tables as they were, with the same rows."""
-    now, then = library.folder / "library.db", library.folder / "then.db"
-    with closing(sqlite3.connect(then)) as connection, connection:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.executescript(VERSION_1.read_text(encoding="utf-8"))
-        connection.execute("ATTACH ? AS now", (str(now),))
-        for table in ("meta", "documents", "files", "chunks", "vectors", "grades", "runs", "labels"):
-            connection.execute(f"INSERT INTO main.{table} SELECT * FROM now.{table}")
-        connection.execute("PRAGMA main.user_version = 1")
-    for name in ("library.db", "library.db-wal", "library.db-shm"):
-        (library.folder / name).unlink(missing_ok=True)
-    then.rename(now)
-
-
 def tables(file: Path) -> set[str]:
     with closing(sqlite3.connect(file)) as connection:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -203,7 +187,7 @@ def test_a_library_of_version_1_opens_with_all_it_holds(library: Library, fill: 
     save(library, "one", call(input_tokens=100, output_tokens=10))
     found, history = library.search("beta copper", 3), library.runs()
     library.close()
-    version_1(library)
+    as_version(library, 1)
     assert not {"calls", "searches"} & tables(library.folder / "library.db")
     with Library.open(library.folder, embedder) as opened:
         assert {"calls", "searches"} <= tables(opened.folder / "library.db")
@@ -220,11 +204,14 @@ def test_a_library_of_version_1_opens_with_all_it_holds(library: Library, fill: 
         assert again.load_search("key", hours=1) is not None
 
 
-def test_a_new_library_and_a_migrated_one_are_alike(library: Library, tmp_path: Path, embedder: HashEmbedder) -> None:
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_a_new_library_and_a_migrated_one_are_alike(
+    library: Library, tmp_path: Path, embedder: HashEmbedder, version: int
+) -> None:
     library.close()
     with Library.open(tmp_path / "new", embedder) as new:
         file = new.folder / "library.db"
-    version_1(library)
+    as_version(library, version)
     Library.open(library.folder, embedder).close()
     layouts = []
     for each in (file, library.folder / "library.db"):
@@ -237,7 +224,7 @@ def test_a_new_library_and_a_migrated_one_are_alike(library: Library, tmp_path: 
 def test_a_migration_that_breaks_off_leaves_version_1(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
     document = fill(library, "alpha")
     library.close()
-    version_1(library)
+    as_version(library, 1)
     change(library, "CREATE TABLE calls (in_the_way TEXT)")
     with pytest.raises(StorageError):
         Library.open(library.folder, embedder)

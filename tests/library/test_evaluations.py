@@ -1,0 +1,241 @@
+"""Question sets, evaluations and results in the library: kept, found again, removed whole; stored runs read in bulk."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+from library_makers import HashEmbedder, as_version
+
+from crag.core.errors import NotFoundError, StorageError
+from crag.core.events import RunStarted
+from crag.core.trace import Trace
+from crag.core.types import Document
+from crag.library.evaluations import EvaluationRecord, Evaluations, StoredSet
+from crag.library.library import Library
+from crag.library.runs import Unreadable
+
+Fill = Callable[..., Document]
+
+
+def add_set(library: Library, id: str = "s1", name: str = "first.csv") -> None:
+    library.evaluations.save_set(id, name, "CSV", 3, 1, f"content of {id}")
+
+
+def begin(library: Library, set_id: str = "s1", key: str = "k", *, anew: bool = False) -> EvaluationRecord:
+    return library.evaluations.begin(set_id, "balanced", settings="{}", parts="local parts", key=key, anew=anew)
+
+
+def save_run(library: Library, run_id: str, question: str = "why?") -> None:
+    trace = Trace(run_id=run_id, question=question, strategy="balanced", started_at="2026-01-01", finished=True)
+    started = RunStarted(
+        run_id=run_id, question=question, strategy="balanced", settings={}, workspace="default", started_at="2026-01-01"
+    )
+    library.save_run(trace, [started])
+
+
+def change(library: Library, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(library.folder / "library.db")) as connection, connection:
+        connection.execute(statement, values)
+
+
+# Sets
+
+
+def test_a_set_is_listed_and_its_content_comes_back(library: Library) -> None:
+    add_set(library)
+    (listed,) = library.evaluations.sets()
+    assert listed == StoredSet(id="s1", name="first.csv", kind="CSV", questions=3, problems=1, added_at=listed.added_at)
+    assert listed.added_at.endswith("+00:00")
+    assert library.evaluations.set_content("s1") == "content of s1"
+
+
+def test_the_latest_set_comes_first(library: Library) -> None:
+    for id in ("s1", "s2", "s3"):
+        add_set(library, id)
+    assert [each.id for each in library.evaluations.sets()] == ["s3", "s2", "s1"]
+
+
+def test_the_same_set_again_takes_the_new_name_and_keeps_its_evaluations(library: Library) -> None:
+    add_set(library)
+    begun = begin(library)
+    add_set(library, name="renamed.csv")
+    assert [each.name for each in library.evaluations.sets()] == ["renamed.csv"]
+    (kept,) = library.evaluations.all()
+    assert (kept.id, kept.set_name) == (begun.id, "renamed.csv")
+
+
+def test_a_removed_set_takes_its_evaluations_and_results_and_no_others(library: Library) -> None:
+    add_set(library, "s1")
+    add_set(library, "s2")
+    gone, kept = begin(library, "s1", "a"), begin(library, "s2", "b")
+    for each in (gone, kept):
+        library.evaluations.save_result(each.id, 1, "{}")
+        save_run(library, f"{each.id}-1")
+    library.evaluations.remove_set("s1")
+    assert [each.id for each in library.evaluations.sets()] == ["s2"]
+    assert [(each.id, each.done) for each in library.evaluations.all()] == [(kept.id, 1)]
+    with closing(sqlite3.connect(library.folder / "library.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM results").fetchone() == (1,)
+    assert library.run_ids() == [f"{gone.id}-1", f"{kept.id}-1"]
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        lambda kept: kept.set_content("gone"),
+        lambda kept: kept.remove_set("gone"),
+        lambda kept: kept.begin("gone", "balanced", settings="{}", parts="", key=""),
+        lambda kept: kept.get("gone"),
+        lambda kept: kept.remove("gone"),
+        lambda kept: kept.finish("gone"),
+        lambda kept: kept.results("gone"),
+        lambda kept: kept.places("gone"),
+        lambda kept: kept.save_result("gone", 1, "{}"),
+        lambda kept: kept.drop_results("gone", [1]),
+        lambda kept: kept.has_result("gone", 1),
+    ],
+)
+def test_what_is_not_there_is_named(library: Library, what: Callable[[Evaluations], object]) -> None:
+    with pytest.raises(NotFoundError, match="gone"):
+        what(library.evaluations)
+
+
+# Evaluations
+
+
+def test_an_unfinished_evaluation_is_gone_on_with_under_its_key_alone(library: Library) -> None:
+    add_set(library)
+    first = begin(library, key="a")
+    assert begin(library, key="a") == first
+    assert begin(library, key="b").id != first.id
+    library.evaluations.finish(first.id)
+    assert library.evaluations.get(first.id).finished_at >= first.started_at
+    assert begin(library, key="a").id != first.id
+
+
+def test_one_begun_anew_is_the_one_that_is_gone_on_with(library: Library) -> None:
+    add_set(library)
+    first = begin(library)
+    second = begin(library, anew=True)
+    assert second.id != first.id
+    assert begin(library) == second
+    assert [each.id for each in library.evaluations.all()] == [second.id, first.id]
+
+
+def test_finishing_twice_keeps_the_first_time(library: Library) -> None:
+    add_set(library)
+    id = begin(library).id
+    library.evaluations.finish(id)
+    change(library, "UPDATE evaluations SET finished_at = '2020'")
+    library.evaluations.finish(id)
+    assert library.evaluations.get(id).finished_at == "2020"
+
+
+# Results
+
+
+def test_results_come_in_the_order_of_the_set_and_each_place_has_one(library: Library) -> None:
+    add_set(library)
+    id = begin(library).id
+    kept = library.evaluations
+    assert [kept.save_result(id, place, f"row {place}") for place in (3, 1, 2)] == [True, True, True]
+    assert kept.save_result(id, 2, "another row") is False
+    assert kept.results(id) == ["row 1", "row 2", "row 3"]
+    assert (kept.places(id), kept.get(id).done) == ([1, 2, 3], 3)
+    kept.drop_results(id, [1, 3])
+    assert (kept.results(id), kept.has_result(id, 2), kept.has_result(id, 3)) == (["row 2"], True, False)
+
+
+def test_results_stay_when_runs_chunks_and_documents_go(library: Library, fill: Fill) -> None:
+    document = fill(library, "alpha")
+    add_set(library)
+    id = begin(library).id
+    save_run(library, f"{id}-1")
+    library.evaluations.save_result(id, 1, "row")
+    library.delete_run(f"{id}-1")
+    library.delete(document.id)
+    assert library.evaluations.results(id) == ["row"]
+    library.verify()
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_removed_evaluation_leaves_its_runs_unless_they_are_to_go_too(library: Library, runs: bool) -> None:
+    add_set(library)
+    gone, kept = begin(library, key="a").id, begin(library, key="b").id
+    others = [f"{kept}-1", gone, f"{gone}.1", f"x{gone}-1"]
+    for run in (f"{gone}-1", f"{gone}-20", *others):
+        save_run(library, run)
+    for id in (gone, kept):
+        library.evaluations.save_result(id, 1, "row")
+    library.evaluations.remove(gone, runs=runs)
+    assert [each.id for each in library.evaluations.all()] == [kept]
+    assert library.evaluations.results(kept) == ["row"]
+    assert library.run_ids() == ([] if runs else [f"{gone}-1", f"{gone}-20"]) + others
+
+
+# Stored runs in bulk
+
+
+def test_traces_come_in_the_order_asked_for_without_those_that_are_gone(library: Library) -> None:
+    ids = [f"run {number}" for number in range(230)]
+    for id in ids:
+        save_run(library, id, question=f"why {id}?")
+    assert library.run_ids() == ids
+    wanted = [*reversed(ids), "gone"]
+    found = list(library.traces(wanted))
+    assert [trace.run_id for trace in found] == wanted[:-1]
+    assert found[0] == library.run_trace("run 229")
+
+
+def test_reading_traces_keeps_no_transaction_open(library: Library) -> None:
+    """Else a slow reader would hold back the log's checkpoint."""
+    for number in range(3):
+        save_run(library, str(number))
+    reading = library.traces(library.run_ids())
+    next(reading)
+    with closing(sqlite3.connect(library.folder / "library.db")) as connection:
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    assert busy == 0
+    assert len(list(reading)) == 2
+
+
+@pytest.mark.parametrize("text", ['{"rounds": "of another time"}', "", "{", "[]"])
+def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(library: Library, text: str) -> None:
+    for run in ("one", "two", "three"):
+        save_run(library, run)
+    change(library, "UPDATE runs SET trace = ?, events = '{}' WHERE id = 'two'", text)
+    first, broken, third = library.traces(["one", "two", "three"])
+    assert isinstance(first, Trace) and isinstance(third, Trace) and third.run_id == "three"
+    assert isinstance(broken, Unreadable)
+    assert broken.run_id == "two" and "two" in broken.message and broken.remedy
+    for read in (library.run_trace, library.run_events):
+        with pytest.raises(StorageError, match=r"run two .*another version"):
+            read("two")
+    library.delete_run("two")
+    assert [run.run_id for run in library.runs()] == ["three", "one"]
+
+
+# Older libraries
+
+
+def test_a_library_of_version_2_opens_with_all_it_holds(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
+    document = fill(library, "alpha")
+    save_run(library, "one")
+    library.save_search("key", [])
+    found = library.search("alpha copper", 3)
+    library.close()
+    as_version(library, 2)
+    with Library.open(library.folder, embedder) as opened:
+        assert opened.evaluations.sets() == [] and opened.evaluations.all() == []
+        assert opened.documents() == [document]
+        assert opened.run_trace("one").question == "why?"
+        assert opened.load_search("key", hours=1) is not None
+        assert opened.search("alpha copper", 3) == found
+        add_set(opened)
+        opened.evaluations.save_result(begin(opened).id, 1, "row")
+        opened.verify()
+    with Library.open(library.folder, embedder) as again:
+        assert [each.done for each in again.evaluations.all()] == [1]
