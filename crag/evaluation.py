@@ -26,7 +26,7 @@ from crag.status import parts_in_words
 from crag.strategies import strategy as strategy_named
 
 __all__ = [
-    *("FAILURES_IN_A_ROW", "Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations"),
+    *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations"),
     *("question_set", "remove_evaluation", "remove_set", "rows", "stored_sets"),
 ]
 
