@@ -1,0 +1,249 @@
+"""The Tune page: all stored runs decided anew as sliders move, and where labels say the thresholds should be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import streamlit as st
+
+from crag.core.settings import Settings
+from crag.measure.flips import Outcome
+from crag.measure.labelled import ChunkScore
+from crag.measure.recommend import crowded
+from crag.strategies import STRATEGIES
+from ui import (
+    ledgers,
+    tuneadvice,
+    tunecurves,
+    tuneexports,
+    tuneflips,
+    tunelabels,
+    tunematerial,
+    tunememo,
+    tunescores,
+    tunesliders,
+    words,
+)
+from ui.ledgers import Unread
+from ui.look import draw
+from ui.safe import text
+from ui.session import Session
+from ui.tuneexports import Table
+from ui.tunelabels import Part
+from ui.tunematerial import Material
+from ui.tunescores import Group, Split
+
+__all__ = ["follow", "show"]
+
+_CELL, _USED = "tune-cell", "tune-used"
+_SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}
+
+
+def follow(session: Session, picked: str | None) -> None:
+    """Do what a click asked for: list a cell's questions, or open a run in Ask."""
+    if picked is None:
+        return
+    cell = tuneflips.cell_of(picked)
+    if cell is not None:
+        st.session_state[_CELL] = None if st.session_state.get(_CELL) == cell else cell
+    kind, _, run = picked.partition(":")
+    if kind == "tune-run" and run in ledgers.book(session.workspace).reads:
+        session.select(run)
+        st.switch_page("pages/ask.py")
+
+
+def show(session: Session) -> None:
+    """The page below its title. Raises CragError where the library can't be read."""
+    book = tunematerial.read(session)
+    _unreadable(book.unread)
+    if not book.reads:
+        _empty()
+        return
+    with st.container(key="tune-choices"):
+        first, second = st.columns([7, 5], gap="large")
+        with second:
+            name = tunesliders.strategy(session)
+        with first:
+            material = tunematerial.chosen(session, book)
+    _bench(session, name, material)
+
+
+def _unreadable(unread: Sequence[Unread]) -> None:
+    """Names the runs that can't be read."""
+    if not unread:
+        return
+    listed = "".join(f"<li>{text(each.question)} <span class='small'>{text(each.why)}</span></li>" for each in unread)
+    draw(
+        f'<div class="cx"><details class="fold" data-keep="tune-unread"><summary>{words.count(len(unread), "run")} '
+        f"can't be read and {'is' if len(unread) == 1 else 'are'} left out</summary><ul>{listed}</ul></details></div>"
+    )
+
+
+def _empty() -> None:
+    draw(
+        '<div class="cx hero"><p><b>No runs yet.</b> Here every question that was asked is decided anew as you move '
+        "the thresholds, at once and without a model call: which flip, what that saves, and, with labels, where the "
+        "thresholds should be.</p><p>Ask some questions first, or evaluate a question set: each run is kept.</p></div>"
+    )
+    with st.container(horizontal=True):
+        if st.button("Ask a question", key="tune-to-ask", type="primary"):
+            st.switch_page("pages/ask.py")
+        if st.button("Evaluate a question set", key="tune-to-evaluate"):
+            st.switch_page("pages/evaluate.py")
+
+
+@st.fragment
+def _bench(session: Session, name: str, material: Material) -> None:
+    """All that hangs on the sliders; a move of one runs this alone."""
+    _moved(session, name, material)
+
+
+def _moved(session: Session, name: str, material: Material) -> None:
+    """What a move of a slider does, all of it."""
+    own = session.settings(name)
+    left, right = st.columns([3, 9], gap="large")
+    with left, st.container(key="tune-rail"):
+        settings = tunesliders.sliders(name, own)
+        _buttons(session, name, own, settings)
+    with right:
+        outcome = material.ledger.redecide(settings)
+        _flips(material, outcome, settings, moved=settings != own)
+        scores = _scores(material, settings)
+        tables = [tuneexports.runs(outcome, material.entries), *_labelled(material, settings, own)]
+        questions = {id: entry.question for id, entry in material.entries.items()}
+        tuneexports.offered([*tables, tuneexports.scores(scores, questions)])
+
+
+def _buttons(session: Session, name: str, own: Settings, settings: Settings) -> None:
+    """What can be done with the sliders as they stand."""
+    title = STRATEGIES[name].title
+    in_use = settings == own and session.strategy == name
+    st.button(
+        "Use these",
+        key="tune-use-these",
+        type="primary",
+        width="stretch",
+        disabled=in_use,
+        on_click=_use,
+        args=(session, name, settings),
+        help=f"The next question in Ask is handled by {title} with these settings.",
+    )
+    published = tunesliders.at_strategy(name)
+    st.button(
+        "Back to the strategy's own",
+        key="tune-own",
+        width="stretch",
+        disabled=all(getattr(settings, each) == value for each, value in published.items()),
+        on_click=tunesliders.move,
+        kwargs=published,
+    )
+    used = st.session_state.pop(_USED, False)
+    said = (
+        f"<b>Ask now uses exactly these</b> ({text(title)})."
+        if used and in_use
+        else f"Ask uses these ({text(title)})."
+        if in_use
+        else "Ask does not use these yet. Moving a slider costs no model call."
+    )
+    draw(f'<div class="cx"><p class="small" role="status">{said}</p></div>')
+
+
+def _use(session: Session, name: str, settings: Settings) -> None:
+    """Questions are asked with exactly these from now on."""
+    session.change(name, settings)
+    session.use(name)
+    st.session_state["strategy-choice"] = name
+    st.session_state[_USED] = True
+
+
+def _flips(material: Material, outcome: Outcome, settings: Settings, *, moved: bool) -> None:
+    """What would become of the runs, and the questions of the cell that is opened."""
+    draw(tuneflips.summary(outcome, moved=moved))
+    opened = st.session_state.get(_CELL)
+    with st.container(key="tune-flips"):
+        first, second = st.columns([6, 5], gap="large")
+        with first:
+            draw(tuneflips.flow(outcome))
+        with second:
+            draw(tuneflips.matrix(outcome, opened))
+    draw(tuneflips.figures(outcome, material.cost.redecide(settings) if material.cost else None))
+    if opened is not None:
+        draw(tuneflips.listed(outcome, material.entries, opened, material.key))
+    draw(tuneflips.unknowns(outcome))
+
+
+def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
+    """The histogram; returns all scores it counts."""
+    if settings.evaluator == "none":
+        return []
+    about = material.labels.serial, settings.evaluator, settings.grade_chars, settings.k
+    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
+    cases = material.labels.cases
+    scores = tunememo.of("scores", about, lambda: tunelabels.scores(cases, settings, of))
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        what = "Chunk scores" if of == "chunk" else "Scores of all chunks together"
+        draw(f'<div class="cx"><h2>{what} <span class="small">of first retrievals</span></h2></div>')
+        split = _split(material)
+    groups: list[Group] = tunememo.of("groups", (about, split), lambda: tunescores.grouped(scores, split))
+    draw(tunescores.histogram(groups, settings) if groups else _NO_SCORES)
+    return scores
+
+
+_NO_SCORES = '<div class="cx"><p class="quiet">None of these runs was graded in the way this strategy grades.</p></div>'
+
+
+def _split(material: Material) -> Split:
+    """How the scores are grouped; by label where there are any, until something else is chosen."""
+    key, kept = "tune-split", "tune-split-kept"
+    if st.session_state.get(key) is None:
+        st.session_state[key] = st.session_state.get(kept, "label" if material.labels.some else "evaluator")
+    found: Split = st.segmented_control(
+        "Group", list(_SPLITS), format_func=_SPLITS.__getitem__, key=key, required=True, label_visibility="collapsed"
+    )
+    st.session_state[kept] = found
+    return found
+
+
+def _labelled(material: Material, settings: Settings, own: Settings) -> list[Table]:
+    """The recommendation, the map of all pairs and the curves; returns the tables that they make."""
+    labels = material.labels
+    tables = [tuneexports.labels(labels.thumbs)] if labels.thumbs else []
+    why = tuneadvice.why_none(settings)
+    draw('<div class="cx"><h2>What labels say</h2></div>')
+    if why:
+        draw(f'<div class="cx"><p>{text(why)}</p></div>')
+    if settings.evaluator == "none":
+        return tables
+    graders = tunememo.of(
+        "graders", (labels.serial, settings.evaluator), lambda: tunelabels.evaluators(labels.cases, settings)
+    )
+    if not graders:
+        draw(_NO_SCORES)
+        return tables
+    grader = _grader(graders)
+    about = labels.serial, settings.evaluator, settings.grade_chars, settings.k, own, grader
+    part = tunememo.of("part", about, lambda: tunelabels.telling(labels, settings, grader))
+    if not why:
+        _crowd(part, settings)
+        tables += tuneadvice.show((*about, settings.aggregation), part, settings, own)
+    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
+    scores = tunememo.of("curve-scores", about, lambda: tunelabels.scores(part.cases, settings, of))
+    tunecurves.show(about, scores, settings)
+    return tables
+
+
+def _grader(graders: Sequence[str]) -> str:
+    """Whose scores: those of two evaluators are never thrown together."""
+    if len(graders) == 1:
+        return graders[0]
+    if st.session_state.get("tune-grader") not in graders:
+        st.session_state["tune-grader"] = graders[0]
+    return st.selectbox("Scores by", graders, format_func=words.maker, key="tune-grader", width=320)
+
+
+def _crowd(part: Part, settings: Settings) -> None:
+    """The warning where the sliders' pair leaves too much to AMBIGUOUS."""
+    warning = crowded(part.questions, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
+    if warning:
+        draw(f'<div class="cx"><p class="note" role="status">{text(warning)}</p></div>')
