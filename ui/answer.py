@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Citation, SentenceCheck
@@ -24,23 +24,25 @@ def question(trace: Trace) -> str:
     """The question, and beneath it what became of it."""
     action = f"{chip(trace.action)} · " if trace.action else ""
     took = f" · {words.duration(trace.seconds)}" if trace.finished else ""
+    forced = ", forced action" if trace.settings.get("forced") else ""
     return (
         f'<div class="cx"><div class="question">{text(trace.question)}'
-        f'<div class="small">{action}{text(trace.strategy)}{took}</div></div></div>'
+        f'<div class="small">{action}{text(trace.strategy)}{forced}{took}</div></div></div>'
     )
 
 
-def answer(trace: Trace) -> str:
-    """The answer so far, or whole with its label; each citation mark is a button."""
+def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> str:
+    """The answer so far, or whole with its label; each citation mark is a button.
+
+    `alone`: where the sentences stand, as [start, end), that no other run compared with says.
+    """
     whole = trace.answer
     if whole is None:
         return _unanswered(trace) if trace.finished else _written(trace)
     known = {citation.number: citation for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
-    return (
-        f'<div class="cx">{_quoted(whole, trace)}<div class="{kind}">{_marked(whole.text, known, trace.checks)}</div>'
-        f"{_label(whole, trace)}</div>"
-    )
+    said = _marked(whole.text, known, trace.checks, alone)
+    return f'<div class="cx">{_quoted(whole, trace)}<div class="{kind}">{said}</div>{_label(whole, trace)}</div>'
 
 
 def _written(trace: Trace) -> str:
@@ -78,21 +80,39 @@ def _unanswered(trace: Trace) -> str:
     return f'<div class="cx"><div class="answer abstained">{text(said)}</div></div>'
 
 
-def _marked(whole: str, known: dict[int, Citation], checks: Sequence[SentenceCheck]) -> str:
+def _marked(
+    whole: str, known: dict[int, Citation], checks: Sequence[SentenceCheck], alone: Sequence[tuple[int, int]]
+) -> str:
     """The text with flagged sentences underlined and tagged, and every mark turned into a button."""
     parts, at = [], 0
+
+    def piece(start: int, end: int) -> str:
+        return _apart(whole, start, end, known, alone)
+
     for start, end, check in flags.placed(whole, checks):
         flag = flags.flag(check, set(known))
         if flag is None:
             continue
-        parts.append(_cited(whole[at:start], known))
+        parts.append(piece(at, start))
         parts.append(
-            f'<span class="{flag.kind}" title="{text(flag.why)}">{_cited(whole[start:end], known)}</span> '
+            f'<span class="{flag.kind}" title="{text(flag.why)}">{piece(start, end)}</span> '
             f'<span class="tag">{flag.name}</span>'
         )
         at = end
-    parts.append(_cited(whole[at:], known))
+    parts.append(piece(at, len(whole)))
     return "".join(parts)
+
+
+def _apart(whole: str, start: int, end: int, known: dict[int, Citation], alone: Sequence[tuple[int, int]]) -> str:
+    """The characters [start, end), with what lies in a sentence that stands here alone marked."""
+    parts, at = [], start
+    for first, last in alone:
+        first, last = max(first, at), min(last, end)
+        if first < last:
+            marked = f'<span class="alone" title="In this run alone">{_cited(whole[first:last], known)}</span>'
+            parts += [_cited(whole[at:first], known), marked]
+            at = last
+    return "".join([*parts, _cited(whole[at:end], known)])
 
 
 def _cited(piece: str, known: dict[int, Citation]) -> str:
@@ -167,14 +187,16 @@ def _faithfulness(trace: Trace) -> list[str]:
     return [f"<b>Faithfulness {trace.faithfulness:.0%}</b>: {supported} of {of} supported by what they cite{more}"]
 
 
-def sources(trace: Trace, opened: int | None = None) -> str:
-    """The numbered sources; each opens its page."""
+def sources(trace: Trace, opened: int | None = None, notes: Mapping[int, str] | None = None) -> str:
+    """The numbered sources; each opens its page. `notes`: what a comparison says of them, by number."""
     if trace.answer is None or not trace.answer.citations:
         return ""
     items = []
     for citation in trace.answer.citations:
         mark = '<span class="tag web">WEB</span> ' if citation.origin == "external" else ""
         page = f'<span class="page">p. {citation.page}</span>' if citation.page else ""
+        note = (notes or {}).get(citation.number, "")
+        mark = f'<span class="tag only">{text(note)}</span> {mark}' if note else mark
         items.append(
             f'<li><button data-pick="cite:{citation.number}" class="{"open" if opened == citation.number else ""}">'
             f'<span class="n num">{citation.number}</span>'

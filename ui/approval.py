@@ -39,19 +39,22 @@ def card(trace: Trace, *, sending: bool = False) -> str:
     )
 
 
-def ask(job: Job[Event] | None, trace: Trace) -> None:
-    """The card with its two buttons, where the run waits. An answer reaches the run from any tab, once."""
+def ask(job: Job[Event] | None, trace: Trace, scope: str = "") -> None:
+    """The card with its two buttons, where the run waits. An answer reaches the run from any tab, once.
+
+    `scope` tells the cards of several runs on one page apart.
+    """
     number = pending(trace)
     if job is None or not number:
         return
     if job.answered(number) or job.stopping:
         draw(card(trace, sending=job.answered(number)))
         return
-    with st.container(key="approval"):
+    with st.container(key=f"approval{scope}"):
         draw(card(trace))
         with st.container(horizontal=True, gap="small"):
-            st.button("Send it", key=f"send-{number}", type="primary", on_click=job.answer, args=(number, True))
-            st.button("Don't send", key=f"keep-{number}", on_click=job.answer, args=(number, False))
+            st.button("Send it", key=f"send-{number}{scope}", type="primary", on_click=job.answer, args=(number, True))
+            st.button("Don't send", key=f"keep-{number}{scope}", on_click=job.answer, args=(number, False))
 
 
 def told(approval: Approval) -> str:

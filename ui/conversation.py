@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.core.types import Action
 from crag.strategies import STRATEGIES
-from ui import problems, words, workspaces
+from ui import problems, thumbs, words, workspaces
 from ui.house import house
 from ui.safe import excerpt, markdown
 from ui.session import Session
@@ -33,6 +33,8 @@ def follow(session: Session, picked: str | None) -> None:
         session.select(rest)
     elif kind in ("cite", "chunk"):
         session.open(picked)
+    elif kind == "label" and (selected := session.attach()):
+        thumbs.toggle(session, session.trace(selected), rest)
 
 
 def sidebar(session: Session) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-__all__ = ["enter", "wanted"]
+__all__ = ["enter", "go", "wanted"]
 
 _OPEN, _WANTED = "door-open", "door-wanted"
 
@@ -18,6 +18,11 @@ def wanted() -> str:
     st.session_state[_OPEN] = True
     page: str = st.session_state.pop(_WANTED, "")
     return page
+
+
+def go(page: str) -> None:
+    """Lead to another page with the next run of the script: what was a click on a button here opens it."""
+    st.session_state[_WANTED] = page
 
 
 def enter(page: str) -> None:

@@ -2,46 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Grade, RetrievedChunk, Strip, WebPage
-from ui import approval, faults, words
+from ui import approval, faults, thumbs, words
+from ui.passage import View, passage, surroundings
 from ui.safe import excerpt, link, site, text
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
-
-_WHOLE = 2500
-"""Characters up to which a web page is shown whole."""
-_BESIDE = 3
-"""Strips shown before and after a kept one of a longer page."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """Under which thresholds a trace is looked at. `kept`: the strips kept then, by source; None: as in the run.
-
-    `deciding_id` is the chunk that decides under these thresholds.
-    """
-
-    upper: float
-    lower: float
-    deciding_id: str | None = None
-    kept: Mapping[str, Collection[str]] | None = None
-
-    @classmethod
-    def of(cls, trace: Trace) -> View:
-        """The run as it was."""
-        decision = trace.decision
-        return cls(
-            upper=decision.upper if decision else float(trace.settings.get("upper", 0.7)),
-            lower=decision.lower if decision else float(trace.settings.get("lower", 0.3)),
-            deciding_id=decision.deciding_id if decision else None,
-        )
-
-    def keeps(self, strip: Strip) -> bool:
-        return strip.kept if self.kept is None else strip.id in self.kept.get(strip.source_id, ())
 
 
 def chunks(trace: Trace, view: View) -> str:
@@ -92,14 +61,16 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> str:
     grade = here.grades.get(chunk.id)
     strips = trace.strips.get(chunk.id, ())
     marks = '<span class="tag deciding">decided</span> ' if view.deciding_id == chunk.id else ""
+    chosen = thumbs.buttons(found, view.thumbs) if view.thumbs is not None else ""
     own = _graded(trace) and not _jointly(here, trace)
     summary = (
         f'<span class="rank num">{found.rank}</span>'
         f'<span><span class="where">{marks}<span class="page">p. {chunk.page}</span><span class="name">'
-        f'{text(chunk.source)}</span>{_local(grade)}</span><span class="peek">{text(excerpt(chunk.text, 160))}</span>'
+        f"{text(chunk.source)}</span>{_local(grade)}</span>{_noted(chunk.id, view)}"
+        f'<span class="peek">{text(excerpt(chunk.text, 160))}</span>'
         "</span>" + (_score(grade, view, waiting=not trace.finished) if own else "")
     )
-    return (
+    card = (
         f'<details data-keep="{text(chunk.id)}"><summary class="{"" if own else "wide"}">{summary}</summary>'
         f'<div class="body">'
         f"{passage(chunk.text, strips, view)}{_facts(grade, strips, view)}"
@@ -108,6 +79,13 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> str:
         + f'<button class="more" data-pick="{text("chunk:" + chunk.id)}">Show it on the page</button>'
         "</div></div></details>"
     )
+    return f'<div class="card thumbed">{card}{chosen}</div>' if chosen else card
+
+
+def _noted(id: str, view: View) -> str:
+    """What a comparison says of a chunk or page."""
+    tags = "".join(f'<span class="tag only">{text(note)}</span>' for note in view.notes.get(id, ()))
+    return f'<span class="notes">{tags}</span>' if tags else ""
 
 
 def _local(grade: Grade | None) -> str:
@@ -159,29 +137,6 @@ def _said(grade: Grade) -> list[str]:
     if grade.instead_of:
         lines.append(f"Graded locally: {words.ended(words.plain(faults.why(grade)))}")
     return lines
-
-
-def passage(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> str:
-    """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed."""
-    parts, at = [], 0
-    for strip in sorted(strips, key=lambda strip: strip.start):
-        if strip.start < at:
-            continue
-        parts.append(text(whole[at : strip.start]))
-        tag = "mark" if view.keeps(strip) else "s"
-        frame = ' class="cited"' if strip.id == cited else ""
-        parts.append(f'<{tag}{frame} title="{_why(strip, view)}">{text(whole[strip.start : strip.end])}</{tag}>')
-        at = strip.end
-    parts.append(text(whole[at:]))
-    return f'<div class="text">{"".join(parts)}</div>'
-
-
-def _why(strip: Strip, view: View) -> str:
-    """A strip's score, what became of it, and what a language model said of it."""
-    score = "not scored" if strip.score is None else f"score {strip.score:.2f}"
-    word = "kept" if view.keeps(strip) else "dropped"
-    said = {None: "", True: ", chosen by the language model", False: ", not chosen by the language model"}
-    return f"{score}, {word}{said[strip.selected]}"
 
 
 def web(trace: Trace, view: View) -> str:
@@ -259,30 +214,8 @@ def _page(page: WebPage, trace: Trace, view: View) -> str:
     return (
         f'<details data-keep="{text(page.id)}"><summary><span class="rank num">{page.rank}</span>'
         f'<span><span class="where"><span class="tag web">WEB</span><span class="name">{text(page.title or page.url)}'
-        f'</span></span><span class="peek">{text(" · ".join(each for each in about if each))}</span></span>'
+        f"</span></span>{_noted(page.id, view)}"
+        f'<span class="peek">{text(" · ".join(each for each in about if each))}</span></span>'
         f"{_score(grade, view, waiting=not trace.finished)}</summary>"
         f'<div class="body">{shown}{_facts(grade, strips, view)}<div class="facts">{opener}</div></div></details>'
     )
-
-
-def surroundings(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> str:
-    """A page's text; a long one cut to what was kept, each with the strips beside it."""
-    if len(whole) <= _WHOLE:
-        return passage(whole, strips, view, cited)
-    ordered = sorted(strips, key=lambda strip: strip.start)
-    wanted = [place for place, strip in enumerate(ordered) if view.keeps(strip)] or list(range(len(ordered)))[:_BESIDE]
-    shown = sorted({near for place in wanted for near in range(place - _BESIDE, place + _BESIDE + 1)})
-    groups: list[list[Strip]] = []
-    for place in shown:
-        if not 0 <= place < len(ordered):
-            continue
-        if groups and ordered[place - 1] is groups[-1][-1]:
-            groups[-1].append(ordered[place])
-        else:
-            groups.append([ordered[place]])
-    parts = []
-    for group in groups:
-        start, end = group[0].start, max(strip.end for strip in group)
-        moved = [replace(strip, start=strip.start - start, end=strip.end - start) for strip in group]
-        parts.append(passage(whole[start:end], moved, view, cited))
-    return '<p class="small">…</p>'.join(parts) if parts else passage(whole[:_WHOLE], (), view)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,8 +13,8 @@ from crag.core.types import Chunk, Citation, Rect, WebPage
 from crag.ingest.render import render_page
 from crag.library.library import Library
 from ui import words
-from ui.evidence import View, surroundings
 from ui.look import draw
+from ui.passage import View, surroundings
 from ui.problems import told
 from ui.safe import link, text
 from ui.session import Session
@@ -25,13 +25,12 @@ _WIDTH = 1100
 _METRES_A_POINT = 0.0254 / 72
 
 
-def opened(session: Session, trace: Trace) -> None:
-    """What is opened beside the answer, with a way back."""
-    what = session.opened
+def opened(session: Session, trace: Trace, what: str | None, close: Callable[[], None], whose: str = "") -> None:
+    """What is opened beside the answer, with a way back. `whose`: the run, where there are several."""
     if what is None:
         return
     with st.container(border=True, key="page-view"):
-        draw('<div class="cx" data-reveal="1"></div>')
+        draw(f'<div class="cx" data-reveal="1"><span class="small">{text(whose)}</span></div>')
         bar = st.container(horizontal=True, gap="small")
         with told():
             kind, _, name = what.partition(":")
@@ -39,7 +38,7 @@ def opened(session: Session, trace: Trace) -> None:
                 _citation(session, trace, _cited(trace, name), bar)
             elif kind == "chunk":
                 _chunk(session, _found(trace, name), None, bar)
-        bar.button("Close", key="page-close", on_click=session.open, args=(None,))
+        bar.button("Close", key="page-close", on_click=close)
 
 
 def _cited(trace: Trace, number: str) -> Citation:

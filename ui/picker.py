@@ -14,7 +14,8 @@ _SCRIPT = (Path(__file__).parent / "assets" / "picker.js").read_text(encoding="u
 def clicked() -> str | None:
     """What was clicked since the last run of the script: the element's data-pick, or None.
 
-    The value comes from the browser, so it is checked by whoever looks it up.
+    Of an element inside one with data-scope: "in:SCOPE:" and the data-pick. The value comes from the browser, so it is
+    checked by whoever looks it up.
     """
     listener = st.components.v2.component("crag_picker", js=_SCRIPT, isolate_styles=False)
     with st.container(key="picker", height=1, border=False):

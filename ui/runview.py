@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -11,41 +13,18 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from ui import answer, approval, conversation, evidence, export, meter, pageview, path, problems, tuning
+from ui import answer, approval, conversation, export, meter, pageview, path, problems, thumbs, tuning
 from ui.jobs import Job
 from ui.look import draw
+from ui.passage import View
 from ui.safe import excerpt, markdown, text
 from ui.session import Session
+from ui.slots import Slots
 
 __all__ = ["show"]
 
 _LEFT_OVER = 12
 """At most so many elements does the welcome have, which a new run takes the place of."""
-
-
-class _Slots:
-    """Fixed places on the page, each rewritten whole: what a trace looks like under a view."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self.answer: Any = None
-        self.sources: Any = None
-        self.path: Any = None
-        self.action: Any = None
-        self.chunks: Any = None
-        self.web: Any = None
-        self.meter: Any = None
-
-    def write(self, trace: Trace, view: evidence.View) -> None:
-        opened = self._session.opened or ""
-        number = int(opened[5:]) if opened.startswith("cite:") and opened[5:].isdigit() else None
-        draw(answer.answer(trace), self.answer)
-        draw(answer.sources(trace, number), self.sources)
-        draw(path.path(trace), self.path)
-        draw(path.action(trace), self.action)
-        draw(evidence.chunks(trace, view), self.chunks)
-        draw(evidence.web(trace, view), self.web)
-        draw(meter.meter(trace, meter.in_use()) if trace.finished else "", self.meter)
 
 
 def show(session: Session, run: str) -> None:
@@ -61,7 +40,8 @@ def show(session: Session, run: str) -> None:
         problems.show(job.problem)
     if job is not None and not running and not trace.finished:
         trace = replace(trace, finished=True)  # it broke off: nothing more will come
-    slots = _Slots(session)
+    labels = thumbs.given(session, trace.question)
+    slots = Slots(_cited(session.opened))
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
@@ -73,10 +53,10 @@ def show(session: Session, run: str) -> None:
     if job is not None and running:
         for _ in range(_LEFT_OVER):
             st.empty()  # what stood here before the question would otherwise stay until the run is over
-        _follow(job, slots, approval.pending(trace))
+        _follow(job, slots, approval.pending(trace), labels)
         st.rerun()
     view, what = tuning.view(trace, settings)
-    slots.write(trace, view)
+    slots.write(trace, replace(view, thumbs=labels))
     if what is not None:
         with change:
             tuning.change(session, trace, settings, what)
@@ -84,7 +64,13 @@ def show(session: Session, run: str) -> None:
         _tools(session, run, trace)
 
 
-def _left(session: Session, run: str, trace: Trace, slots: _Slots) -> Any:
+def _cited(opened: str | None) -> int | None:
+    """The number of the citation that is open, if one is."""
+    number = (opened or "").removeprefix("cite:")
+    return int(number) if number.isdigit() else None
+
+
+def _left(session: Session, run: str, trace: Trace, slots: Slots) -> Any:
     """The conversation; returns the place for what can be done with the finished run."""
     tools: Any = None
     for turn in session.turns:
@@ -122,7 +108,7 @@ def _earlier(session: Session, run: str) -> None:
     )
 
 
-def _right(session: Session, run: str, trace: Trace, slots: _Slots, job: Job[Event] | None) -> tuple[Settings, Any]:
+def _right(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Event] | None) -> tuple[Settings, Any]:
     """The run; returns what the sliders say, and the place for what that would change."""
     with st.container():
         approval.ask(job, trace)
@@ -131,14 +117,14 @@ def _right(session: Session, run: str, trace: Trace, slots: _Slots, job: Job[Eve
     with st.container(key="tuning"):
         settings = tuning.sliders(run, Settings.checked(trace.settings))
     change = st.container()
-    pageview.opened(session, trace)
+    pageview.opened(session, trace, session.opened, partial(session.open, None))
     slots.chunks = st.empty()
     slots.web = st.empty()
     slots.meter = st.empty()
     return settings, change
 
 
-def _follow(job: Job[Event], slots: _Slots, asked: int) -> None:
+def _follow(job: Job[Event], slots: Slots, asked: int, labels: Mapping[str, str]) -> None:
     """Draw every beat until the job is over, or waits for another word than the one `asked` on the page.
 
     Any touch of a widget interrupts here and harms nothing.
@@ -147,7 +133,7 @@ def _follow(job: Job[Event], slots: _Slots, asked: int) -> None:
     for fresh in job.follow():
         for event in fresh:
             trace = trace.apply(event)
-        slots.write(trace, evidence.View.of(trace))
+        slots.write(trace, replace(View.of(trace), thumbs=labels))
         if approval.pending(trace) != asked:
             return  # buttons come or go: only the script can draw those
 

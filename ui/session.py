@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -79,21 +80,37 @@ class Session:
 
     def ask(self, question: str) -> None:
         """Start a run with the settings of this session and select it. Raises CragError if it can't even start."""
+        [run] = self.start(question, [(self.strategy, self.settings(self.strategy))])
+        self.select(run)
+
+    def start(self, question: str, ways: Sequence[tuple[str, Settings]]) -> list[str]:
+        """One run for each strategy with its settings, all at once; their ids, in order.
+
+        Raises CragError if one can't even start; the others are stopped then.
+        """
         st.session_state.typed = question
-        engine, strategy, workspace = house().engine, self.strategy, self.workspace
-        given: dict[str, Any] = {"settings": self.settings(strategy), "config": self.config, "keys": self.keys}
+        jobs = [self._begun(question, strategy, settings) for strategy, settings in ways]
+        runs = []
+        for job in jobs:
+            first = job.first(30)
+            if first is None or first.kind != "run_started":
+                for other in jobs:
+                    other.stop()
+                raise job.problem or CragError("The run did not start in time.")
+            house().jobs.rename(job, first.run_id)
+            runs.append(first.run_id)
+        return runs
+
+    def _begun(self, question: str, strategy: str, settings: Settings) -> Job[Event]:
+        engine, workspace = house().engine, self.workspace
+        given: dict[str, Any] = {"settings": settings, "config": self.config, "keys": self.keys}
 
         def work(cancel: Any, emit: Any) -> None:
             for event in engine.ask(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given):
                 emit(event)
 
         job: Job[Event] = Job("run", question, work, workspace)
-        house().jobs.begin(job)
-        first = job.first(30)
-        if first is None or first.kind != "run_started":
-            raise job.problem or CragError("The run did not start in time.")
-        house().jobs.rename(job, first.run_id)
-        self.select(first.run_id)
+        return house().jobs.begin(job)
 
     def typed(self, question: str) -> str:
         """The whole of what was typed where a run holds only its beginning, because it was too long."""

@@ -13,8 +13,8 @@ from crag.core.types import Aggregation
 from crag.measure.whatif import WhatIf, redecide
 from crag.strategies import STRATEGIES
 from ui import forms, words
-from ui.evidence import View
 from ui.look import draw
+from ui.passage import View
 from ui.path import chip
 from ui.problems import show
 from ui.safe import text

@@ -18,7 +18,10 @@ KEY = "w"
 
 _PATTERN = re.compile(r"[0-9a-f]{32}")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_OF_A_WORKSPACE = ("turns", "traces", "selected", "opened", "leaf", "document", "marked", "upload", "typed")
+_OF_A_WORKSPACE = (
+    *("turns", "traces", "selected", "opened", "leaf", "document", "marked", "upload", "typed"),
+    *("compare-runs", "compare-opened", "compare-question", "compare-lanes"),
+)
 
 
 def private(config: AppConfig) -> bool:

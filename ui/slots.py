@@ -1,0 +1,45 @@
+"""Fixed places on a page, each rewritten whole: what one run looks like at a moment, under a view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crag.core.trace import Trace
+from crag.measure.differences import Marks
+from ui import answer, evidence, meter, path
+from ui.look import draw
+from ui.safe import text
+
+__all__ = ["Slots"]
+
+
+class Slots:
+    """The places of one run: set each before `write`. `opened`: the number of the citation whose source is open.
+
+    Where several runs stand on a page, `scope` names this one, so that a click tells whose citation it was.
+    """
+
+    def __init__(self, opened: int | None = None, scope: str = "") -> None:
+        self._opened, self._scope = opened, scope
+        self.answer: Any = None
+        self.sources: Any = None
+        self.path: Any = None
+        self.action: Any = None
+        self.chunks: Any = None
+        self.web: Any = None
+        self.meter: Any = None
+
+    def write(self, trace: Trace, view: evidence.View, marks: Marks | None = None, lacking: Any = None) -> None:
+        """`marks`: what a comparison says of the answer; `lacking` puts places of other runs into words."""
+        alone = marks.sentences if marks else ()
+        notes = {number: lacking(places) for number, places in marks.sources.items()} if marks else {}
+        self._draw(answer.answer(trace, alone), self.answer)
+        self._draw(answer.sources(trace, self._opened, notes), self.sources)
+        self._draw(path.path(trace), self.path)
+        self._draw(path.action(trace), self.action)
+        self._draw(evidence.chunks(trace, view), self.chunks)
+        self._draw(evidence.web(trace, view), self.web)
+        self._draw(meter.meter(trace, meter.in_use()) if trace.finished else "", self.meter)
+
+    def _draw(self, html: str, place: Any) -> None:
+        draw(f'<div data-scope="{text(self._scope)}">{html}</div>' if html and self._scope else html, place)
