@@ -1,0 +1,148 @@
+"""The panel of an evaluation under way: progress, the question at hand, what came of it so far, Stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from crag.core.trace import Approval, Trace
+from crag.core.types import Action
+from ui import approval, problems, words
+from ui.evaluate_job import Event, Part, State
+from ui.evaluate_measures import as_text
+from ui.evaluate_names import title
+from ui.jobs import Job
+from ui.look import draw
+from ui.safe import excerpt, markdown, text
+from ui.session import Session
+from ui.sets import loaded
+
+__all__ = ["live", "so_far", "told"]
+
+_BEAT = 1.0
+"""Seconds between two looks at the job."""
+
+
+@st.fragment(run_every=_BEAT)
+def live(session: Session, job: Job[Event]) -> None:
+    """Renews itself until the job is over, and then the page. Nothing that is touched meanwhile harms it."""
+    running = job.running
+    state = State(job.events())
+    if not running:
+        st.rerun()
+    with st.container(key="eval-live"):
+        draw(_progress(job, state, _at_hand(session, state)))
+        _ask(job, state)
+        draw(so_far(state.parts))
+        st.button(
+            "Stopping…" if job.stopping else "Stop",
+            key="eval-stop",
+            on_click=job.stop,
+            disabled=job.stopping,
+            help="Ends after what is whole. What is done stays, and the evaluation can go on later.",
+        )
+
+
+def _at_hand(session: Session, state: State) -> str:
+    """The question that is being answered; nothing where that is not known."""
+    if state.begun is None or not state.parts or state.parts[-1].done >= state.parts[-1].total:
+        return ""
+    try:
+        return loaded(session, state.begun.set_id).questions[state.parts[-1].done].question
+    except (CragError, IndexError):
+        return ""
+
+
+def _progress(job: Job[Event], state: State, asked: str) -> str:
+    share = state.done / state.total if state.total else 0.0
+    facts = [f"<b>{state.done:,}</b> of {state.total:,} questions" if state.total else "starting"]
+    if state.rate:
+        pace = f"{state.rate:.1f} a second" if state.rate >= 1 else f"{words.duration(1 / state.rate)} each"
+        facts.append(pace)
+    if state.left is not None and not job.stopping:
+        facts.append(f"about {words.duration(max(1.0, state.left))} left")
+    facts.append(f"<b>{state.failed:,}</b> failed" if state.failed else "none failed")
+    now = f'<p class="small eval-now">Now: {text(excerpt(asked, 160))}</p>' if asked else ""
+    return (
+        '<div class="cx eval-live" role="status">'
+        f'<p class="says"><b>Evaluating {text(job.label)}</b>{_which(state)}</p>'
+        f'<div class="progress"><i style="width:{share:.1%}"></i></div>'
+        f'<p class="figures">{"".join(f"<span>{fact}</span>" for fact in facts)}</p>{now}</div>'
+    )
+
+
+def _which(state: State) -> str:
+    if not state.parts or state.begun is None:
+        return ""
+    number, all = len(state.parts), len(state.begun.strategies)
+    place = f", strategy {number} of {all}" if all > 1 else ""
+    return f' <span class="quiet">with {text(title(state.parts[-1].strategy))}{place}</span>'
+
+
+def _ask(job: Job[Event], state: State) -> None:
+    """The query that waits for a word, if one does."""
+    number = len(state.queries)
+    if state.begun is None or not number or job.answered(number) or job.stopping:
+        return
+    provider = state.begun.provider
+    asked = [Approval(query=query, provider=provider, approved=True) for query in state.queries[:-1]]
+    waiting = Approval(query=state.queries[-1], provider=provider)
+    approval.ask(job, Trace(approvals=(*asked, waiting)))  # type: ignore[arg-type]
+
+
+def so_far(parts: Sequence[Part]) -> str:
+    """What the results say until now, by strategy; nothing before the first."""
+    shown = [part for part in parts if part.rows]
+    if not shown:
+        return ""
+    body = "".join(_line(part) for part in shown)
+    return (
+        '<div class="cx eval-scroll"><table class="grid eval-sofar"><thead><tr><th>So far</th><th class="r">Done</th>'
+        '<th>Actions</th><th class="r">Evidence holds it</th><th class="r">Answer says it</th>'
+        f'<th class="r">Failed</th><th class="r">Each</th></tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _line(part: Part) -> str:
+    taken = [row.action for row in part.rows]
+    actions = " ".join(
+        f'<span class="verdict {action.lower()}" title="{action}">{words.ICONS[action]} {taken.count(action):,}</span>'
+        for action in Action
+        if action in taken
+    )
+    cells = [
+        f"{part.done:,} of {part.total:,}",
+        _share([row.evidence_answer for row in part.rows]),
+        _share([row.answer_holds for row in part.rows]),
+        f"{sum(bool(row.problem) for row in part.rows):,}",
+        as_text("seconds", _mean([row.seconds for row in part.rows])),
+    ]
+    done, *rest = (f'<td class="r">{cell}</td>' for cell in cells)
+    name = f"<td><b>{text(title(part.strategy))}</b></td>"
+    return f'<tr>{name}{done}<td class="keep">{actions or "–"}</td>{"".join(rest)}</tr>'
+
+
+def _share(values: Sequence[bool | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{sum(known):,} of {len(known):,}" if known else "–"
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def told(job: Job[Event]) -> None:
+    """What came of a job that is over."""
+    state = State(job.events())
+    kept = f"{words.count(state.done, 'result')} kept" if state.done else "nothing was done yet"
+    if job.problem:
+        problems.show(job.problem)
+    elif job.stopping and state.done < state.total:
+        st.info(f"Stopped: {kept}. It goes on from there when you press Resume.")
+    else:
+        failed = f", {state.failed:,} failed" if state.failed else ""
+        took = words.duration(state.seconds)
+        st.success(f"Done: {markdown(job.label)}, {words.count(state.made, 'question')} in {took}{failed}.")
