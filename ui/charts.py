@@ -20,8 +20,8 @@ Pair = tuple[float, float]
 """Upper and lower threshold."""
 
 _COLOURS = {
-    "light": {"accent": "#5546c8", "soft": "#eceafb", "ink": "#1b1d26", "quiet": "#5c6070", "line": "#dedfe7"},
-    "dark": {"accent": "#9d92ff", "soft": "#2a2750", "ink": "#e9eaf0", "quiet": "#a3a7b6", "line": "#343744"},
+    "light": dict(accent="#5546c8", soft="#eceafb", ink="#1b1d26", quiet="#5c6070", line="#dedfe7", ground="#ffffff"),
+    "dark": dict(accent="#9d92ff", soft="#2a2750", ink="#e9eaf0", quiet="#a3a7b6", line="#343744", ground="#14151b"),
 }
 """As in the style sheet: a chart is an island that it does not reach."""
 _CLEAR = "rgba(0,0,0,0)"
@@ -66,6 +66,7 @@ def reliability(found: Reliability, look: str) -> Figure:
         hovertemplate=hover,
         mode="lines+markers",
         marker={"size": sizes, "color": _COLOURS[look]["accent"], "opacity": 0.85},
+        cliponaxis=False,
     )
     return _square([_diagonal(look), dots], look, "Mean score of the bin", "Share that is relevant")
 
@@ -76,8 +77,7 @@ def heat(found: Sweep, look: str) -> Figure:
 
     colours = _COLOURS[look]
     hover = "upper %{y:.2f}, lower %{x:.2f}<br>worth %{z:.3f} a question<extra></extra>"
-    ground = "#14151b" if look == "dark" else "#ffffff"
-    scale = [[0, ground], [0.5, colours["soft"]], [1, colours["accent"]]]
+    scale = [[0, colours["ground"]], [0.5, colours["soft"]], [1, colours["accent"]]]
     lowest = float(np.nanquantile(found.utility, 0.05))
     cells = go.Heatmap(
         x=found.lowers,
@@ -89,20 +89,33 @@ def heat(found: Sweep, look: str) -> Figure:
         hoverongaps=False,
         colorbar={"thickness": 10, "outlinewidth": 0, "len": 1.0, "tickfont": {"color": colours["quiet"]}},
     )
-    figure = _square([cells, _points(look), _points(look)], look, "Lower threshold", "Upper threshold", height=400)
+    figure = _square([cells, _points(look)], look, "Lower threshold", "Upper threshold", height=400)
     return figure.update_layout(margin={"l": 0, "r": 0, "t": 8, "b": 0})
 
 
-def marked(figure: Figure, place: int, points: Sequence[tuple[float, float, str]], symbol: str) -> Figure:
-    """The figure with its trace of points at `place` put at these (x, y, label); changes and returns it."""
-    figure.data[place].update(
-        x=[x for x, _, _ in points],
-        y=[y for _, y, _ in points],
-        text=[f" {label} " for _, _, label in points],
-        marker_symbol=symbol,
-        textposition=["middle left" if x > 0.6 else "middle right" for x, _, _ in points],
+def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], look: str) -> None:
+    """Puts the figure's last trace at these (x, y, label, symbol), each label on a ground of its own."""
+    colours = _COLOURS[look]
+    figure.data[-1].update(
+        x=[x for x, _, _, _ in points],
+        y=[y for _, y, _, _ in points],
+        marker_symbol=[symbol for _, _, _, symbol in points],
     )
-    return figure
+    figure.layout.annotations = [
+        {
+            "x": x,
+            "y": y,
+            "text": label,
+            "showarrow": False,
+            "xanchor": "right" if x > 0.6 else "left",
+            "xshift": -9 if x > 0.6 else 9,
+            "bgcolor": colours["ground"],
+            "borderpad": 2,
+            "opacity": 0.92,
+            "font": {"color": colours["ink"], "size": 12},
+        }
+        for x, y, label, _ in points
+    ]
 
 
 def _line(x: Any, y: Any, look: str, **more: Any) -> Any:
@@ -122,18 +135,9 @@ def _diagonal(look: str) -> Any:
 
 def _points(look: str) -> Any:
     """An empty trace that `marked` fills."""
-    ink = _COLOURS[look]["ink"]
-    ground = _COLOURS["dark" if look == "light" else "light"]["ink"]
-    return _line(
-        [],
-        [],
-        look,
-        mode="markers+text",
-        marker={"size": 11, "color": ink, "line": {"color": ground, "width": 1.5}},
-        textfont={"color": ink, "size": 12},
-        hoverinfo="skip",
-        cliponaxis=False,
-    )
+    colours = _COLOURS[look]
+    marker = {"size": 11, "color": colours["ink"], "line": {"color": colours["ground"], "width": 1.5}}
+    return _line([], [], look, mode="markers", marker=marker, hoverinfo="skip", cliponaxis=False)
 
 
 def _square(traces: list[Any], look: str, across: str, up: str, height: int = 300) -> Figure:

@@ -98,7 +98,7 @@ class Book:
                 there = set(order)
                 for known in (self._reads, self._unread, self._judged):
                     for id in known.keys() - there:
-                        del known[id]  # type: ignore[attr-defined]
+                        del known[id]
                 self._order, self.version = order, self.version + 1
             self._judged = {
                 id: judged for id, judged in self._judged.items() if _expectation(self._reads[id], expected) is not None

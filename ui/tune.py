@@ -30,7 +30,7 @@ from ui.look import draw
 from ui.safe import text
 from ui.session import Session
 from ui.tuneexports import Table
-from ui.tunelabels import Part
+from ui.tunelabels import Labels, Part
 from ui.tunematerial import Material
 from ui.tunescores import Group, Split
 
@@ -105,20 +105,20 @@ def _moved(session: Session, name: str, material: Material) -> None:
     left, right = st.columns([3, 9], gap="large")
     with left, st.container(key="tune-rail"):
         settings = tunesliders.sliders(name, own)
-        _buttons(session, name, own, settings)
+        in_use = settings == own and session.strategy == name
+        _buttons(session, name, settings, in_use=in_use)
     with right:
         outcome = material.ledger.redecide(settings)
-        _flips(material, outcome, settings, moved=settings != own)
+        _flips(material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
         tables = [tuneexports.runs(outcome, material.entries), *_labelled(material, settings, own)]
         questions = {id: entry.question for id, entry in material.entries.items()}
         tuneexports.offered([*tables, tuneexports.scores(scores, questions)])
 
 
-def _buttons(session: Session, name: str, own: Settings, settings: Settings) -> None:
+def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -> None:
     """What can be done with the sliders as they stand."""
     title = STRATEGIES[name].title
-    in_use = settings == own and session.strategy == name
     st.button(
         "Use these",
         key="tune-use-these",
@@ -157,9 +157,9 @@ def _use(session: Session, name: str, settings: Settings) -> None:
     st.session_state[_USED] = True
 
 
-def _flips(material: Material, outcome: Outcome, settings: Settings, *, moved: bool) -> None:
+def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: bool) -> None:
     """What would become of the runs, and the questions of the cell that is opened."""
-    draw(tuneflips.summary(outcome, moved=moved))
+    draw(tuneflips.summary(outcome, in_use=in_use))
     opened = st.session_state.get(_CELL)
     with st.container(key="tune-flips"):
         first, second = st.columns([6, 5], gap="large")
@@ -190,6 +190,11 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
     return scores
 
 
+_NO_LABELS = (
+    '<div class="cx"><p>None yet. With labels this page recommends a pair of thresholds with its reasons, and shows '
+    'how far the scores can be trusted.</p><p class="quiet">Say of chunks whether they are relevant (in Ask, open a '
+    "chunk), or evaluate a question set that names the expected answer, source or page.</p></div>"
+)
 _NO_SCORES = '<div class="cx"><p class="quiet">None of these runs was graded in the way this strategy grades.</p></div>'
 
 
@@ -198,11 +203,11 @@ def _split(material: Material) -> Split:
     key, kept = "tune-split", "tune-split-kept"
     if st.session_state.get(key) is None:
         st.session_state[key] = st.session_state.get(kept, "label" if material.labels.some else "evaluator")
-    found: Split = st.segmented_control(
+    found = st.segmented_control(
         "Group", list(_SPLITS), format_func=_SPLITS.__getitem__, key=key, required=True, label_visibility="collapsed"
     )
     st.session_state[kept] = found
-    return found
+    return found or "all"
 
 
 def _labelled(material: Material, settings: Settings, own: Settings) -> list[Table]:
@@ -210,7 +215,7 @@ def _labelled(material: Material, settings: Settings, own: Settings) -> list[Tab
     labels = material.labels
     tables = [tuneexports.labels(labels.thumbs)] if labels.thumbs else []
     why = tuneadvice.why_none(settings)
-    draw('<div class="cx"><h2>What labels say</h2></div>')
+    draw(f'<div class="cx"><h2>What labels say <span class="small">{_origins(labels)}</span></h2></div>')
     if why:
         draw(f'<div class="cx"><p>{text(why)}</p></div>')
     if settings.evaluator == "none":
@@ -226,11 +231,22 @@ def _labelled(material: Material, settings: Settings, own: Settings) -> list[Tab
     part = tunememo.of("part", about, lambda: tunelabels.telling(labels, settings, grader))
     if not why:
         _crowd(part, settings)
+    if not part.labelled and not labels.some:
+        draw(_NO_LABELS)
+        return tables
+    if not why:
         tables += tuneadvice.show((*about, settings.aggregation), part, settings, own)
     of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
     scores = tunememo.of("curve-scores", about, lambda: tunelabels.scores(part.cases, settings, of))
     tunecurves.show(about, scores, settings)
     return tables
+
+
+def _origins(labels: Labels) -> str:
+    """Where the labels come from, in words."""
+    said = [f"{words.count(labels.judged, 'run')} known from question sets"] if labels.judged else []
+    said += [words.count(len(labels.thumbs), "chunk") + " labelled by hand"] if labels.thumbs else []
+    return ", ".join([*said, "one run a question counts, the newest"]) if said else ""
 
 
 def _grader(graders: Sequence[str]) -> str:

@@ -63,7 +63,10 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
     """
     left, right = st.columns([5, 6], gap="large")
     with left:
-        said, worth = st.container(), _weights()
+        said = st.container()
+        with st.container(horizontal=True):
+            action = st.container(width="content")
+            worth = _weights()
     key = about, worth
     spent = tunememo.of("effort", about, lambda: effort(part.cases, _as_asked(settings, own)))
 
@@ -78,7 +81,9 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
 
     found = tunememo.of("advice", key, advised)
     with said:
-        _said(found, settings)
+        _said(found)
+    with action:
+        _apply(found, settings)
     if not part.labelled:
         return []
 
@@ -96,7 +101,7 @@ def _as_asked(settings: Settings, own: Settings) -> Settings:
     return settings.changed(upper=own.upper, lower=own.lower)
 
 
-def _said(found: Recommendation | Refusal, settings: Settings) -> None:
+def _said(found: Recommendation | Refusal) -> None:
     if isinstance(found, Refusal):
         missing = "".join(f"<li>{text(each)}</li>" for each in found.missing)
         draw(
@@ -113,6 +118,11 @@ def _said(found: Recommendation | Refusal, settings: Settings) -> None:
         f"<b>{found.lower:.2f}</b> {_interval(found.lower_interval)}</span></p><p>{text(found.sentence)}</p>"
         f"{warnings}</div>"
     )
+
+
+def _apply(found: Recommendation | Refusal, settings: Settings) -> None:
+    if isinstance(found, Refusal):
+        return
     st.button(
         "Apply the recommended pair",
         key="tune-recommended",
@@ -131,11 +141,12 @@ def _heat(key: Hashable, whole: Sweep, settings: Settings, found: Recommendation
     """The map, with the sliders' pair and the recommended one marked."""
     look = charts.theme()
     figure = tunememo.of("heat", (key, look), lambda: charts.heat(whole, look))
-    charts.marked(figure, 1, [(settings.lower, settings.upper, "now")], "circle-open-dot")
+    points = [(settings.lower, settings.upper, "sliders", "circle")]
     if isinstance(found, Recommendation):
-        charts.marked(figure, 2, [(found.lower, found.upper, "recommended")], "star")
+        points.append((found.lower, found.upper, "recommended", "star"))
+    charts.marked(figure, points, look)
     draw(
         '<div class="cx"><h3>Worth of every pair <span class="small">mean over '
-        f"{words.count(whole.labelled, 'labelled question')}; deeper is better</span></h3></div>"
+        f"{words.count(whole.labelled, 'labelled question')}; the stronger the colour, the better</span></h3></div>"
     )
     charts.shown(figure, "tune-heat")

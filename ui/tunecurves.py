@@ -75,10 +75,10 @@ def _one(
         draw(f'<div class="cx"><h3>{title}</h3>{why}</div>')
         return
     figure, said, curve = found
-    draw(f'<div class="cx"><h3>{title} <span class="small">{text(said)}</span></h3></div>')
-    points = [(*at, label) for value, label in marks.items() if (at := _at(curve, value)) is not None]
+    draw(f'<div class="cx"><h3>{title}</h3><p class="small">{text(said)}</p></div>')
+    points = [(*at, label, "circle") for value, label in marks.items() if (at := _at(curve, value)) is not None]
     if isinstance(curve, Roc | PrecisionRecall):
-        charts.marked(figure, 2, points, "circle")
+        charts.marked(figure, points, charts.theme())
     charts.shown(figure, name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -42,12 +43,12 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
 
 def labels(found: Sequence[Label]) -> Table:
     columns = ("question", "chunk", "label", "at")
-    return (
-        "People's labels",
-        "labels",
-        columns,
-        lambda: ((each.question, each.chunk_id, each.label, each.at) for each in found),
-    )
+
+    def rows() -> Iterator[Sequence[object]]:
+        for each in found:
+            yield each.question, each.chunk_id, each.label, each.at
+
+    return "People's labels", "labels", columns, rows
 
 
 def scores(found: Sequence[ChunkScore], questions: Mapping[str, str]) -> Table:
@@ -74,6 +75,12 @@ def sweep(found: Sweep) -> Table:
     return "Worth of every pair", "tune-sweep", columns, rows
 
 
+def _made(
+    make: Callable[[Sequence[str], Iterator[Sequence[object]]], bytes], columns: Sequence[str], rows: Rows
+) -> bytes:
+    return make(columns, rows())
+
+
 def offered(tables: Sequence[Table]) -> None:
     """A button that opens the list of files; each is made only when it is asked for."""
     with st.popover("Export"):
@@ -83,7 +90,7 @@ def offered(tables: Sequence[Table]) -> None:
                 for kind, make, mime in (("CSV", csv_export, "text/csv"), ("JSON", json_export, "application/json")):
                     st.download_button(
                         kind,
-                        lambda make=make, columns=columns, rows=rows: make(columns, rows()),
+                        partial(_made, make, columns, rows),
                         file_name=f"{name}.{kind.lower()}",
                         mime=mime,
                         key=f"tune-export-{name}-{kind.lower()}",

@@ -38,8 +38,8 @@ def _chip(fate: Fate) -> str:
     return chip(None if fate == "none" else Action(fate))
 
 
-def summary(outcome: Outcome, *, moved: bool) -> str:
-    """How many flip, from what to what, and of how many it can't be known. `moved`: from what Ask uses now."""
+def summary(outcome: Outcome, *, in_use: bool) -> str:
+    """How many flip, from what to what, and of how many it can't be known. `in_use`: Ask has the same settings."""
     total, flips = len(outcome.rows), len(outcome.flips)
     unknown = sum(row.fate == "unknown" for row in outcome.rows)
     if not flips:
@@ -52,7 +52,7 @@ def summary(outcome: Outcome, *, moved: bool) -> str:
         ]
         lead = f"<b>{flips:,} of {words.count(total, 'run')} would flip</b>: {', '.join(kinds)}."
     tail = f" Of <b>{unknown:,}</b> only a new run could tell." if unknown else ""
-    note = "" if moved else ' <span class="quiet">The sliders stand where Ask has them now.</span>'
+    note = "" if not in_use else ' <span class="quiet">The sliders stand as Ask has them.</span>'
     return f'<div class="cx"><p class="tune-says" role="status">{lead}{tail}{note}</p></div>'
 
 
@@ -76,7 +76,7 @@ def flow(outcome: Outcome) -> str:
                 enters[fate] += number * scale
     total = sum(cells.values()) or 1
     return (
-        '<div class="cx"><div class="tune-heads"><span>Was</span><span>Would be</span></div>'
+        '<div class="cx"><div class="tune-flow heads"><span>Was</span><span>Would be</span></div>'
         f'<div class="tune-flow">{_labels(before, left, total)}{_bar(left)}'
         f'<div class="bands" aria-hidden="true">{"".join(bands)}</div>{_bar(right)}{_labels(after, right, total)}'
         "</div></div>"
@@ -252,11 +252,16 @@ def _cost(cost: Outcome | None) -> str:
 
 def unknowns(outcome: Outcome) -> str:
     """What can't be known without a call, with the number of runs; nothing where all is known."""
-    lines = [*outcome.reasons.items(), *outcome.open.items()]
-    rows = "".join(f'<tr><td class="r">{number:,}</td><td>{text(reason)}</td></tr>' for reason, number in lines)
+    groups = (("Their action", outcome.reasons), ("Their action is known, but not everything else", outcome.open))
+    rows = "".join(
+        f'<tr><th colspan="2">{title}</th></tr>'
+        + "".join(f'<tr><td class="r">{number:,}</td><td>{text(why)}</td></tr>' for why, number in reasons.items())
+        for title, reasons in groups
+        if reasons
+    )
     if not rows:
         return ""
     return (
-        '<div class="cx"><details class="fold" data-keep="tune-unknown" open><summary>What only a new run could tell'
+        '<div class="cx"><details class="fold" data-keep="tune-unknown"><summary>What only a new run could tell'
         f'</summary><table class="grid tune-why"><tbody>{rows}</tbody></table></details></div>'
     )
