@@ -39,7 +39,9 @@ CRAG = {
         *("core", "models", "ingest", "library", "evaluator", "correct", "generate"),
         *("strategies", "sample", "graph", "indexing", "composition", "status", "tracing"),
     },
-    "cli": {"core", "strategies", "evaluator", "engine", "measure"},
+    "evaluating": {"core", "library", "measure"},
+    "evaluation": {"core", "library", "measure", "engine", "evaluating", "status", "strategies"},
+    "cli": {"core", "strategies", "evaluator", "engine", "evaluation", "measure", "sample"},
     "__main__": {"cli"},
 }
 

@@ -34,7 +34,7 @@ PUBLIC = {
     "crag.core.keys": ["Keys", "VARIABLES"],
     "crag.core.meter": ["Budget", "Call", "Meter"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
-    "crag.core.policy": ["keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
+    "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
     "crag.core.protocols": [
         *("Chat", "Embedder", "Generator", "GradeCache", "Messages", "Parsed", "Refiner", "RerankServer"),
         *("RetrievalEvaluator", "Retriever", "Rewriter", "SearchCache", "StripSelector", "Verifier", "WebSearch"),
@@ -50,6 +50,10 @@ PUBLIC = {
     "crag.core.waiting": ["abandonable", "iterated", "waited"],
     "crag.core.wording": ["decision_sentence", "outcome_sentence"],
     "crag.engine": ["Engine", "ProviderStatus"],
+    "crag.evaluation": [
+        *("Evaluation", "FAILURES_IN_A_ROW", "Progress", "StoredSet", "add_set", "evaluate", "evaluations"),
+        *("question_set", "remove_evaluation", "remove_set", "rows", "stored_sets"),
+    ],
     "crag.evaluator.trigger": ["decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
 }
