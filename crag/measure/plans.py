@@ -25,7 +25,7 @@ NOT_RETRIEVED = "How chunks after the first {k} would score: they were not retri
 OTHER_LENGTH = "How the chunks would score with another length of text graded."
 NO_GRADES = "How each chunk would score: this run did not grade them one by one."
 NO_JOINT = "How all chunks would score together: this run graded them one by one."
-OTHER_JOINT = "How the first {k} chunks would score together: this run graded more of them in one."
+OTHER_JOINT = "How the best {k} of its chunks would score together: this run graded all of them in one."
 NO_LOOP = "Where the corrective loop would lead: the library was not searched again in this run."
 OTHER_LOOP = (
     "Where the corrective loop would lead: its query would be made from other chunks, or of more or fewer words."
