@@ -135,9 +135,7 @@ class World:
             settings=settings,
             retriever=Shelf(self.seed, self.size, settings),
             evaluator=evaluator,
-            strip_evaluator=ScriptedEvaluator(score=lambda text: score("strip " + text))
-            if self.seed % 4 == 1
-            else None,
+            strip_evaluator=local if self.seed % 4 == 1 else None,
             refiner=StripRefiner(),
             rewriter=Rewriting(self.seed),
             selector=LlmStripSelector(FakeChat(chosen)) if self.seed % 3 else None,
