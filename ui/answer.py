@@ -196,11 +196,11 @@ def sources(trace: Trace, opened: int | None = None, notes: Mapping[int, str] | 
         mark = '<span class="tag web">WEB</span> ' if citation.origin == "external" else ""
         page = f'<span class="page">p. {citation.page}</span>' if citation.page else ""
         note = (notes or {}).get(citation.number, "")
-        mark = f'<span class="tag only">{text(note)}</span> {mark}' if note else mark
+        noted = f'<span></span><span class="notes"><span class="tag only">{text(note)}</span></span>' if note else ""
         items.append(
             f'<li><button data-pick="cite:{citation.number}" class="{"open" if opened == citation.number else ""}">'
             f'<span class="n num">{citation.number}</span>'
             f'<span class="where">{mark}{page}<span class="name">{text(citation.source)}</span></span>'
-            f'<span></span><span class="quote">{text(citation.quote)}</span></button></li>'
+            f'{noted}<span></span><span class="quote">{text(citation.quote)}</span></button></li>'
         )
     return f'<div class="cx"><h3>Sources</h3><ol class="sources">{"".join(items)}</ol></div>'

@@ -13,7 +13,21 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from ui import answer, approval, conversation, export, meter, pageview, path, problems, thumbs, tuning
+from crag.core.types import Action
+from ui import (
+    answer,
+    approval,
+    compare_state,
+    conversation,
+    export,
+    meter,
+    pageview,
+    path,
+    problems,
+    thumbs,
+    tuning,
+    words,
+)
 from ui.jobs import Job
 from ui.look import draw
 from ui.passage import View
@@ -143,6 +157,15 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
     with st.container(horizontal=True):
         if trace.failure or trace.cancelled:
             _again(session, trace)
+        st.button(
+            "Compare strategies",
+            key="compare-this",
+            on_click=compare_state.take,
+            args=(trace,),
+            help="Asks this question in two to four ways at once, side by side.",
+        )
+        if trace.action is not None and not trace.failure:
+            _as_if(session, trace)
         with st.popover("Export"):
             st.download_button(
                 "One HTML page",
@@ -166,6 +189,17 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
             if st.button("Delete this run", key="delete-run", type="primary"):
                 with problems.told():
                     _delete(session, run)
+                    st.rerun()
+
+
+def _as_if(session: Session, trace: Trace) -> None:
+    """One click to the run's twin that acts on another action."""
+    with st.popover("What if it had been…"):
+        st.caption("Asks again with this run's settings and another action, and shows both side by side.")
+        for action in Action:
+            if action is not trace.action and st.button(f"{words.ICONS[action]} {action}", key=f"as-if-{action}"):
+                with problems.told():
+                    compare_state.twin(session, trace, action)
                     st.rerun()
 
 

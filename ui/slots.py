@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crag.core.trace import Trace
-from crag.measure.differences import Marks
 from ui import answer, evidence, meter, path
 from ui.look import draw
+from ui.passage import View
 from ui.safe import text
 
 __all__ = ["Slots"]
@@ -29,10 +30,14 @@ class Slots:
         self.web: Any = None
         self.meter: Any = None
 
-    def write(self, trace: Trace, view: evidence.View, marks: Marks | None = None, lacking: Any = None) -> None:
-        """`marks`: what a comparison says of the answer; `lacking` puts places of other runs into words."""
-        alone = marks.sentences if marks else ()
-        notes = {number: lacking(places) for number, places in marks.sources.items()} if marks else {}
+    def write(
+        self,
+        trace: Trace,
+        view: View,
+        alone: Sequence[tuple[int, int]] = (),
+        notes: Mapping[int, str] | None = None,
+    ) -> None:
+        """`alone`: sentences of the answer that no other run says; `notes` on its sources, by number."""
         self._draw(answer.answer(trace, alone), self.answer)
         self._draw(answer.sources(trace, self._opened, notes), self.sources)
         self._draw(path.path(trace), self.path)

@@ -16,7 +16,7 @@ from crag.measure.costs import spent
 from crag.measure.prices import PRICES, Price
 from crag.measure.sides import Side, place_of
 
-__all__ = ["Differences", "Figure", "Item", "Marks", "differences", "figures", "table"]
+__all__ = ["Differences", "Figure", "Item", "Marks", "Value", "differences", "figures", "table"]
 
 Value = str | int | float | None
 Places = tuple[int, ...]
@@ -148,7 +148,9 @@ def _ended(run: Side) -> Value:
     """How the run ended, in a word or two; None while it runs."""
     trace = run.trace
     if trace.answer is not None:
-        return "none found" if trace.answer.abstained else "unsure" if trace.answer.low_confidence else "given"
+        if trace.answer.abstained:
+            return "none found"
+        return "low confidence" if trace.answer.low_confidence else "given"
     if trace.cancelled:
         return "stopped"
     return "failed" if trace.failure else None
