@@ -1,12 +1,12 @@
 """How often the evidence kept holds the answer, strategy by strategy, on the paper's own knowledge for PopQA.
 
-python -m benchmarks.popqa [--data FOLDER] [--limit N] [--strategies NAME …] [--settings NAME …] [--change NAME=VALUE …]
+python -m benchmarks.popqa [--data FOLDER] [--limit N] [--strategies NAME …] [--conditions NAME …] [--also VARIANT …]
 
 Every question runs through the product's graph with the product's parts: the shipped evaluator, the keyword rewriter,
-the extractive writer. Three settings of the same questions: `given` (a question's internal passages are what was
-retrieved, as in the paper), `searched` (all questions' internal passages in one library, retrieved by the product's
-own search), `retrieved` (those questions whose raw retrieved passages there are, titles and all). The web is always
-the question's own web passages. Grades are kept in the system's temporary folder. Prints a page and writes it to
+the extractive writer. Three conditions: `given` (a question's internal passages are what was retrieved, as in the
+paper), `searched` (all questions' internal passages in one library, under the product's own search), `retrieved`
+(raw retrieved passages, for the questions that have them). The web finds a question's own web passages.
+Grades are kept in the system's temporary folder, so that a second run takes minutes. Prints a page and writes it to
 results/popqa.md and popqa.json; a part of the whole is only printed unless --out says where to write.
 """
 
@@ -20,19 +20,21 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
-from benchmarks.popqa_cases import Case, OwnPages, load_cases, retrieved_chunks
-from benchmarks.popqa_report import figures, report
+from benchmarks.popqa_cases import Case, OwnPages, load_cases, web_holds, with_retrieved
+from benchmarks.popqa_figures import Figures, condition_figures, strategy_figures
+from benchmarks.popqa_report import report
 from crag.composition import Asked, Local, composed
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.fakes import FixedRetriever
 from crag.core.keys import Keys
+from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Document
@@ -45,38 +47,57 @@ from crag.library.library import Library
 from crag.measure.metrics import Row, measured
 from crag.models.minilm import MiniLM
 from crag.strategies import STRATEGIES
+from crag.strategies import strategy as strategy_named
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 CONDITIONS = ("given", "searched", "retrieved")
+TRIED = (
+    "balanced lower=0.17",
+    "balanced lower=0.1",
+    "balanced upper=0.6",
+    "balanced upper=0.6,lower=0.1",
+    "balanced upper=0.76,lower=0.07",
+    "balanced upper=0.76,lower=0.07,strip_sentences=2",
+    "balanced strip_sentences=2,strip_top_k=6",
+    "balanced strip_filter=0.04",
+    "balanced internal_on=CORRECT+AMBIGUOUS+INCORRECT,refine_on=CORRECT+AMBIGUOUS+INCORRECT",
+    "balanced web_on=CORRECT+AMBIGUOUS+INCORRECT",
+)
+"""Other values for `balanced`, on the half that is for looking into."""
+LESS = (
+    *("paper strip_top_k=1", "paper strip_top_k=2", "paper strip_top_k=3"),
+    *("plain-rag k=1", "plain-rag k=2", "plain-rag k=3"),
+)
+"""The strategies that `balanced` is held against, held to less text."""
 EVERY = 50
 """Progress is told after so many questions."""
 
-Rows = dict[str, dict[str, list[Row]]]
-"""By condition, then by strategy, one row a question."""
+Rows = dict[str, list[Row]]
+"""By strategy or variant, one row a question."""
 
 
 def main() -> int:
     options = arguments()
     if not (options.data / "popqa" / "knowledge.jsonl").is_file():
-        print(f"No PopQA knowledge in {options.data}: give --data or set CRAG_SHARED. Skipped.", file=sys.stderr)
+        print(f"Skipped: no popqa/knowledge.jsonl in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
     cases = load_cases(options.data)
-    wanted = strategies(options.strategies, options.change)
-    chosen = [case for case in cases if options.part in ("", case.part)]
-    sets = {
-        "given": spread(chosen, options.limit),
-        "searched": spread(chosen, options.limit),
-        "retrieved": spread(with_retrieved(chosen, options.data), options.limit),
-    }
+    raw = with_retrieved(cases, options.data)
+    evaluator = LocalEvaluator()
     with opened(cases, options.cache) as library:
-        found: Rows = {
-            name: asked(name, sets[name], wanted, Bench(library, own=name != "searched"))
+        found = {
+            name: condition(
+                name,
+                spread(raw if name == "retrieved" else cases, options.limit),
+                options,
+                Bench(library, evaluator, own=name != "searched"),
+            )
             for name in options.conditions
         }
-    results = figures(found, {name: sets[name] for name in found}, evaluator_version())
-    whole = not (options.limit or options.part or options.change or options.strategies != list(STRATEGIES))
-    write(results, options.out or (RESULTS if whole and tuple(options.conditions) == CONDITIONS else None))
+    results = {"version": evaluator_version(), "limit": options.limit, "conditions": found}
+    whole = not options.limit and options.strategies == list(STRATEGIES) and options.conditions == list(CONDITIONS)
+    write(results, options.out or (RESULTS if whole and not options.also else None))
     return 0
 
 
@@ -87,28 +108,36 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
     parser.add_argument("--cache", type=Path, default=cache, help="where the library and its grades are kept")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each condition; 0: all")
-    parser.add_argument("--part", choices=("", "dev", "held-out"), default="", help="one half of the questions")
     parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(STRATEGIES))
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
-    parser.add_argument("--change", action="append", default=[], help="balanced with these too: NAME=VALUE,NAME=VALUE")
+    parser.add_argument("--also", action="append", default=[], help='a variant on the dev half: "balanced lower=0.1"')
     parser.add_argument("--out", type=Path, help="where to write popqa.json and popqa.md")
     return parser.parse_args()
 
 
-def strategies(names: Sequence[str], changes: Sequence[str]) -> dict[str, Settings]:
-    """The settings by name; a change is `balanced` with other values, named by them."""
-    found = {name: STRATEGIES[name].settings for name in names}
-    for change in changes:
-        values = dict(pair.split("=", 1) for pair in change.split(","))
-        plain = {name: value.split("+") if name.endswith("_on") else value for name, value in values.items()}
-        found[f"balanced {change}"] = STRATEGIES["balanced"].settings.changed(**plain)
-    return found
+def variant(name: str) -> Settings:
+    """The settings of "strategy" or "strategy name=value,name=value"; a list's values stand apart by +.
+
+    Raises SettingsError for a strategy, a setting or a value that there is none of.
+    """
+    base, _, changes = name.partition(" ")
+    pairs = (pair.partition("=") for pair in changes.split(",") if pair)
+    values = {key: value.split("+") if key.endswith("_on") else value for key, _, value in pairs}
+    return strategy_named(base).settings.changed(**values)
 
 
-def with_retrieved(cases: Sequence[Case], data: Path) -> list[Case]:
-    """The cases whose retrieved passages there are, with these as their chunks."""
-    found = retrieved_chunks(data)
-    return [replace(case, chunks=found[case.question.id]) for case in cases if case.question.id in found]
+def condition(name: str, cases: Sequence[Case], options: argparse.Namespace, bench: Bench) -> Figures:
+    """One condition's figures: every strategy and variant on all questions, what was tried on the dev half alone."""
+    dev = [case for case in cases if case.part == "dev"]
+    rows = asked(name, cases, [*options.strategies, *LESS], bench)
+    tried = asked(f"{name}, tried", dev, options.also or TRIED, bench)
+    online = {case.question.id: web_holds(case) for case in cases}
+    return {
+        "parts": condition_figures({each: rows[each] for each in options.strategies}, cases),
+        "less": {each: strategy_figures(rows[each], online) for each in LESS},
+        "whole": {each: strategy_figures(rows[each], online) for each in options.strategies},
+        "tried": {each: strategy_figures(its, online) for each, its in tried.items() if its},
+    }
 
 
 # ---- the library ---------------------------------------------------------------------------------------------------
@@ -151,13 +180,21 @@ def document_of(case: Case, model: str) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What every run works with. `own`: a question's own chunks are what is retrieved; else the library searches."""
+    """What every run works with. `own`: a question's own chunks are what is retrieved; else the library searches.
+
+    Grades are remembered in the library, whoever asks for them.
+    """
 
     library: Library
+    evaluator: RetrievalEvaluator
     own: bool
 
-    def run(self, case: Case, strategy: str, settings: Settings, local: Local) -> Trace:
+    def run(self, case: Case, strategy: str, settings: Settings) -> Trace:
         """One question through the graph, with the parts that the engine would compose, and nothing stored of it."""
+        evaluator = CachedEvaluator(self.evaluator, self.library)
+        generator = ExtractiveGenerator(evaluator)
+        web = OwnPages(case)
+        local = Local(evaluator=evaluator, rewriter=KeywordRewriter(), generator=generator, folder=web)
         asked = Asked(
             settings=settings,
             config=AppConfig(),
@@ -166,7 +203,7 @@ class Bench:
             cancel=threading.Event(),
             began=time.perf_counter(),
         )
-        parts, _ = composed(asked, self.library, replace(local, folder=OwnPages(case)))
+        parts, _ = composed(asked, self.library, local)
         if self.own:
             parts = replace(parts, retriever=FixedRetriever(chunks=case.chunks))
         start = ev.RunStarted(
@@ -180,16 +217,13 @@ class Bench:
         return Trace.from_events([start, *run_graph(case.question.question, parts), ev.RunFinished(at=parts.now())])
 
 
-def asked(condition: str, cases: Sequence[Case], wanted: Mapping[str, Settings], bench: Bench) -> dict[str, list[Row]]:
-    """Every question under every strategy, question by question. Ends the program where a run fails."""
-    evaluator = CachedEvaluator(LocalEvaluator(), bench.library)
-    local = Local(
-        evaluator=evaluator, rewriter=KeywordRewriter(), generator=ExtractiveGenerator(evaluator), folder=None
-    )
-    found: dict[str, list[Row]] = {name: [] for name in wanted}
+def asked(condition: str, cases: Sequence[Case], names: Sequence[str], bench: Bench) -> Rows:
+    """Every question under every strategy or variant, question by question. Ends the program where a run fails."""
+    settings = {name: variant(name) for name in names}
+    found: Rows = {name: [] for name in names}
     for place, case in enumerate(cases):
-        for name, settings in wanted.items():
-            row = measured(bench.run(case, name, settings, local), case.question)
+        for name in names:
+            row = measured(bench.run(case, name, settings[name]), case.question)
             if row.problem or row.failed_grades:
                 raise SystemExit(f"Question {case.question.id} under {name}: {row.problem or 'a grade failed'}")
             found[name].append(row)

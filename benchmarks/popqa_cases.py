@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,10 @@ from crag.core.types import Chunk, WebPage
 from crag.measure.matching import holds
 from crag.measure.sets import Question, read_set
 
-__all__ = ["Case", "OwnPages", "Part", "ceilings", "load_cases", "part_of", "passages", "retrieved_chunks"]
+__all__ = [
+    *("Case", "OwnPages", "Part", "ceilings", "load_cases", "part_of", "passages", "retrieved_chunks", "web_holds"),
+    "with_retrieved",
+]
 
 Part = Literal["dev", "held-out"]
 
@@ -90,7 +93,7 @@ def passages(knowledge: str) -> list[str]:
     """
     found: list[str] = []
     titles: list[str] = []
-    for piece in re.split(r"\s{2,}|[\r\n]+", knowledge.strip()):
+    for piece in filter(None, re.split(r"\s{2,}|[\r\n]+", knowledge.strip())):
         if len(piece.split()) < TITLE_WORDS:
             titles.append(piece)
         else:
@@ -100,17 +103,21 @@ def passages(knowledge: str) -> list[str]:
         found[-1] = "\n".join([found[-1], *titles])
     elif titles:
         found = ["\n".join(titles)]
-    return [text for text in found if text.strip()]
+    return found
 
 
-def retrieved_chunks(data: Path) -> dict[str, tuple[Chunk, ...]]:
-    """By question id, the passages that a retriever brought, best first, for those questions that have them."""
-    return {
-        str(row["id"]): tuple(
-            _chunk(str(row["id"]), each["rank"], each["text"], title=each["title"]) for each in row["passages"]
-        )
-        for row in lines(data / "popqa" / "test.jsonl")
-    }
+def with_retrieved(cases: Sequence[Case], data: Path) -> list[Case]:
+    """Those cases that have passages as a retriever brought them, with these as their chunks, best first."""
+    rows = {str(row["id"]): row["passages"] for row in lines(data / "popqa" / "test.jsonl")}
+    return [
+        replace(case, chunks=retrieved_chunks(case.question.id, rows[case.question.id]))
+        for case in cases
+        if case.question.id in rows
+    ]
+
+
+def retrieved_chunks(question: str, texts: Sequence[Mapping[str, Any]]) -> tuple[Chunk, ...]:
+    return tuple(_chunk(question, each["rank"], each["text"], title=each["title"]) for each in texts)
 
 
 def _chunk(question: str, place: int, text: str, *, title: str) -> Chunk:
@@ -130,10 +137,15 @@ def _chunk(question: str, place: int, text: str, *, title: str) -> Chunk:
     )
 
 
+def web_holds(case: Case) -> bool:
+    """Whether a web passage holds an accepted answer."""
+    return any(holds(text, case.question.answers) for text in case.web)
+
+
 def ceilings(cases: Sequence[Case]) -> dict[str, float]:
-    """The shares of questions with an accepted answer in a chunk, in a web passage, in either; no run can keep more."""
+    """The shares of questions with an accepted answer in a chunk of their own, in a web passage, in either."""
     inside = [any(holds(chunk.text, case.question.answers) for chunk in case.chunks) for case in cases]
-    online = [any(holds(text, case.question.answers) for text in case.web) for case in cases]
+    online = [web_holds(case) for case in cases]
     either = [one or other for one, other in zip(inside, online, strict=True)]
     return {
         name: sum(found) / len(cases) for name, found in (("internal", inside), ("web", online), ("either", either))

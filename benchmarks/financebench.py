@@ -1,0 +1,174 @@
+"""FinanceBench with all its PDFs in one library, from question to answer: plain RAG beside `balanced`.
+
+python -m benchmarks.financebench [--data FOLDER] [--strategies NAME …] [--limit N] [--cache FOLDER] [--out FOLDER]
+
+The PDFs are added by the engine once, to a library in --cache (or $CRAG_BENCH_CACHE, else the system's temporary
+folder): minutes at the first run, nothing at a second. Every strategy then asks a copy of its own, so that no grade is
+remembered from another strategy or an earlier run, and the strategies take turns at every question. What is measured
+is what the Evaluate page measures. Prints a page and writes it to results/financebench.md and financebench.json; a
+part of the whole is only printed unless --out says where to write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.evaluator_graders import evaluator_version
+from benchmarks.evaluator_library import spread
+from benchmarks.financebench_report import COMPARED, report, strategy_figures
+from crag.core import events as ev
+from crag.core.config import AppConfig
+from crag.core.ingesting import DocumentAdded, DocumentFailed
+from crag.core.keys import Keys
+from crag.core.trace import Trace
+from crag.core.types import INDEXED_AS
+from crag.engine import Engine
+from crag.evaluator.local import LocalEvaluator
+from crag.ingest.chunking import CHUNKING_ID
+from crag.measure.metrics import Row, measured
+from crag.measure.results import compared
+from crag.measure.sets import Question, read_set
+from crag.models.minilm import MiniLM
+from crag.strategies import STRATEGIES
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+DEFAULT = ("plain-rag", "balanced")
+EVERY = 5
+"""Progress is told after so many questions."""
+
+Rows = dict[str, list[Row]]
+
+
+def main() -> int:
+    options = arguments()
+    folder = options.data / "financebench"
+    if not (folder / "questions.jsonl").is_file() or not (folder / "pdfs").is_dir():
+        print(f"Skipped: no FinanceBench in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+        return 2
+    load = os.getloadavg()[0]
+    engine = Engine(AppConfig(), Keys.from_mapping({}), embedder=MiniLM(), evaluator=LocalEvaluator())
+    try:
+        library = indexed(engine, sorted((folder / "pdfs").glob("*.pdf")), options.cache)
+        size = engine.library(library).size
+        questions = spread(
+            read_set("questions.jsonl", (folder / "questions.jsonl").read_bytes()).questions, options.limit
+        )
+        rows = asked(engine, library, questions, options.strategies)
+    finally:
+        engine.close()
+    results = {
+        "version": evaluator_version(),
+        "chunking": CHUNKING_ID,
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} when it began",
+        "questions": len(questions),
+        "documents": size[0],
+        "chunks": size[1],
+        "strategies": {name: strategy_figures(each) for name, each in rows.items()},
+        "differences": differences(rows),
+    }
+    write(results, options.out or (None if options.limit or tuple(options.strategies) != DEFAULT else RESULTS))
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-financebench-cache"))
+    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser.add_argument("--cache", type=Path, default=cache, help="where the library is kept")
+    parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(DEFAULT))
+    parser.add_argument("--limit", type=int, default=0, help="so many questions; 0: all")
+    parser.add_argument("--out", type=Path, help="where to write financebench.json and financebench.md")
+    return parser.parse_args()
+
+
+def indexed(engine: Engine, files: Sequence[Path], cache: Path) -> Path:
+    """The folder of a library of all files, which the engine adds where they are not there. Ends where one fails.
+
+    It is named after all that makes a library what it is, so that another model or chunking has its own.
+    """
+    made_of = json.dumps([engine.embedder.id, INDEXED_AS, CHUNKING_ID, [file.name for file in files]])
+    folder = cache / hashlib.sha256(made_of.encode()).hexdigest()[:24]
+    folder.mkdir(parents=True, exist_ok=True)
+    added = 0
+    for event in engine.add_files([(file.name, file.read_bytes) for file in files], folder):
+        if isinstance(event, DocumentFailed):
+            raise SystemExit(f"{event.message} {event.remedy}")
+        if isinstance(event, DocumentAdded):
+            added += 1
+            print(f"  added {event.name}: {added}", file=sys.stderr)
+    return folder
+
+
+def asked(engine: Engine, library: Path, questions: Sequence[Question], names: Sequence[str]) -> Rows:
+    """Every question under every strategy in turn, each strategy in its own copy of the library."""
+    found: Rows = {name: [] for name in names}
+    engine.close()  # what is copied is whole
+    with tempfile.TemporaryDirectory() as place:
+        folders = {name: Path(place) / name for name in names}
+        for folder in folders.values():
+            shutil.copytree(library, folder)
+            engine.library(folder).search("Is the index loaded?", 1)
+        list(engine.grade("Is the model loaded?", ["It is loaded now."]))
+        for at, question in enumerate(questions, start=1):
+            for name in names:
+                found[name].append(answered(engine, question, name, folders[name]))
+            if at % EVERY == 0 or at == len(questions):
+                print(f"  asked {at}/{len(questions)}", file=sys.stderr)
+        engine.close()
+    return found
+
+
+def answered(engine: Engine, question: Question, name: str, folder: Path) -> Row:
+    """One measured run. Citations are checked under every strategy: faithfulness is otherwise unknown.
+
+    Ends the program where a run fails: a mean over the others would mislead.
+    """
+    settings = STRATEGIES[name].settings.changed(verify=True)
+    trace = Trace.from_events(whole(list(engine.ask(question.question, name, folder, settings=settings))))
+    row = measured(trace, question)
+    if row.problem or row.failed_grades:
+        raise SystemExit(f"{question.id} under {name}: {row.problem or 'a grade failed'}")
+    return row
+
+
+def whole(events: list[ev.Event]) -> list[ev.Event]:
+    """The events of a run that ended. Ends the program where it did not: `RunFinished` is always last."""
+    if not events or not isinstance(events[-1], ev.RunFinished):
+        raise SystemExit("A run ended without its last event.")
+    return events
+
+
+def differences(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+    """`balanced` less plain RAG in sentences, of all measures both know but seconds."""
+    if not {"balanced", "plain-rag"} <= set(rows):
+        return {}
+    found = compared(rows["plain-rag"], rows["balanced"])
+    return {name: found[name].sentence for name in COMPARED if found[name].value is not None}
+
+
+def write(results: Mapping[str, Any], folder: Path | None) -> None:
+    """Prints the page; writes it and the figures where there is a folder for them."""
+    page = report(results)
+    print(page)
+    if folder is None:
+        print("Another selection than the default: nothing was written. --out FOLDER writes it.", file=sys.stderr)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "financebench.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    (folder / "financebench.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

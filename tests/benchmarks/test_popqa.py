@@ -1,0 +1,129 @@
+"""The PopQA benchmark: passages of the knowledge, what a run is given, what becomes of an answer, goals met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.overhead import HashEmbedder
+from benchmarks.popqa import LESS, TRIED, Bench, variant
+from benchmarks.popqa_cases import Case, OwnPages, ceilings, part_of, passages
+from benchmarks.popqa_figures import condition_figures, fate
+from benchmarks.popqa_report import goals, report
+from crag.core.errors import SettingsError
+from crag.core.fakes import ScriptedEvaluator, chunk_of
+from crag.core.types import Action
+from crag.library.library import Library
+from crag.measure.metrics import Row, measured
+from crag.measure.sets import Question
+
+INSIDE = "Jane Doe, who was born in Bergen in 1901, wrote novels and short stories for fifty years."
+ONLINE = "Jane Doe: Jane Doe was born in Oslo, as her own letters to the press say."
+
+
+def case(id: str = "1", *, answers: Sequence[str] = ("Bergen",), web: Sequence[str] = (ONLINE,)) -> Case:
+    return Case(Question(id=id, question="Where was Jane Doe born?", answers=tuple(answers)), (chunk_of(INSIDE),), web)
+
+
+def row(id: str = "1", **values: object) -> Row:
+    return Row(question_id=id, question="?", **values)  # type: ignore[arg-type]
+
+
+def test_passages_part_at_wide_gaps_and_a_title_joins_what_it_is_of() -> None:
+    first, second = "one two three four five six seven eight nine ten", "a b c d e f g h i j k"
+    assert passages(f" {first}  A title  {second}\r") == [first, f"A title\n{second}"]
+    assert passages(f"{first}  A title\r") == [f"{first}\nA title"]
+    assert passages("Only this") == ["Only this"]
+    assert passages("  ") == []
+
+
+def test_a_question_is_always_in_the_same_half_and_the_halves_are_alike() -> None:
+    halves = [part_of(str(number)) for number in range(1000)]
+    assert halves == [part_of(str(number)) for number in range(1000)]
+    assert 450 < halves.count("dev") < 550
+
+
+def test_the_web_finds_a_question_s_own_pages_whatever_the_query() -> None:
+    one, other = OwnPages(case("1", web=("Title: a", "b"))), OwnPages(case("2"))
+    assert [page.text for page in one.search("anything", 5)] == ["Title: a", "b"]
+    assert len(one.search("anything", 1)) == 1
+    assert one.id != other.id
+
+
+def test_no_run_can_keep_more_than_is_there() -> None:
+    both = [case(answers=("Bergen",)), case(answers=("Oslo",)), case(answers=("Rome",))]
+    assert ceilings(both) == pytest.approx({"internal": 1 / 3, "web": 1 / 3, "either": 2 / 3})
+
+
+@pytest.mark.parametrize(
+    ("found", "online", "wanted"),
+    [
+        (row(evidence_answer=True, acted_holds=True), True, "kept"),
+        (row(evidence_answer=False, acted_holds=False), False, "nowhere"),
+        (row(evidence_answer=False, acted_holds=True, action=Action.INCORRECT), True, "documents discarded"),
+        (row(evidence_answer=False, acted_holds=False, action=Action.CORRECT), True, "web not searched"),
+        (row(evidence_answer=False, acted_holds=False, searches=1), True, "lost in refinement"),
+        (row(evidence_answer=False, acted_holds=True, action=Action.CORRECT), False, "lost in refinement"),
+    ],
+)
+def test_what_became_of_an_answer(found: Row, online: bool, wanted: str) -> None:
+    assert fate(found, online) == wanted
+
+
+def test_a_variant_is_a_strategy_with_other_values() -> None:
+    found = variant("balanced lower=0.1,web_on=CORRECT+INCORRECT")
+    assert found.lower == 0.1
+    assert found.web_on == (Action.CORRECT, Action.INCORRECT)
+    assert variant("paper") != variant("paper strip_top_k=1")
+    for name in ("nobody", "paper lower=2", "paper nothing=1"):
+        with pytest.raises(SettingsError):
+            variant(name)
+    assert all(variant(name) for name in (*TRIED, *LESS))
+
+
+@pytest.mark.parametrize(("score", "action", "kept"), [(0.9, Action.CORRECT, INSIDE), (0.15, Action.INCORRECT, ONLINE)])
+def test_a_run_keeps_documents_or_the_question_s_own_web(
+    score: float, action: Action, kept: str, tmp_path: Path
+) -> None:
+    evaluator = ScriptedEvaluator(score=lambda text: score if text == INSIDE else 0.8)
+    with Library.open(tmp_path, HashEmbedder()) as library:
+        trace = Bench(library, evaluator, own=True).run(case(), "balanced", variant("balanced"))
+    found = measured(trace, case().question)
+    assert [strip.text for strip in trace.kept()] == [kept]
+    assert (found.strategy, found.action, found.problem) == ("balanced", action, "")
+    assert found.evidence_answer is (kept == INSIDE)
+
+
+def test_a_goal_is_met_only_with_more_answers_in_no_more_words() -> None:
+    cases = [case(str(number)) for number in range(40)]
+
+    def rows(name: str, kept: int, words: int) -> list[Row]:
+        return [
+            row(each.question.id, strategy=name, evidence_answer=place < kept, evidence_words=words)
+            for place, each in enumerate(cases)
+        ]
+
+    def verdicts(kept: int, words: int) -> set[str]:
+        by_strategy = {"balanced": rows("balanced", kept, words), "paper": rows("paper", 20, 100)}
+        found = {"given": {"parts": condition_figures(by_strategy, cases)}}
+        return {verdict for *_, verdict in goals(found)}
+
+    assert verdicts(20, 50) == {"**missed**: not ahead"}
+    assert verdicts(40, 101) == {"**missed**: more text"}
+    assert verdicts(40, 100) == {"met"}
+
+
+def test_the_page_says_every_half_and_what_was_tried() -> None:
+    cases = [case(str(number)) for number in range(20)]
+    rows = {
+        name: [row(each.question.id, strategy=name, evidence_answer=True, evidence_words=9) for each in cases]
+        for name in ("balanced", "paper")
+    }
+    parts = condition_figures(rows, cases)
+    assert sum(part["questions"] for part in parts.values()) == 20
+    strategies = parts["dev"]["strategies"]
+    found = {"parts": parts, "whole": strategies, "less": {}, "tried": {"balanced lower=0.1": strategies["balanced"]}}
+    page = report({"version": "v", "conditions": {"given": found}})
+    assert "**Dev**" in page and "**Held-out**" in page and "`balanced lower=0.1`" in page
