@@ -24,11 +24,15 @@ class SampleQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`pdf` to be added, `web` the folder that stands in for the web, one question for each action."""
+    """`pdf` to be added, `web` the folder that stands in for the web, one question for each action.
+
+    `question_set`: a file of questions with what is expected, to be evaluated.
+    """
 
     pdf: Path
     web: Path
     questions: tuple[SampleQuestion, ...]
+    question_set: Path
 
 
 def load_sample(folder: Path = FOLDER) -> Sample:
@@ -38,10 +42,12 @@ def load_sample(folder: Path = FOLDER) -> Sample:
         listed = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
         questions = tuple(SampleQuestion(str(each["question"]), Action(each["expected"])) for each in listed["shown"])
         pdf, web = folder / str(listed["pdf"]), folder / str(listed["web"])
+        question_set = folder / str(listed["set"])
     except OSError as error:
         raise NotFoundError(f"The sample library is not at {folder}.", remedy) from error
     except (ValueError, KeyError, TypeError) as error:
         raise NotFoundError(f"The sample library at {folder} has no usable list of questions.", remedy) from error
-    if not pdf.is_file() or not web.is_dir():
-        raise NotFoundError(f"The sample library at {folder} is not whole: its PDF or its pages are missing.", remedy)
-    return Sample(pdf=pdf, web=web, questions=questions)
+    if not pdf.is_file() or not web.is_dir() or not question_set.is_file():
+        missing = "its PDF, its pages or its set of questions is missing"
+        raise NotFoundError(f"The sample library at {folder} is not whole: {missing}.", remedy)
+    return Sample(pdf=pdf, web=web, questions=questions, question_set=question_set)

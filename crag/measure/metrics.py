@@ -12,7 +12,7 @@ from typing import get_args
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, RetrievedChunk, Step
 from crag.measure.adapters import UNANSWERABLE
-from crag.measure.expected import Expected, Label, label_of, name_of, pages_of, place_of
+from crag.measure.expected import Expected, Label, files_of, is_expected, label_of, name_of, pages_of, place_of
 from crag.measure.matching import answer_match, asked_scale, checkable, covered, holds, topic_coverage
 from crag.measure.ranking import Ranked, ranked
 
@@ -28,8 +28,9 @@ class Row:
     rank chunks by file name, and by file name and page. `*_holds`: whether what is sought was retrieved: see
     `round_holds`; `judged_by` is the finest label there was to tell by.
     `first_right` and `acted_right`: see `action_right`.
-    `evidence_answer`: whether the kept strips, web included, hold an accepted answer; `evidence_page`: whether one
-    of them is from an expected page; `evidence_words`: how many words are kept.
+    `evidence_answer`: whether the kept strips, web included, hold an accepted answer; `evidence_page` and
+    `evidence_source`: whether one of them is from an expected page or source, a web page too; `evidence_words`: how
+    many words are kept.
     `answer_exact`, `answer_f1` (0..1), `answer_holds`: the answer against the accepted ones; an abstention gives none.
     `question_covered`: the share of the question's content words that the answer takes up, 0..1. It stands in for
     answer relevance and knows nothing of meaning: 0 for an abstention though an answer is expected.
@@ -62,6 +63,7 @@ class Row:
     acted_right: float | None = None
     evidence_answer: bool | None = None
     evidence_page: bool | None = None
+    evidence_source: bool | None = None
     evidence_words: int | None = None
     faithfulness: float | None = None
     answer_exact: bool | None = None
@@ -119,6 +121,7 @@ def measured(trace: Trace, expected: Expected, *, k: int | None = None) -> Row:
         acted_right=action_right(trace.action, acted_holds),
         evidence_answer=by_answer,
         evidence_page=by_page,
+        evidence_source=_evidence_source(trace, expected),
         evidence_words=sum(len(strip.text.split()) for strip in trace.kept()) if answer else None,
         faithfulness=trace.faithfulness,
         answer_exact=match.exact if match else None,
@@ -155,7 +158,7 @@ def round_holds(round: Round | None, expected: Expected) -> bool | None:
         return False
     chunks = [found.chunk for found in round.chunks]
     if label == "source":
-        return any(name_of(chunk.source) in map(name_of, expected.sources) for chunk in chunks)
+        return any(is_expected(chunk, expected) for chunk in chunks)
     if any(place_of(chunk) in pages_of(expected) for chunk in chunks):
         return True
     scale, answers = asked_scale(expected.question), checkable(expected.answers)
@@ -196,9 +199,17 @@ def evidence_holds(trace: Trace, expected: Expected) -> tuple[bool | None, bool 
     return in_text if answers else None, on_page if places else None
 
 
+def _evidence_source(trace: Trace, expected: Expected) -> bool | None:
+    """Whether a kept strip is from an expected source; None where none is labelled, or the run did not come so far."""
+    if not _complete(trace) or not expected.sources or UNANSWERABLE in expected.labels:
+        return None
+    sources = trace.sources
+    return any(is_expected(sources[strip.source_id], expected) for strip in trace.kept() if strip.source_id in sources)
+
+
 def _by_source(round: Round | None, expected: Expected, k: int | None) -> Ranked | None:
-    wanted = [name_of(source) for source in expected.sources]
-    return ranked([name_of(found.chunk.source) for found in round.chunks], wanted, k) if round else None
+    found = [name_of(each.chunk.source) for each in round.chunks] if round else []
+    return ranked(found, sorted(files_of(expected)), k) if round else None
 
 
 def _by_page(round: Round | None, expected: Expected, k: int | None) -> Ranked | None:

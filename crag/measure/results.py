@@ -42,6 +42,7 @@ MEASURES: dict[str, str] = {
     "acted_right": "Action right (AMBIGUOUS counts half)",
     "evidence_answer": "Evidence kept holds the answer",
     "evidence_page": "Evidence kept is from an expected page",
+    "evidence_source": "Evidence kept is from an expected source",
     "evidence_words": "Words of evidence kept",
     "faithfulness": "Faithfulness",
     "answer_exact": "Answer: exact match",

@@ -149,13 +149,74 @@ def test_k_cuts_the_rankings_alone() -> None:
         measured(RUN, ASKED, k=0)
 
 
+def from_web(url: str, expected: Question) -> Row:
+    """A run whose evidence is a page at `url`, found by searching."""
+    page = replace(PAGE, url=url)
+    searched = Search(query="q", provider="folder", pages=(page,))
+    return measured(replace(RUN, searches=(searched,), strips={"w": (strip("w", "Opened in 1890."),)}), expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "url", "there"),
+    [
+        ("folder:bridges.html", "folder:bridges.html", True),
+        ("https://example.org/Bridges/", "https://example.org/bridges", True),
+        ("folder:bridges.html", "folder:other.html", False),
+        ("https://example.org/bridges", "https://example.com/bridges", False),
+        ("bridges.html", "folder:bridges.html", False),
+        ("Bridges.pdf", "https://example.org/bridges.pdf", False),
+    ],
+)
+def test_a_source_on_the_web_is_an_address(source: str, url: str, there: bool) -> None:
+    """The library's rankings say nothing of it: it could not have been retrieved."""
+    expected = replace(ASKED, sources=(source,), pages=())
+    row = from_web(url, expected)
+    assert row.evidence_source is there
+    web = source.startswith(("folder:", "https:"))
+    assert (row.first_by_source is None) is (row.acted_by_source is None) is web
+    assert row.evidence_page is None
+
+
+def test_a_library_lacks_what_is_on_the_web_alone() -> None:
+    expected = Question(id="q", question="When?", sources=("folder:bridges.html",), pages=(7,))
+    assert label_of(expected) == "source"
+    row = measured(RUN, expected)
+    assert (row.first_holds, row.acted_holds, row.evidence_source) == (False, False, False)
+    both = replace(expected, sources=("folder:bridges.html", "bridges.pdf"))
+    assert label_of(both) == "page", "there is one file, so the page is its"
+    row = measured(RUN, both)
+    assert (row.first_holds, row.acted_holds, row.evidence_source) == (False, True, True)
+    assert row.acted_by_source is not None and row.acted_by_source.recall == 1.0
+
+
+def test_an_address_of_a_pdf_may_be_that_of_a_file_in_the_library() -> None:
+    row = measured(RUN, replace(ASKED, sources=("https://example.org/files/Bridges.pdf",)))
+    assert row.acted_by_source is not None and row.acted_by_source.recall == 1.0
+    assert (row.acted_holds, row.evidence_source, row.evidence_page) == (True, True, True)
+
+
+def test_the_source_of_the_evidence_is_known_only_of_labelled_whole_runs() -> None:
+    assert measured(RUN, ASKED).evidence_source is True
+    assert measured(replace(RUN, strips={}), ASKED).evidence_source is False
+    assert measured(replace(RUN, finished=False), ASKED).evidence_source is None
+    assert measured(RUN, replace(ASKED, labels=(UNANSWERABLE,))).evidence_source is None
+
+
 def test_nothing_is_guessed_without_labels() -> None:
     row = measured(RUN, UNLABELLED)
     known = {each.name for each in fields(Row) if getattr(row, each.name) is not None}
     assert not known & {
         *("first_by_source", "first_by_page", "acted_by_source", "acted_by_page", "judged_by", "first_holds"),
         *("acted_holds", "first_right", "acted_right", "evidence_answer", "evidence_page", "answer_exact"),
-        *("answer_f1", "answer_holds", "question_covered", "topics_covered", "abstention_right", "rewrite_helped"),
+        *(
+            "evidence_source",
+            "answer_f1",
+            "answer_holds",
+            "question_covered",
+            "topics_covered",
+            "abstention_right",
+            "rewrite_helped",
+        ),
     }
     assert (row.action, row.evidence_words, row.abstained) == (Action.CORRECT, 8, False)
 

@@ -99,7 +99,7 @@ def test_a_missing_sample_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "listed",
-    ["[]", "{", '{"shown": [{"question": "a", "expected": "MAYBE"}], "pdf": "a", "web": "b"}'],
+    ["[]", "{", '{"shown": [{"question": "a", "expected": "MAYBE"}], "pdf": "a", "web": "b", "set": "c"}'],
 )
 def test_a_broken_list_says_so(tmp_path: Path, listed: str) -> None:
     (tmp_path / "questions.json").write_text(listed)
@@ -107,7 +107,11 @@ def test_a_broken_list_says_so(tmp_path: Path, listed: str) -> None:
         load_sample(tmp_path)
 
 
-def test_a_sample_without_its_pdf_says_so(tmp_path: Path) -> None:
-    (tmp_path / "questions.json").write_text(json.dumps({"shown": [], "pdf": "gone.pdf", "web": "."}))
+@pytest.mark.parametrize("gone", ["pdf", "web", "set"])
+def test_a_sample_without_one_of_its_parts_says_so(tmp_path: Path, gone: str) -> None:
+    parts = {"pdf": "questions.json", "web": ".", "set": "questions.json"}
+    (tmp_path / "questions.json").write_text(json.dumps({"shown": [], **parts}))
+    assert load_sample(tmp_path).web == tmp_path
+    (tmp_path / "questions.json").write_text(json.dumps({"shown": [], **parts, gone: "gone"}))
     with pytest.raises(NotFoundError, match="not whole"):
         load_sample(tmp_path)
