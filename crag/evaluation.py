@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
+import crag
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, InputError, SettingsError, StorageError
 from crag.core.keys import Keys
@@ -19,15 +20,27 @@ from crag.engine import Engine, Workspace
 from crag.evaluating import Progress, Sitting
 from crag.library.evaluations import EvaluationRecord, StoredSet
 from crag.library.library import Library
+from crag.measure.costs import Spent, of_day, summed
 from crag.measure.metrics import Row
+from crag.measure.prices import Price
 from crag.measure.results import rows_from_json
 from crag.measure.sets import Question, QuestionSet
 from crag.status import parts_in_words
 from crag.strategies import strategy as strategy_named
 
 __all__ = [
-    *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations"),
-    *("question_set", "remove_evaluation", "remove_set", "rows", "stored_sets"),
+    "Evaluation",
+    "Progress",
+    "StoredSet",
+    "add_set",
+    "evaluate",
+    "evaluations",
+    "question_set",
+    "remove_evaluation",
+    "remove_set",
+    "rows",
+    "spending",
+    "stored_sets",
 ]
 
 
@@ -105,6 +118,11 @@ def rows(library: Library, evaluation_id: str) -> tuple[Row, ...]:
         return tuple(_row(text) for text in texts)
 
 
+def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) -> Spent:
+    """What the outside calls of all its runs took, also of runs deleted since. Raises NotFoundError."""
+    return summed(of_day(sums, prices) for sums in library.evaluations.spending(evaluation_id))
+
+
 def remove_evaluation(library: Library, id: str, *, runs: bool = False) -> None:
     """Remove an evaluation and its results, and with `runs` its runs from the history. Raises NotFoundError."""
     library.evaluations.remove(id, runs=runs)
@@ -160,11 +178,13 @@ def evaluate(
     allowed: Callable[[str], bool] | None = None,
     cancel: threading.Event | None = None,
     anew: bool = False,
+    finished_too: bool = False,
 ) -> Iterator[Progress]:
     """Ask a set's questions in order, each result stored before it is told of.
 
     Goes on with the unfinished evaluation of the same set, strategy, settings, parts and documents, unless `anew`;
-    else starts one. A run that was stored whole without its result is measured, not asked again. `cancel` ends it
+    else starts one. With `finished_too`, the latest one that is finished is left as it is: its start is all that is
+    told. A run that was stored whole without its result is measured, not asked again. `cancel` ends it
     after what is whole: a stopped run is no result. A failed run is one, with its problem; but after
     FAILURES_IN_A_ROW that fail in the same way it stops with a CragError, and forgets the results of those.
     Several processes may evaluate the same at once: they share the work, and no question gets two results.
@@ -181,7 +201,9 @@ def evaluate(
     library.check_model()
     parts = _parts(engine, library, chosen, config, keys)
     stored = chosen.model_dump_json()
-    key = hashlib.sha256(json.dumps([set_id, strategy, stored, parts, _documents(library)]).encode()).hexdigest()
+    key = hashlib.sha256(
+        json.dumps([crag.__version__, set_id, strategy, stored, parts, _documents(library)]).encode()
+    ).hexdigest()
 
     def ask(question: str, run_id: str) -> Trace:
         asked = engine.ask(
@@ -198,7 +220,9 @@ def evaluate(
         return Trace.from_events(asked)
 
     def events() -> Iterator[Progress]:
-        begun = library.evaluations.begin(set_id, strategy, settings=stored, parts=parts, key=key, anew=anew)
+        begun = library.evaluations.begin(
+            set_id, strategy, settings=stored, parts=parts, key=key, anew=anew, finished_too=finished_too
+        )
         yield from Sitting(library, begun.id, strategy, questions, ask, stop).events()
 
     return events()

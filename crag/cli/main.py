@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import crag
-from crag.cli import ask, documents, grade, index, reindex, search
+from crag.cli import ask, documents, evaluate, grade, index, reindex, search
 from crag.cli.output import ClosedOutputError, Output
 from crag.core.errors import CancelledError, CragError, SettingsError
 
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"CRAG Explorer {crag.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for room in (index, documents, search, ask, grade, reindex):
+    for room in (index, documents, search, ask, grade, evaluate, reindex):
         name = room.__name__.rpartition(".")[2]
         sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")[2]
         command = commands.add_parser(name, help=sentence, description=sentence)

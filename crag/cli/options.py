@@ -107,9 +107,9 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def settings(options: argparse.Namespace) -> Settings:
-    """The strategy's settings with the given ones changed. Raises SettingsError naming the setting."""
-    base = strategy(getattr(options, "strategy", "balanced")).settings
+def settings(options: argparse.Namespace, named: str | None = None) -> Settings:
+    """The settings of the strategy chosen (or `named`), the given ones changed. SettingsError names what is wrong."""
+    base = strategy(named or str(getattr(options, "strategy", "balanced"))).settings
     changes: dict[str, Any] = {}
     for name in ("k", "upper", "lower", "aggregation"):
         given = getattr(options, name, None)

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crag.core.errors import NotFoundError
+from crag.library import outside
 from crag.library.database import Database
+from crag.library.outside import DaySpending
 
 __all__ = ["EvaluationRecord", "Evaluations", "StoredSet"]
 
@@ -102,14 +104,26 @@ class Evaluations:
     # Evaluations
 
     def begin(
-        self, set_id: str, strategy: str, *, settings: str, parts: str, key: str, anew: bool = False
+        self,
+        set_id: str,
+        strategy: str,
+        *,
+        settings: str,
+        parts: str,
+        key: str,
+        anew: bool = False,
+        finished_too: bool = False,
     ) -> EvaluationRecord:
-        """The latest unfinished evaluation under `key`, or a new one, also with `anew`. Raises NotFoundError."""
+        """The latest unfinished evaluation under `key`, with `finished_too` the latest at all; else a new one.
+
+        With `anew` always a new one. Raises NotFoundError.
+        """
         with self._database.write() as connection:
             if not connection.execute("SELECT 1 FROM question_sets WHERE id = ?", (set_id,)).fetchone():
                 raise _no_set(set_id)
             found = connection.execute(
-                f"{_RECORD} WHERE e.key = ? AND e.finished_at = '' ORDER BY e.number DESC LIMIT 1", (key,)
+                f"{_RECORD} WHERE e.key = ? AND (e.finished_at = '' OR ?) ORDER BY e.number DESC LIMIT 1",
+                (key, finished_too),
             ).fetchone()
             if found is not None and not anew:
                 return _named(found)
@@ -148,10 +162,15 @@ class Evaluations:
         with self._database.write() as connection:
             connection.execute("DELETE FROM evaluations WHERE number = ?", (_number(connection, id),))
             if runs:
-                # Its runs' ids begin with its own and "-"; "." is what follows "-".
-                connection.execute("DELETE FROM runs WHERE id >= ? AND id < ?", (f"{id}-", f"{id}."))
+                connection.execute("DELETE FROM runs WHERE id >= ? AND id < ?", _its_runs(id))
                 connection.execute("DELETE FROM searches")
         self._database.reclaim()
+
+    def spending(self, id: str) -> list[DaySpending]:
+        """What its runs' outside calls took, also of runs deleted since, by day and model. Raises NotFoundError."""
+        with self._database.read() as connection:
+            _number(connection, id)
+            return outside.spending_of(connection, *_its_runs(id))
 
     # Results
 
@@ -203,6 +222,11 @@ def _record(connection: sqlite3.Connection, id: str) -> EvaluationRecord:
 
 def _named(row: tuple[Any, ...]) -> EvaluationRecord:
     return EvaluationRecord(**dict(zip(EvaluationRecord.__slots__, row, strict=True)))
+
+
+def _its_runs(id: str) -> tuple[str, str]:
+    """The first id of an evaluation's runs and one behind the last: they begin with its own and "-"; "." follows."""
+    return f"{id}-", f"{id}."
 
 
 def _number(connection: sqlite3.Connection, id: str) -> int:

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from crag.core.trace import Trace
 from crag.core.types import WebPage
 
-__all__ = ["DaySpending", "load_search", "save_calls", "save_search", "spending"]
+__all__ = ["DaySpending", "load_search", "save_calls", "save_search", "spending", "spending_of"]
 
 _PAGES: TypeAdapter[tuple[WebPage, ...]] = TypeAdapter(tuple[WebPage, ...])
 
@@ -72,12 +72,21 @@ def save_calls(connection: sqlite3.Connection, trace: Trace) -> None:
 def spending(connection: sqlite3.Connection, days: int) -> list[DaySpending]:
     """The sums of the last so many days, today included: latest day first, then by provider and model."""
     first = (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()
+    return _summed(connection, "at >= ?", (first,))
+
+
+def spending_of(connection: sqlite3.Connection, first: str, behind: str) -> list[DaySpending]:
+    """The same of all runs whose id lies from `first` to before `behind`, whenever they were."""
+    return _summed(connection, "run >= ? AND run < ?", (first, behind))
+
+
+def _summed(connection: sqlite3.Connection, where: str, values: tuple[str, ...]) -> list[DaySpending]:
     rows = connection.execute(
         "SELECT substr(at, 1, 10) AS day, provider, model, count(*), sum(failed), "
         "sum(model != '' AND NOT failed AND input_tokens IS NULL), sum(seconds), "
         "coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) "
-        "FROM calls WHERE at >= ? GROUP BY day, provider, model ORDER BY day DESC, provider, model",
-        (first,),
+        f"FROM calls WHERE {where} GROUP BY day, provider, model ORDER BY day DESC, provider, model",
+        values,
     )
     return [
         DaySpending(

@@ -1,0 +1,201 @@
+"""evaluate: Ask a set of questions under one or more strategies, and compare what comes of it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crag.cli.options import add_library, add_providers, add_settings, existing, interruptible, opened, providers
+from crag.cli.options import settings as chosen_settings
+from crag.cli.output import Output, plain
+from crag.cli.table import Column, difference_lines, difference_record, differences, result_record, table_lines
+from crag.core.errors import CancelledError, EmptyLibraryError, InputError, SettingsError
+from crag.measure.metrics import Row
+from crag.measure.prices import table as price_table
+from crag.measure.results import flat, summed_up
+from crag.measure.sets import MOST_BYTES, QuestionSet, read_set
+from crag.measure.tables import csv_export, json_export
+from crag.strategies import STRATEGIES
+
+if TYPE_CHECKING:
+    from crag.engine import Engine
+    from crag.evaluation import Progress
+
+__all__ = ["add_arguments", "run"]
+
+SAMPLE = "sample"
+SHOWN_PROBLEMS = 10
+BAR = 24
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "questions",
+        metavar="SET",
+        help=f"questions as CSV, JSON Lines or JSON; or the word {SAMPLE}, for those that ship",
+    )
+    add_library(parser)
+    parser.add_argument(
+        "--strategy",
+        nargs="+",
+        default=["balanced"],
+        choices=sorted(STRATEGIES),
+        metavar="NAME",
+        help=f"one or more of: {', '.join(STRATEGIES)} (default: balanced)",
+    )
+    parser.add_argument(
+        "--anew",
+        action="store_true",
+        help="ask every question, also where the same evaluation was broken off or finished before",
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write one row a question and strategy as CSV")
+    parser.add_argument("--json-file", type=Path, metavar="FILE", help="the same as JSON")
+    add_settings(parser)
+    add_providers(parser)
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Strategies one after another, then a table of all. 0 if every run ended, 1 if some failed."""
+    strategies = list(dict.fromkeys(options.strategy))
+    settings = {name: chosen_settings(options, name) for name in strategies}
+    for file in (options.csv, options.json_file):
+        _check_target(file)
+    place = existing(options)
+    with interruptible() as cancel, opened(**providers(options)) as engine:
+        from crag.evaluation import add_set, evaluate, rows, spending
+
+        questions, library = _questions(options, engine, output), engine.library(place)
+        if not library.size[0]:
+            raise EmptyLibraryError("There is no document to ask about.", "Add one: python -m crag index FILE.pdf")
+        set_id, prices = add_set(library, questions), price_table(engine.config.prices)
+        done = []
+        for name in strategies:
+            events = evaluate(
+                *(engine, set_id, name, place),
+                settings=settings[name],
+                allowed=output.approved,
+                cancel=cancel,
+                anew=options.anew,
+                finished_too=True,
+            )
+            shown = _Shown(name, output)
+            for event in events:
+                shown.seen(event)
+            shown.end()
+            found, cost = rows(library, shown.id), spending(library, shown.id, prices)
+            done.append(Column(id=shown.id, strategy=name, rows=found, result=summed_up(found), spent=cost))
+    _tell(done, output)
+    _export([row for column in done for row in column.rows], options, output)
+    return 1 if any(row.problem for column in done for row in column.rows) else 0
+
+
+def _questions(options: argparse.Namespace, engine: Engine, output: Output) -> QuestionSet:
+    """The set, each bad row of it named. Raises InputError."""
+    path = engine.sample().question_set if options.questions == SAMPLE else Path(options.questions)
+    found = read_set(path.name, _read(path))
+    for problem in found.problems[:SHOWN_PROBLEMS]:
+        output.message(f"warning: {plain(str(problem))}")
+    if len(found.problems) > SHOWN_PROBLEMS:
+        output.message(f"warning: {len(found.problems) - SHOWN_PROBLEMS:,} more rows have problems")
+    left_out = sum(not problem.kept for problem in found.problems)
+    columns = ", ".join(f"{field} from {plain(column)!r}" for field, column in found.understood)
+    output.note(
+        f"{plain(found.name)}: {len(found.questions):,} questions, {left_out:,} rows left out; read as {found.kind}"
+        + (f" ({columns})" if columns else "")
+    )
+    if options.limit is None or options.limit >= len(found.questions):
+        return found
+    if options.limit < 1:
+        raise SettingsError(f"--limit {options.limit} leaves no question.", "Give a number of at least 1.")
+    return replace(found, name=f"{found.name}, the first {options.limit:,}", questions=found.questions[: options.limit])
+
+
+def _read(path: Path) -> bytes:
+    """The file's bytes; its size is looked at before anything is read. Raises InputError."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path} has over {MOST_BYTES // 1024**2} MiB.", "Split it, or leave out long columns.")
+        return path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        hint = f"Check the path; the questions that ship are named by the word {SAMPLE}."
+        raise InputError(f"{path} can't be read: {reason}.", hint) from error
+
+
+def _check_target(file: Path | None) -> None:
+    """Looks before hours of work whether its results can be written. Raises InputError."""
+    if file is None:
+        return
+    folder = file.absolute().parent
+    if file.is_dir() or not folder.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
+        raise InputError(f"{file} can't be written.", "Name a file in a folder that is there and may be written to.")
+
+
+class _Shown:
+    """The progress of one evaluation on standard error."""
+
+    def __init__(self, strategy: str, output: Output) -> None:
+        self.id = ""
+        self._strategy, self._output = strategy, output
+        self._began, self._first, self._done, self._total = time.monotonic(), 0, 0, 0
+
+    def seen(self, event: Progress) -> None:
+        if event.row is None:
+            self.id, self._first, self._total, self._began = event.evaluation, event.done, event.total, time.monotonic()
+            if event.done:
+                done = f"{event.done:,} of {event.total:,} questions were done before"
+                self._output.note(f"{self._strategy}: {done} (--anew asks them again)")
+        self._done = event.done
+        full = BAR * event.done // max(1, event.total)
+        bar = "#" * full + "." * (BAR - full)
+        rate = self._rate()
+        left = f", about {(event.total - event.done) / rate:,.0f} s left" if rate else ""
+        self._output.progress(f"{self._strategy} [{bar}] {event.done:,}/{event.total:,}  {rate:.1f}/s{left}")
+
+    def end(self) -> None:
+        """Raises CancelledError where questions are left."""
+        if self._done < self._total:
+            raise CancelledError(
+                f"{self._done:,} of {self._total:,} questions of {self._strategy} are done and kept. "
+                "Give the same command again, without --anew, to go on."
+            )
+        if self._done > self._first:
+            self._output.note(f"{self._strategy}: {self._total:,} questions, {self._rate():.1f} a second")
+
+    def _rate(self) -> float:
+        """Questions a second of this sitting."""
+        return (self._done - self._first) / max(time.monotonic() - self._began, 1e-9)
+
+
+def _tell(done: list[Column], output: Output) -> None:
+    """The table, and how the first two strategies differ."""
+    pair = differences(done[0], done[1]) if len(done) > 1 else []
+    if output.json:
+        for column in done:
+            output.record(result_record(column))
+        for difference in pair:
+            output.record(difference_record(done[0], done[1], difference))
+        return
+    for line in [*table_lines(done), *([""] if pair else []), *difference_lines(pair)]:
+        output.line(line)
+
+
+def _export(rows: list[Row], options: argparse.Namespace, output: Output) -> None:
+    """All rows to the files named. Raises InputError; the results are in the library all the same."""
+    tables = [flat(row) for row in rows]
+    columns = list(dict.fromkeys(name for table in tables for name in table))
+    cells = [[table.get(name) for name in columns] for table in tables]
+    for file, written in ((options.csv, csv_export), (options.json_file, json_export)):
+        if file is None:
+            continue
+        try:
+            file.write_bytes(written(columns, cells))
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise InputError(f"{file} can't be written: {reason}.", "The results are in the library.") from error
+        output.note(f"{len(rows):,} rows written to {file}")

@@ -1,0 +1,255 @@
+"""`evaluate`: a set checked, asked under strategies, compared, exported; stopped and gone on with."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag.cli.table import MAIN
+from crag.library.library import Library
+from crag.measure.results import MEASURES
+from crag.sample import Sample
+from tests.cli.shell import LIGHTHOUSE, ROOT, Ran, crag, environment, small_pdf
+
+SET = """id,question,answer,source,page
+built,When was the lighthouse of Veldt Point built?,1871,lighthouse.pdf,1
+lamp,How far is the lamp visible?,nineteen nautical miles,lighthouse.pdf,2
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that holds one small PDF."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    (folder / "lighthouse.pdf").write_bytes(small_pdf(LIGHTHOUSE))
+    assert crag("index", folder / "lighthouse.pdf", "--library", folder / "library").code == 0
+    return folder / "library"
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    file = tmp_path / "set.csv"
+    file.write_text(SET, encoding="utf-8")
+    return file
+
+
+class Looks:
+    """Looks into a library beside the command: no model is needed for that."""
+
+    id, dimension = "none", 1
+
+    def embed(self, texts: object) -> Any:
+        raise AssertionError("nothing is searched here")
+
+
+@pytest.fixture
+def looked(place: Path) -> Iterator[Library]:
+    with Library.open(place, Looks()) as library:
+        yield library
+
+
+def table_of(ran: Ran) -> dict[str, list[str]]:
+    """The table's cells by the name in their first column; the sentences below it are left out."""
+    lines = ran.out.partition("\n\n")[0].splitlines()
+    parted = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
+    return {name: cells for name, *cells in parted}
+
+
+def test_strategies_stand_side_by_side_with_what_is_known(place: Path, questions: Path) -> None:
+    ran = crag("evaluate", questions, "--library", place, "--strategy", "balanced", "plain-rag", "joint", "--anew")
+    assert ran.code == 0, ran.err
+    table = table_of(ran)
+    assert {MEASURES[name] for name in MAIN} <= set(table)
+    assert table["Questions"] == ["2", "2", "2"]
+    assert table[MEASURES["acted_right"]][1] == "–", "plain RAG decides nothing"
+    assert table[MEASURES["first_source_recall"]][0] == "1.00"
+    assert table["Cost of all calls"][0] == "$0"
+    assert "set.csv: 2 questions, 0 rows left out; read as CSV (id from 'id'" in ran.err
+    assert "balanced: 2 questions" in ran.err and "joint: 2 questions" in ran.err
+    sentences = ran.out.partition("\n\n")[2]
+    assert "with plain-rag than with balanced over 2 questions; the 95 % interval" in sentences
+    assert "joint" not in sentences, "the first two are compared"
+    assert "The same with both: " in sentences
+    assert "\x1b" not in ran.out + ran.err
+
+
+def test_scripts_read_records(place: Path, questions: Path) -> None:
+    ran = crag("evaluate", questions, "--library", place, "--strategy", "balanced", "plain-rag", "--json", "--quiet")
+    assert (ran.code, ran.err) == (0, "")
+    kinds = [record["kind"] for record in ran.records]
+    assert kinds[:2] == ["evaluation"] * 2 and set(kinds[2:]) == {"difference"}
+    balanced, plain = ran.records[:2]
+    assert (balanced["strategy"], plain["strategy"], balanced["questions"]) == ("balanced", "plain-rag", 2)
+    assert balanced["means"]["first_holds"] == {"value": 1.0, "known": 2, "low": 1.0, "high": 1.0}
+    assert plain["means"]["acted_right"]["value"] is None
+    assert balanced["spent"]["said"] == "$0"
+    assert (ran.records[2]["from"], ran.records[2]["to"]) == (balanced["id"], plain["id"])
+
+
+def test_rows_go_to_files_without_live_formulas(place: Path, tmp_path: Path) -> None:
+    file = tmp_path / "set.jsonl"
+    asked = '=HYPERLINK("http://127.0.0.1/","When was the lighthouse built?")'
+    file.write_text(json.dumps({"id": "+cmd", "question": asked, "answer": "1871"}) + "\n")
+    out, listed = tmp_path / "out.csv", tmp_path / "out.json"
+    ran = crag("evaluate", file, "--library", place, "--csv", out, "--json-file", listed, "--strategy", "plain-rag")
+    assert ran.code == 0, ran.err
+    assert f"1 rows written to {out}" in ran.err
+    (row,) = csv.DictReader(io.StringIO(out.read_text(encoding="utf-8-sig")))
+    assert (row["question_id"], row["question"], row["strategy"]) == ("'+cmd", f"'{asked}", "plain-rag")
+    assert row["action"] == "" and row["seconds_retrieve"]
+    (record,) = json.loads(listed.read_text(encoding="utf-8"))
+    assert (record["question_id"], record["question"], record["action"]) == ("+cmd", asked, None)
+
+
+def test_bad_rows_are_named_first_and_the_good_ones_are_asked(place: Path, tmp_path: Path) -> None:
+    file = tmp_path / "set.csv"
+    bad = "".join(f"bad{row},,x,lighthouse.pdf,1\n" for row in range(14))
+    file.write_text(SET + bad + "built,Who was its keeper?,Anna Marrow,lighthouse.pdf,0\n", encoding="utf-8")
+    ran = crag("evaluate", file, "--library", place, "--strategy", "plain-rag", "--quiet")
+    assert ran.code == 0, ran.err
+    warnings = [line for line in ran.err.splitlines() if line.startswith("warning: ")]
+    assert warnings[0] == "warning: Row 4: it has no question."
+    assert len(warnings) == 11 and warnings[-1] == "warning: 5 more rows have problems"
+    assert table_of(ran)["Questions"][0] == "2"
+
+
+def test_only_the_first_ones_are_asked_where_that_is_wanted(place: Path, questions: Path) -> None:
+    ran = crag("evaluate", questions, "--library", place, "--limit", 1, "--json", "--anew")
+    assert [record["questions"] for record in ran.records] == [1]
+
+
+def test_what_was_evaluated_is_not_asked_again_unless_anew(place: Path, tmp_path: Path, looked: Library) -> None:
+    file = tmp_path / "set.csv"
+    file.write_text(SET + "keeper,Who was the keeper?,Anna Marrow,lighthouse.pdf,1\n", encoding="utf-8")
+    arguments = ("evaluate", file, "--library", place, "--json")
+    (first,) = crag(*arguments).records
+    runs = len(looked.run_ids())
+    again = crag(*arguments)
+    assert again.records == [first]
+    assert "3 of 3 questions were done before" in again.err
+    assert len(looked.run_ids()) == runs
+    (anew,) = crag(*arguments, "--anew").records
+    assert anew["id"] != first["id"]
+    assert len(looked.run_ids()) == runs + 3
+    (other,) = crag(*arguments, "--k", 1).records
+    assert other["id"] not in (first["id"], anew["id"])
+
+
+def test_an_interrupted_evaluation_keeps_what_is_done_and_says_how_to_go_on(
+    place: Path, tmp_path: Path, looked: Library
+) -> None:
+    file = tmp_path / "many.jsonl"
+    lines = [json.dumps({"id": f"q{row}", "question": f"How far is lamp {row} visible?"}) for row in range(120)]
+    file.write_text("\n".join(lines))
+    arguments = ("evaluate", str(file), "--library", str(place), "--strategy", "plain-rag")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "crag", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=environment(),
+    )
+    while not any(each.set_name == "many.jsonl" and each.done >= 3 for each in looked.evaluations.all()):
+        assert running.poll() is None
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    assert (running.returncode, out) == (130, "")
+    (broken,) = [each for each in looked.evaluations.all() if each.set_name == "many.jsonl"]
+    assert f"interrupted: {broken.done} of 120 questions of plain-rag are done and kept." in err
+    assert "Give the same command again" in err and "Traceback" not in err
+    kept = set(looked.evaluations.places(broken.id))
+    again = crag(*arguments, "--json")
+    assert again.code == 0, again.err
+    assert f"{broken.done} of 120 questions were done before" in again.err
+    (record,) = again.records
+    assert (record["id"], record["questions"]) == (broken.id, 120)
+    assert kept <= set(looked.evaluations.places(broken.id))
+
+
+def test_the_sample_set_tells_what_each_strategy_is_worth(library: Path, sample: Sample) -> None:
+    """With its folder as the web, the default strategy knows when to search it; plain RAG can't."""
+    ran = crag(
+        *("evaluate", "sample", "--library", library, "--strategy", "balanced", "plain-rag"),
+        *("--web-folder", sample.web, "--k", 5, "--json"),
+    )
+    assert ran.code == 0, ran.err
+    balanced, plain = (
+        {name: mean["value"] for name, mean in record["means"].items()} for record in ran.records if "means" in record
+    )
+    assert balanced["acted_right"] >= 0.9 and balanced["evidence_source"] == 1.0
+    assert balanced["first_source_recall"] == 1.0, "web pages are not expected of the library"
+    assert balanced["answer_holds"] > plain["answer_holds"]
+    assert balanced["evidence_words"] < plain["evidence_words"]
+    assert ran.records[0]["actions"]["INCORRECT"]["holds"] == 0
+
+
+def test_a_service_that_cannot_be_used_ends_it(place: Path, tmp_path: Path) -> None:
+    """One that lacks its key at once, one that fails on every question after a few: what is asked is something else."""
+    file = tmp_path / "set.jsonl"
+    file.write_text("".join(f'{{"question": "What does planet {row} weigh?"}}\n' for row in range(6)))
+    keyless = crag("evaluate", file, "--library", place, "--web", "tavily")
+    assert (keyless.code, keyless.out) == (1, "")
+    assert "Tavily needs a key" in keyless.err
+    gone = crag("evaluate", file, "--library", place, "--web-folder", tmp_path / "nowhere")
+    assert (gone.code, gone.out) == (1, "")
+    assert "5 questions in a row failed in the same way" in gone.err and "evaluate again" in gone.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("gone.csv", None, "can't be read: No such file"),
+        ("empty.csv", b"", "is empty"),
+        ("columns.csv", b"name,city\nAnna,Veldt\n", "Columns found: 'name', 'city'"),
+        ("sheet.xlsx", b"PK\x03\x04....", "a spreadsheet"),
+        ("bad.csv", b"question,page\n,1\n", "holds no question that can be asked"),
+        (".", None, "can't be read: Is a directory"),
+    ],
+)
+def test_a_set_that_is_none_says_what_to_do(
+    place: Path, tmp_path: Path, name: str, content: bytes | None, says: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    ran = crag("evaluate", tmp_path / name, "--library", place)
+    assert (ran.code, ran.out) == (1, "")
+    assert says in ran.err and "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--strategy", "clever"], 2, "clever"),
+        (["--limit", "0"], 2, "--limit 0"),
+        (["--limit", "many"], 2, "many"),
+        (["--upper", "2"], 2, "upper"),
+        (["--strategy", "joint", "--aggregation", "any"], 2, "joint"),
+        (["--csv", "/nowhere/out.csv"], 1, "can't be written"),
+        (["--json-file", "."], 1, "can't be written"),
+        (["--library", "/nowhere"], 1, "no library"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_asked(
+    place: Path, questions: Path, arguments: list[str], code: int, says: str
+) -> None:
+    ran = crag("evaluate", questions, "--library", place, *arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err and "Traceback" not in ran.err
+
+
+def test_an_empty_library_is_told_to_be_filled(questions: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ran = crag("evaluate", questions, "--library", tmp_path / "empty")
+    assert ran.code == 1 and "python -m crag index" in ran.err
