@@ -20,7 +20,7 @@ from crag.core.meter import Call
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Step
-from crag.measure.entries import Entry
+from crag.measure.entries import Entry, entries_of
 from crag.measure.flips import Kept, Row, Saved
 from crag.measure.ledger import Ledger
 from crag.measure.plans import NO_GRADES, NO_JOINT, NO_LOOP, NOT_RETRIEVED, PAGES_NOT_JUDGED
@@ -125,7 +125,7 @@ def expected(trace: Trace, settings: Settings) -> dict[str, object]:
 
 
 @given(other_settings())
-@examples(max_examples=120)
+@examples(max_examples=40)
 def test_every_run_comes_out_as_what_if_has_it(settings: Settings) -> None:
     for trace, row in zip(stored(), ledger().redecide(settings).rows, strict=True):
         assert said(row) == expected(trace, settings), (trace.strategy, trace.settings)
@@ -263,6 +263,25 @@ def test_a_model_that_had_nothing_to_choose_from_changes_nothing() -> None:
 def test_why_an_action_cannot_be_known(strategy: str, found: list[str], changes: dict[str, Any], reason: str) -> None:
     row = one(Case(strategy, found), **changes)
     assert (row.after, row.fate, row.reason, row.kept, row.saved) == (None, "unknown", reason, None, Saved())
+
+
+@given(st.integers(0, 1000), other_settings())
+@examples(max_examples=25)
+def test_added_runs_come_out_as_in_a_ledger_made_anew(first: int, settings: Settings) -> None:
+    entries = ledger().entries
+    first %= len(entries) + 1
+    parted = (
+        Ledger(entries[:first]).with_added(entries[first:-1]).with_added(entries[-1:] if first < len(entries) else ())
+    )
+    assert parted.redecide(settings) == ledger().redecide(settings)
+
+
+def test_a_run_with_settings_of_another_version_is_named_and_the_others_stay() -> None:
+    good, bad = stored()[0], replace(stored()[1], run_id="old", settings={"upper": 7, "gone": True})
+    entries, unusable = entries_of([good, bad, good])
+    assert entries == [Entry.of(good)] * 2
+    assert [(each.run_id, each.question) for each in unusable] == [("old", bad.question)]
+    assert "no longer valid" in unusable[0].message and unusable[0].remedy
 
 
 def test_an_empty_ledger_has_an_outcome() -> None:

@@ -21,8 +21,12 @@ from crag.measure.whatif import WhatIf, redecide
 WORLDS, EACH, BLOCKS = 90, 5, 5
 
 
-def row_of(trace: Trace, settings: Settings) -> Row:
-    (row,) = Ledger([Entry.of(trace)]).redecide(settings).rows
+def alone(trace: Trace) -> Ledger:
+    return Ledger([Entry.of(trace)])
+
+
+def row_of(run: Ledger, settings: Settings) -> Row:
+    (row,) = run.redecide(settings).rows
     return row
 
 
@@ -40,9 +44,9 @@ def count(strips: dict[str, tuple[Strip, ...]]) -> int:
     return sum(strip.kept for group in strips.values() for strip in group)
 
 
-def check(stored: Trace, settings: Settings, fresh: Trace) -> WhatIf:
+def check(stored: Trace, ledger: Ledger, settings: Settings, fresh: Trace) -> WhatIf:
     """Every claim of both what-ifs against a fresh run, and the two against each other."""
-    found, row = redecide(stored, settings), row_of(stored, settings)
+    found, row = redecide(stored, settings), row_of(ledger, settings)
     assert (row.before, row.after, row.round, row.flips) == (found.before, found.action, found.round, found.flips)
     assert (row.documents, row.web) == (found.documents, found.web)
     assert found.unknown == ((row.reason,) if row.reason else row.open)
@@ -93,8 +97,9 @@ def test_what_if_knows_only_what_a_fresh_run_does(block: int) -> None:
         fresh, draw = [Trace.from_events(events) for events in runs], random.Random(seed)
         for events, whole in zip(runs, fresh, strict=True):
             for stored in (whole, *cuts(draw, events)):
+                ledger = alone(stored)
                 for settings, real in zip(every, fresh, strict=True):
-                    check(stored, settings, real)
+                    check(stored, ledger, settings, real)
 
 
 def test_what_if_knows_what_thresholds_aggregation_and_strip_filter_would_do() -> None:
@@ -103,7 +108,7 @@ def test_what_if_knows_what_thresholds_aggregation_and_strip_filter_would_do() -
     for seed in range(WORLDS):
         every, runs = ran(seed)
         settings = tuned(random.Random(seed), every[0])
-        found.append(row_of(Trace.from_events(runs[0]), settings))
+        found.append(row_of(alone(Trace.from_events(runs[0])), settings))
     assert sum(row.fate != "unknown" for row in found) >= 0.95 * WORLDS
     assert sum(row.kept is not None for row in found) >= 0.5 * WORLDS
     assert sum(row.flips for row in found) >= 0.15 * WORLDS

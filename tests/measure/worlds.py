@@ -222,13 +222,15 @@ def settled(values: dict[str, Any]) -> Settings:
 
 def first_settings(draw: random.Random) -> Settings:
     """A strategy's settings, with some changed."""
-    base = draw.choice([STRATEGIES["balanced"], *STRATEGIES.values()]).settings.model_dump()
-    return _with(draw, base, draw.sample(sorted(FIELDS), draw.choice([0, 3, 6])))
+    often = [STRATEGIES["balanced"]] * 5 + [STRATEGIES["loop"]] * 3
+    base = draw.choice([*often, *STRATEGIES.values()]).settings.model_dump()
+    return _with(draw, base, draw.sample(sorted(FIELDS), draw.choice([0, 2, 6])))
 
 
 def other_settings(draw: random.Random, settings: Settings) -> Settings:
     """These settings with one changed, or a few, or those that ask for nothing new."""
-    names = draw.choice([draw.sample(sorted(FIELDS), 1), draw.sample(sorted(FIELDS), 3), TUNED])
+    subtle = ["k", "evaluator", "keep", "refine_web", "strip_judge", "strips"]
+    names = draw.choice([draw.sample(subtle, 1), draw.sample(sorted(FIELDS), 1), draw.sample(sorted(FIELDS), 2), TUNED])
     return _with(draw, settings.model_dump(), names)
 
 
