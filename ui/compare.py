@@ -65,7 +65,8 @@ def show(session: Session) -> None:
     labels = thumbs.given(session, lanes[0].trace.question)
     found = None if any(each.following for each in lanes) else _found(lanes)
     lead, summary, listed = st.empty(), st.empty(), st.empty()
-    _beside(session, lanes, len(lanes) > _BESIDE)
+    with st.container(key="cmp-above"):
+        _beside(session, lanes, len(lanes) > _BESIDE)
     heads = st.empty()
     with st.container(key="cmp-lanes"):
         for number, (column, each) in enumerate(zip(st.columns(len(lanes), gap="medium"), lanes, strict=True)):
@@ -131,7 +132,8 @@ def _beside(session: Session, lanes: Sequence[Lane], here: bool) -> None:
     opened = compare_state.opened()
     for each in lanes:
         if here and opened is not None and opened[0] == each.run:
-            pageview.opened(session, each.trace, opened[1], compare_state.close, each.name)
+            whose = f"{each.letter} {each.name}".strip()
+            pageview.opened(session, each.trace, opened[1], compare_state.close, whose)
 
 
 def _tools(session: Session, lanes: Sequence[Lane], found: Differences | None) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 __all__ = ["enter", "go", "wanted"]
 
-_OPEN, _WANTED = "door-open", "door-wanted"
+_OPEN, _WANTED, _ADDRESS = "door-open", "door-wanted", "door-address"
 
 
 def wanted() -> str:
@@ -26,7 +26,14 @@ def go(page: str) -> None:
 
 
 def enter(page: str) -> None:
-    """Called by each page, first of all: goes to `app.py` where that has not run, and comes back from there."""
+    """Called by each page, first of all: goes to `app.py` where that has not run, and comes back from there.
+
+    What the address said beside the page's name is not lost on the way.
+    """
     if _OPEN not in st.session_state:
         st.session_state[_WANTED] = page
+        st.session_state[_ADDRESS] = (page, st.query_params.to_dict())
         st.switch_page("app.py")
+    whose, said = st.session_state.pop(_ADDRESS, ("", {}))
+    if whose == page:
+        st.query_params.from_dict({**said, **st.query_params.to_dict()})

@@ -30,7 +30,7 @@ def opened(session: Session, trace: Trace, what: str | None, close: Callable[[],
     if what is None:
         return
     with st.container(border=True, key="page-view"):
-        draw(f'<div class="cx" data-reveal="1"><span class="small">{text(whose)}</span></div>')
+        draw(f'<div class="cx" data-reveal="1">{f"<b>{text(whose)}</b>" if whose else ""}</div>')
         bar = st.container(horizontal=True, gap="small")
         with told():
             kind, _, name = what.partition(":")

@@ -77,7 +77,7 @@ def _why(strip: Strip, view: View) -> str:
     word = "kept" if view.keeps(strip) else "dropped"
     said = {None: "", True: ", chosen by the language model", False: ", not chosen by the language model"}
     alone = ", kept in this run alone" if strip.id in view.alone else ""
-    missed = ", kept in another run" if strip.id in view.missed else ""
+    missed = ", picked out in another run" if strip.id in view.missed else ""
     return f"{score}, {word}{said[strip.selected]}{alone}{missed}"
 
 

@@ -158,7 +158,7 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
         if trace.failure or trace.cancelled:
             _again(session, trace)
         st.button(
-            "Compare strategies",
+            "Compare",
             key="compare-this",
             on_click=compare_state.take,
             args=(trace,),
@@ -194,13 +194,15 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
 
 def _as_if(session: Session, trace: Trace) -> None:
     """One click to the run's twin that acts on another action."""
-    with st.popover("What if it had been…"):
-        st.caption("Asks again with this run's settings and another action, and shows both side by side.")
-        for action in Action:
-            if action is not trace.action and st.button(f"{words.ICONS[action]} {action}", key=f"as-if-{action}"):
-                with problems.told():
-                    compare_state.twin(session, trace, action)
-                    st.rerun()
+    with st.popover("What if…", help="What if the action had been another one?"):
+        st.caption("What if this had been another action? Asks again with this run's settings; both are shown.")
+        with st.container(horizontal=True):
+            for action in Action:
+                label = f"{words.ICONS[action]} {action}"
+                if action is not trace.action and st.button(label, key=f"as-if-{action}"):
+                    with problems.told():
+                        compare_state.twin(session, trace, action)
+                        st.rerun()
 
 
 def _delete(session: Session, run: str) -> None:

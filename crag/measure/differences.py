@@ -53,8 +53,8 @@ class Marks:
 
     `found`: chunks and pages, by id, with the runs that did not find them. `used` and `unused`: those that this run
     answers from, or does not, with the runs that found them too and do otherwise. `strips`: ids of strips kept in no
-    other run. `missed`: of strips dropped here and kept in another. `sources`: citation numbers with the runs that do
-    not cite that page. `sentences`: where in the answer those stand that no other run says, as [start, end).
+    other run. `missed`: of strips dropped here and picked out in another. `sources`: citation numbers with the runs
+    that do not cite that page. `sentences`: where in the answer those stand that no other run says, as [start, end).
     """
 
     found: Mapping[str, Places]
@@ -237,7 +237,7 @@ def _marks(runs: Sequence[Side], place: int) -> Marks:
             for strip in run.kept
             if others and not run.whole(strip) and not any(other.keeps(strip) for _, other in others)
         ),
-        missed=frozenset(strip.id for strip in dropped if any(other.keeps(strip) for _, other in others)),
+        missed=frozenset(strip.id for strip in dropped if any(other.keeps(strip, chosen=True) for _, other in others)),
         sources=_filled(cited),
         sentences=tuple(
             span for key, (_, span) in run.said.items() if others and not any(key in other.said for _, other in others)

@@ -28,8 +28,11 @@ class Side:
         self.kept = tuple(strip for strip in trace.kept() if strip.source_id in self.by_id)
         self.used = {self.by_id[strip.source_id] for strip in self.kept}
         self.spans: dict[str, list[tuple[int, int]]] = {}
+        self.chosen: dict[str, list[tuple[int, int]]] = {}
         for strip in self.kept:
             self.spans.setdefault(strip.source_id, []).append((strip.start, strip.end))
+            if not self.whole(strip):
+                self.chosen.setdefault(strip.source_id, []).append((strip.start, strip.end))
         answer = trace.answer
         self.citations: tuple[Citation, ...] = answer.citations if answer else ()
         self.cited = {place_of(citation) for citation in self.citations}
@@ -39,11 +42,13 @@ class Side:
         """What became of a chunk or page."""
         return "used" if key in self.used else "not used" if key in self.sources else "not found"
 
-    def keeps(self, strip: Strip) -> bool:
-        """Whether at least half of the strip's characters are kept here, however this run cut them."""
-        shared = sum(
-            max(0, min(end, strip.end) - max(start, strip.start)) for start, end in self.spans.get(strip.source_id, ())
-        )
+    def keeps(self, strip: Strip, *, chosen: bool = False) -> bool:
+        """Whether at least half of the strip's characters are kept here, however this run cut them.
+
+        `chosen`: as part of a strip that was picked out of its source, not because the source was taken whole.
+        """
+        spans = (self.chosen if chosen else self.spans).get(strip.source_id, ())
+        shared = sum(max(0, min(end, strip.end) - max(start, strip.start)) for start, end in spans)
         return shared >= _HALF * (strip.end - strip.start) and shared > 0
 
     def whole(self, strip: Strip) -> bool:
@@ -64,7 +69,9 @@ def _said(answer: str) -> dict[str, tuple[str, tuple[int, int]]]:
     """An answer's sentences by what they say, letter case and punctuation apart, with where they stand."""
     found: dict[str, tuple[str, tuple[int, int]]] = {}
     for start, end in sentences(answer):
-        marks = _MARKS.match(answer, end)
+        before, marks = _MARKS.match(answer, start, end), _MARKS.match(answer, end)
+        start = before.end() if before else start  # those of the sentence before it
+        start += len(answer[start:end]) - len(answer[start:end].lstrip())
         said = _MARKS.sub("", answer[start:end]).strip()
         key = " ".join(re.findall(r"\w+", said.casefold()))
         if key:

@@ -45,6 +45,9 @@ export default function (component) {
     window.cragRevealed = true;
     if (loaded) window.cragReveal = 0;
     view.scrollIntoView({ block: "start", behavior: "smooth" });
+    // What stands beneath may still be on its way, and the page too short to scroll so far.
+    if (loaded) window.setTimeout(() => view.getBoundingClientRect().top > window.innerHeight / 2 &&
+      view.scrollIntoView({ block: "start", behavior: "smooth" }), 900);
   };
   // A page taller than its box is shown where its marked words begin, with some lines above them.
   const toMark = (image) => {
