@@ -1,0 +1,224 @@
+"""How long it takes from a key on a slider of Tune to the page drawn anew, with 1,000 stored runs of ten chunks.
+
+python -m benchmarks.tune [--runs 1000] [--moves 100]
+
+The runs are those of `benchmarks.whatif`, stored in a library with a question set that labels them, so that the page
+shows all it can: flips, histogram, recommendation, map of pairs and curves. A real browser presses the arrow keys on
+the sliders. Timed are the script body on the server (what the product does for a move, with Streamlit's calls in it),
+and in the browser from the key to the histogram with its threshold moved, and to the last change of the page. A page
+of one slider and one line, driven in the same way, shows what of that is Streamlit's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.overhead import ms, p95
+from benchmarks.whatif import stored_run
+from crag.core.config import AppConfig
+from crag.engine import Engine
+from crag.evaluation import add_set
+from crag.measure.sets import Question, QuestionSet
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULT = Path(__file__).resolve().parent / "results" / "tune.md"
+GOAL = 0.150
+"""Seconds of our own work for a move, at the median."""
+THUMBS = {"lower": 0, "upper": 1, "k": 2, "strip filter": 3}
+"""The sliders of the page, in the order of its keyboard."""
+KEYS = ("ArrowRight", "ArrowLeft")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+ARGUMENTS += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
+QUIET = 500
+"""Milliseconds without a change, after which a page is taken to be drawn."""
+WATCH = """() => {
+    window.crag = {};
+    addEventListener('keydown', () => { window.crag = { key: performance.now() }; }, true);
+    const drawn = (name) => requestAnimationFrame(() => requestAnimationFrame(() => {
+        if (window.crag.key) window.crag[name] = performance.now() - window.crag.key;
+    }));
+    let flags = document.querySelector('.tune-scores .flags').innerText;
+    new MutationObserver(() => {
+        const now = document.querySelector('.tune-scores .flags');
+        if (now && now.innerText !== flags) { flags = now.innerText; drawn('seen'); }
+        drawn('last');
+    }).observe(document.querySelector('[data-testid=stMain]'), { subtree: true, childList: true, characterData: true });
+}"""
+STILL = """quiet => {
+    const now = performance.now() - window.crag.key;
+    return window.crag.last && now > window.crag.last + quiet;
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One key on a slider: seconds until the threshold had moved on the histogram, and until the last change."""
+
+    slider: str
+    seen: float | None
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Seconds of the script body by the clock, and of its thread by the processor."""
+
+    clock: float
+    processor: float
+
+
+def prepare(folder: Path, runs: int) -> None:
+    """A library of that many runs, each question labelled: answered on one page, or by nothing in the library."""
+    engine = Engine(AppConfig(data=folder))
+    library = engine.library()
+    questions = []
+    for number in range(runs):
+        trace = stored_run(number)
+        library.save_run(trace, [])
+        answered = random.Random(number).random() > 0.4
+        about: dict[str, Any] = {"sources": ("report.pdf",), "pages": (1 + number % 10,)}
+        known = about if answered else {"labels": ("unanswerable",)}
+        questions.append(Question(id=str(number), question=trace.question, **known))
+    add_set(library, QuestionSet(name="benchmark", questions=tuple(questions)))
+    engine.close()
+
+
+@contextmanager
+def served(folder: Path, log: Path, **chosen: str) -> Iterator[str]:
+    """The app over this data folder; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
+    environment |= {"CRAG_DATA": str(folder), "CRAG_BENCH_LOG": str(log), "PYTHONPATH": str(ROOT), **chosen}
+    command = [sys.executable, "-m", "streamlit", "run", str(Path(__file__).with_name("tune_app.py"))]
+    command += ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true"]
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
+                break
+            except OSError:
+                if server.poll() is not None or time.monotonic() > until:
+                    raise SystemExit("the app did not start") from None
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def drive(address: str, sliders: Sequence[str]) -> tuple[list[Move], float]:
+    """One move on each of `sliders` in order, and the seconds from the address to the page complete."""
+    from playwright.sync_api import sync_playwright  # only this benchmark and the browser tests need it
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(120_000)
+        began = time.perf_counter()
+        page.goto(address)
+        page.locator(".tune-scores .flags").wait_for()
+        page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
+        opened = time.perf_counter() - began
+        page.evaluate(WATCH)
+        moves = []
+        for place, slider in enumerate(sliders):
+            page.get_by_role("slider").nth(THUMBS[slider]).focus()
+            page.keyboard.press(KEYS[place // 7 % 2])
+            page.wait_for_function(STILL, arg=QUIET)
+            found = page.evaluate("() => window.crag")
+            seen = found.get("seen")
+            moves.append(Move(slider, seen and seen / 1000, found["last"] / 1000))
+        browser.close()
+    return moves, opened
+
+
+def chosen(count: int) -> list[str]:
+    """The sliders to move: mostly the thresholds."""
+    draw = random.Random(1)
+    return draw.choices(list(THUMBS), weights=[4, 4, 1, 1], k=count)
+
+
+def report(works: Sequence[Work], moves: Sequence[Move], bare: Sequence[Move], opened: float, runs: int) -> str:
+    median = statistics.median(work.clock for work in works)
+    seen = [move.seen for move in moves if move.seen is not None]
+    met = "met" if median <= GOAL else "missed"
+    lines = [
+        "# From a slider of Tune to the page drawn anew",
+        "",
+        f"`python -m benchmarks.tune`: {runs:,} stored runs of ten chunks, all labelled, {len(moves)} keys pressed on "
+        f"sliders in Chromium; {os.cpu_count()} cores, shared by server and browser, Python "
+        f"{platform.python_version()}. Load of the machine at the end {os.getloadavg()[0]:.1f}.",
+        "",
+        f"Goal: {ms(GOAL)} of our own work at the median: **{ms(median)}: {met}**.",
+        "",
+        "| | moves | median | p95 |",
+        "|---|---:|---:|---:|",
+        row("our own work: the script body, by the clock", [work.clock for work in works]),
+        row("our own work: the script body, processor time", [work.processor for work in works]),
+        row("key to the threshold moved on the histogram", seen),
+        row("key to the last change of the page", [move.last for move in moves]),
+        row("the same on a page of one slider and one line", [move.last for move in bare]),
+    ]
+    for name in THUMBS:
+        lines.append(row(f"key to the last change, {name}", [m.last for m in moves if m.slider == name]))
+    return "\n".join([*lines, "", NOTES.format(opened=f"{opened:.1f}")])
+
+
+def row(name: str, seconds: Sequence[float]) -> str:
+    high = ms(p95(seconds)) if len(seconds) >= 20 else "–"
+    return f"| {name} | {len(seconds)} | {ms(statistics.median(seconds)) if seconds else '–'} | {high} |"
+
+
+NOTES = """\
+The script body includes Streamlit's own calls in it. It re-decides all runs and draws flips, flow, matrix, histogram
+and marks anew; the recommendation with its bootstrap, the map of pairs and the curves are worked out once for the same
+labels, k and aggregation, and the moves of k are among those measured. No model is asked. Drawn means two animation
+frames after the page has changed. The first opening of the page, which reads and labels all runs once a process and
+loads the models, took {opened} s.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--moves", type=int, default=100)
+    options = parser.parse_args()
+    if options.runs < 1 or options.moves < 1:
+        raise SystemExit("at least one run and one move")
+    with tempfile.TemporaryDirectory() as place:
+        folder, log = Path(place) / "data", Path(place) / "log"
+        prepare(folder, options.runs)
+        with served(folder, log) as address:
+            moves, opened = drive(f"{address}/tune", chosen(options.moves))
+        works = [Work(**json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
+        with served(folder, log, CRAG_BENCH_BARE="1") as address:
+            bare, _ = drive(address, ["upper"] * options.moves)
+    text = report(works[-options.moves :], moves, bare, opened, options.runs)
+    print(text)
+    if (options.runs, options.moves) == (1000, 100):
+        RESULT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,332 @@
+"""The Tune page: empty, with runs, under its sliders, with labels, with runs that can't be read; never a model call."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+from app_text import said
+from tune_runs import run
+
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.core.types import Action
+from crag.engine import Engine
+from crag.evaluation import add_set
+from crag.measure.flips import Outcome
+from crag.measure.sets import Question, QuestionSet
+from crag.measure.tables import csv_export
+from crag.sample import load_sample
+from ui import ledgers, tuneexports, tuneflips, warmup
+from ui.house import house
+
+
+class Silent:
+    """Parts of an engine that refuse to work; only the warm-up is let pass."""
+
+    id = name = "silent"
+    dimension, calls_models = 3, False
+
+    def __init__(self):
+        self.asked = []
+
+    def _refuse(self, texts):
+        self.asked += [text for text in texts if text != warmup._WORDS]
+        if self.asked:
+            raise AssertionError(f"a model was asked: {self.asked}")
+
+    def embed(self, texts):
+        self._refuse(texts)
+        return np.zeros((len(texts), 3), np.float32)
+
+    def grade(self, question, passages):
+        self._refuse([passage.text for passage in passages])
+        return iter(())
+
+    def grade_joint(self, question, passages):
+        self._refuse([passage.text for passage in passages])
+
+    def search(self, query, max_results):
+        self._refuse([query])
+
+    def generate(self, *args, **more):
+        self._refuse(["an answer"])
+
+
+@pytest.fixture
+def silent():
+    """The app's engine is made of parts that refuse to work."""
+    part = Silent()
+    house().make = lambda config: Engine(config, embedder=part, evaluator=part, web=part, generator=part, rewriter=part)
+    yield part
+    assert not part.asked
+
+
+@pytest.fixture
+def tab(app):
+    """The Tune page, run once; call it to have runs stored before."""
+
+    def opened(*traces):
+        for trace in traces:
+            house().engine.library().save_run(trace, [])
+        app.run()
+        app.switch_page("pages/tune.py").run()
+        assert not app.exception
+        return app
+
+    return opened
+
+
+def slider(tab, label):
+    return next(each for each in tab.slider if each.label == label)
+
+
+def moved(tab, label, value):
+    slider(tab, label).set_value(value).run()
+    assert not tab.exception
+    return said(tab)
+
+
+def labelled(count=40):
+    """Runs of which the even ones are answered on page 1, which scores high, and a set that says so."""
+    runs = [run(n, [0.9, 0.05] if n % 2 == 0 else [0.04, 0.02]) for n in range(count)]
+    known = {"sources": ("report.pdf",), "pages": (1,)}
+    questions = [
+        Question(id=str(n), question=each.question.upper(), **(known if n % 2 == 0 else {"labels": ("unanswerable",)}))
+        for n, each in enumerate(runs)
+    ]
+    add_set(house().engine.library(), QuestionSet(name="known", questions=tuple(questions)))
+    return runs
+
+
+# ---- runs ------------------------------------------------------------------------------------------------------------
+
+
+def test_without_runs_it_says_what_to_do(tab):
+    page = tab()
+    assert "No runs yet" in said(page) and not page.slider
+    assert page.button(key="tune-to-ask") and page.button(key="tune-to-evaluate")
+
+
+def test_a_moved_threshold_flips_runs_at_once_without_any_model(silent, tab):
+    page = tab(run(1, [0.9, 0.1]), run(2, [0.5, 0.1]), run(3, [0.3, 0.1]))
+    assert "No action would change" in said(page) and "The sliders stand as Ask has them" in said(page)
+    words = moved(page, "Thresholds", (0.2, 0.6))
+    assert "1 of 3 runs would flip" in words and 'data-pick="tune-cell:CORRECT:AMBIGUOUS"' in words
+    words = moved(page, "Chunks retrieved", 1)
+    moved(page, "Strip filter", 0.5)
+    page.selectbox(key=page.selectbox[-1].key).set_value(page.selectbox[-1].options[1]).run()
+    assert not page.exception and len(house().engine.library().run_ids()) == 3
+
+
+def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):
+    page = tab(run(1, [0.9], question="Who <b>left</b>?"), run(2, [0.5]))
+    page.session_state["tune-cell"] = ("CORRECT", "AMBIGUOUS")
+    words = moved(page, "Thresholds", (0.2, 0.95))
+    assert 'href="./?run=run-1"' in words and 'data-pick="tune-run:run-2"' in words
+    assert "Who &lt;b&gt;left&lt;/b&gt;?" in words and "<b>left" not in words
+
+
+def test_what_only_a_run_could_tell_is_unknown_with_its_reason(silent, tab):
+    page = tab(run(1, [0.9]), run(2, [0.9], strategy="plain-rag"))
+    assert "tune-cell:none:unknown" in said(page) and "did not grade them one by one" in said(page)
+    words = moved(page, "Chunks retrieved", 20)
+    assert "Of <b>2</b> only a new run could tell" not in words, "a library of one chunk has no more"
+    page = tab(run(3, [0.9] * 10))
+    words = moved(page, "Chunks retrieved", 20)
+    assert "they were not retrieved" in words
+
+
+def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
+    page = tab(run(1, [0.9]), run(2, [0.5]))
+    library, book = house().engine.library(), ledgers.book("default")
+    assert set(book.reads) == {"run-1", "run-2"} and list(book.renew(library, {})) == []
+    kept = book.reads["run-2"]
+    library.delete_run("run-1")
+    library.save_run(run(3, [0.1]), [])
+    page.run()
+    assert "All (2 runs)" in page.selectbox(key="tune-runs").options
+    assert set(book.reads) == {"run-2", "run-3"} and book.reads["run-2"] is kept
+
+
+def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, data):
+    page = tab(run(1, [0.9]), run(2, [0.5], question="An <i>older</i> one?"))
+    house().engine.close()
+    [file] = data.glob("workspaces/default/*.db")
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE runs SET trace = '{\"steps\": 7}' WHERE id = 'run-2'")
+    ledgers._shelf.clear()
+    page.run()
+    assert not page.exception and "1 run can&#x27;t be read" in said(page).replace("can't", "can&#x27;t")
+    assert "An &lt;i&gt;older&lt;/i&gt; one?" in said(page) and "All (1 run)" in page.selectbox(key="tune-runs").options
+
+
+def test_runs_are_chosen_by_strategy(silent, tab):
+    page = tab(run(1, [0.9]), run(2, [0.5], strategy="paper"), run(3, [0.5], strategy="paper"))
+    page.selectbox(key="tune-runs").set_value("strategy:paper").run()
+    assert "2 of 2 runs would flip" in said(page)
+    page.switch_page("pages/settings.py").run()
+    page.switch_page("pages/tune.py").run()
+    assert page.selectbox(key="tune-runs").value == "strategy:paper"
+
+
+def test_the_strategy_decides_what_the_sliders_begin_with_and_which_there_are(silent, tab):
+    page = tab(run(1, [0.9]))
+    page.selectbox(key="tune-strategy").set_value("paper").run()
+    assert slider(page, "Thresholds").value == (0.07, 0.76)
+    page.selectbox(key="tune-strategy").set_value("binary-any").run()
+    assert page.slider[0].label == "Upper threshold" and "no pair to recommend" in said(page)
+    page.selectbox(key="tune-strategy").set_value("joint").run()
+    assert slider(page, "Thresholds").value == (0.5, 0.9)
+    page.selectbox(key="tune-strategy").set_value("plain-rag").run()
+    assert [each.label for each in page.slider] == ["Chunks retrieved"] and "grades nothing" in said(page)
+
+
+def test_sliders_stay_where_they_were_while_another_page_is_shown(silent, tab):
+    page = tab(run(1, [0.9]))
+    moved(page, "Thresholds", (0.1, 0.95))
+    moved(page, "Chunks retrieved", 4)
+    page.switch_page("pages/settings.py").run()
+    page.switch_page("pages/tune.py").run()
+    assert slider(page, "Thresholds").value == (0.1, 0.95) and slider(page, "Chunks retrieved").value == 4
+    assert "1 of 1 run would flip" in said(page)
+    page.button(key="tune-own").click().run()
+    own = Settings()
+    assert (
+        slider(page, "Thresholds").value == (own.lower, own.upper) and slider(page, "Chunks retrieved").value == own.k
+    )
+
+
+def test_sliders_begin_with_what_this_session_changed(silent, tab):
+    page = tab(run(1, [0.9]))
+    page.session_state.changes = {"balanced": {"upper": 0.95, "web_on": ()}}
+    page.run()
+    assert slider(page, "Thresholds").value == (0.2, 0.95) and "The sliders stand as Ask has them" in said(page)
+
+
+# ---- what it saves ---------------------------------------------------------------------------------------------------
+
+
+def test_failed_grades_are_counted_beside_the_histogram(silent, tab):
+    words = said(tab(run(1, [0.9, None, None]), run(2, [0.5])))
+    assert "<b>2</b> grades failed: no score" in words and "the local evaluator <b>2</b>, 2 failed" in words
+
+
+def test_what_calls_cost_that_would_not_be_made(silent, tab):
+    page = tab(run(1, [0.9, 0.8], calls=2, settings=Settings()))
+    page.selectbox(key="tune-strategy").set_value("plain-rag").run()
+    assert "at least" not in said(page) and "<b>2</b> outside calls" in said(page) and "<b>$0.30</b>" in said(page)
+
+
+def test_many_ambiguous_questions_are_warned_of_without_any_label(silent, tab):
+    page = tab(*(run(n, [0.3]) for n in range(5)))
+    assert "100% of the questions to AMBIGUOUS" in said(page)
+    assert "to AMBIGUOUS, more than" not in moved(page, "Thresholds", (0.25, 0.3))
+
+
+# ---- labels ----------------------------------------------------------------------------------------------------------
+
+
+def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab):
+    page = tab(*labelled())
+    words = said(page)
+    assert "Recommended pair" in words and "40 runs known from question sets" in words
+    assert len(page.get("plotly_chart")) == 4 and "area under it 1.000" in words
+    before = slider(page, "Thresholds").value
+    page.button(key="tune-recommended").click().run()
+    low, high = slider(page, "Thresholds").value
+    assert (low, high) != before and 0.05 <= low <= high <= 0.9 and page.button(key="tune-recommended").disabled
+    assert page.session_state.changes == {}, "Ask has not changed"
+    page.button(key="tune-use-these").click().run()
+    assert page.session_state.changes == {"balanced": {"upper": high, "lower": low}}
+    assert "Ask now uses exactly these" in said(page) and page.button(key="tune-use-these").disabled
+
+
+def test_too_few_labels_are_refused_in_words(silent, tab):
+    words = said(tab(*labelled(6)))
+    assert "Only 6 labelled questions; 30 are needed" in words and "24 more labelled questions" in words
+
+
+def test_labels_of_one_kind_draw_no_curve_and_say_why(silent, tab):
+    runs = [run(n, [0.1]) for n in range(3)]
+    questions = [Question(id=r.run_id, question=r.question, labels=("unanswerable",)) for r in runs]
+    add_set(house().engine.library(), QuestionSet(name="none", questions=tuple(questions)))
+    words = said(tab(*runs))
+    assert "All 3 labels are of one kind" in words and "No ROC curve" in words and "No precision-recall curve" in words
+
+
+def test_without_labels_it_says_how_to_make_some(silent, tab):
+    page = tab(run(1, [0.9]))
+    assert "Say of chunks whether they are relevant" in said(page) and not page.get("plotly_chart")
+
+
+def test_the_weight_of_a_search_moves_the_recommendation(silent, tab):
+    page = tab(*labelled())
+    worth = [line for line in said(page).split("\n") if "Recommended pair" in line]
+    page.number_input(key="tune-weight-search").set_value(0.9).run()
+    assert [line for line in said(page).split("\n") if "Recommended pair" in line] != worth
+
+
+def test_scores_of_two_evaluators_are_never_thrown_together(silent, tab):
+    page = tab(*labelled(), *(run(n, [0.5], evaluator="other") for n in range(100, 103)))
+    assert page.selectbox(key="tune-grader").options == ["the local evaluator", "other"]
+    page.selectbox(key="tune-grader").set_value("other").run()
+    assert "No question has both a label and a score" in said(page)
+
+
+def test_a_thumb_on_a_chunk_counts(with_sample, app):
+    app.run()
+    app.chat_input(key="question").set_value(load_sample().questions[0].question).run()
+    library = house().engine.library()
+    trace = library.run_trace(library.run_ids()[0])
+    for place, found in enumerate(trace.rounds[0].chunks):
+        library.save_label(trace.question, found.chunk.id, "irrelevant" if place else "relevant")
+    app.switch_page("pages/tune.py").run()
+    assert not app.exception and "chunks labelled by hand" in said(app) and "average precision" in said(app)
+
+
+# ---- Ask uses it -----------------------------------------------------------------------------------------------------
+
+
+def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app):
+    app.run()
+    app.chat_input(key="question").set_value(load_sample().questions[0].question).run()
+    app.switch_page("pages/tune.py").run()
+    app.selectbox(key="tune-strategy").set_value("paper").run()
+    moved(app, "Thresholds", (0.11, 0.93))
+    moved(app, "Chunks retrieved", 6)
+    app.button(key="tune-use-these").click().run()
+    app.switch_page("pages/ask.py").run()
+    assert app.selectbox(key="strategy-choice").value == "paper"
+    app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
+    library = house().engine.library()
+    trace = library.run_trace(library.run_ids()[-1])
+    settings = Settings.checked(trace.settings)
+    assert (trace.strategy, settings.lower, settings.upper, settings.k) == ("paper", 0.11, 0.93, 6)
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_export_names_every_run_and_runs_no_formula():
+    entries = {"run-1": ledgers.Read.of(run(1, [0.9], question='=HYPERLINK("x")')).entry}
+    outcome: Outcome = ledgers.Ledger(entries.values()).redecide(Settings(upper=0.95))
+    _, _, columns, rows = tuneexports.runs(outcome, entries)
+    lines = csv_export(columns, rows()).decode("utf-8-sig").splitlines()
+    assert len(lines) == 2 and "'=HYPERLINK" in lines[1] and "CORRECT,AMBIGUOUS" in lines[1]
+
+
+@pytest.mark.parametrize(
+    "picked", ["tune-cell:CORRECT:<b>", "tune-cell:", "tune-run:x", "run:x", "tune-cell:unknown:CORRECT:"]
+)
+def test_a_made_up_click_names_no_cell(picked):
+    assert tuneflips.cell_of(picked) is None
+
+
+def test_a_click_names_its_cell():
+    assert tuneflips.cell_of("tune-cell:none:unknown") == ("none", "unknown")
+    assert tuneflips.cell_of("tune-cell:CORRECT:INCORRECT") == (Action.CORRECT, Action.INCORRECT)
+
+
+def test_an_empty_trace_is_a_run_like_any_other(silent, tab):
+    page = tab(Trace(run_id="odd", question="q", strategy="gone", settings={}, finished=True))
+    assert "it ended before anything was retrieved" in said(page) and "None of these runs was graded" in said(page)
