@@ -273,6 +273,18 @@ def test_one_over_other_documents_is_not_gone_on_with(engine: Engine) -> None:
     assert begun_and_left(engine, id).evaluation != first.evaluation
 
 
+def test_a_finished_evaluation_is_told_of_instead_of_repeated_where_that_is_wanted(engine: Engine) -> None:
+    id = stored_set(engine, 2)
+    first = list(evaluate(engine, id, "balanced", finished_too=True))
+    assert [event.done for event in first] == [0, 1, 2]
+    (told,) = evaluate(engine, id, "balanced", finished_too=True)
+    assert (told.evaluation, told.done, told.row) == (first[0].evaluation, 2, None)
+    unfinished = begun_and_left(engine, id)
+    assert unfinished.evaluation != first[0].evaluation, "else it is asked again"
+    assert begun_and_left(engine, id, finished_too=True) == unfinished, "the latest is gone on with"
+    assert begun_and_left(engine, id, finished_too=True, anew=True).evaluation != unfinished.evaluation
+
+
 # What fails
 
 
