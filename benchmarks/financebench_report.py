@@ -36,10 +36,10 @@ Measures are those of the Evaluate page (`crag.measure`), with 95 % intervals by
 Citations are checked under both strategies, also under plain RAG, which does not do so by itself; the seconds leave the
 check out."""
 
-ABOUT = """*Page hit*: a chunk of the retrieval acted on is from a page that people named as evidence; *of the evidence*:
-text from such a page is kept. *Answer held by the evidence*: an accepted answer stands in it, an amount by its value.
-*Faithfulness*: the share of an answer's checked sentences that what they cite supports.
-*Abstained or answered rightly*: abstained exactly where the evidence held neither answer nor page."""
+ABOUT = """*Page hit*: a chunk of the retrieval acted on is from a page that people named as evidence; *of the
+evidence*: text from such a page is kept. *Answer held by the evidence*: an accepted answer stands in it, an amount by
+its value. *Faithfulness*: the share of an answer's checked sentences that what they cite supports. *Abstained or
+answered rightly*: abstained exactly where the evidence held neither answer nor page."""
 
 
 def page_hit(row: Row, within: int | None = None) -> bool | None:

@@ -45,7 +45,7 @@ def fate(row: Row, online: bool) -> Fate:
 def condition_figures(rows: Mapping[str, Sequence[Row]], cases: Sequence[Case]) -> Figures:
     """Both halves of one condition, each with its strategies; a half without questions is left out."""
     parts: tuple[Part, ...] = get_args(Part)
-    found = {}
+    found: Figures = {}
     for part in parts:
         own = {case.question.id: case for case in cases if case.part == part}
         if own:

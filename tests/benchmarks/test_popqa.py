@@ -24,7 +24,7 @@ ONLINE = "Jane Doe: Jane Doe was born in Oslo, as her own letters to the press s
 
 
 def case(id: str = "1", *, answers: Sequence[str] = ("Bergen",), web: Sequence[str] = (ONLINE,)) -> Case:
-    return Case(Question(id=id, question="Where was Jane Doe born?", answers=tuple(answers)), (chunk_of(INSIDE),), web)
+    return Case(Question(id=id, question="Where was Jane Doe born?", answers=tuple(answers)), (chunk_of(INSIDE),), tuple(web))
 
 
 def row(id: str = "1", **values: object) -> Row:
