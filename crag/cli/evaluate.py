@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 from crag.cli.options import add_library, add_providers, add_settings, existing, interruptible, opened, providers
 from crag.cli.options import settings as chosen_settings
 from crag.cli.output import Output, plain
-from crag.cli.table import Column, difference_lines, difference_record, differences, result_record, table_lines
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, SettingsError
 from crag.measure.metrics import Row
 from crag.measure.prices import table as price_table
-from crag.measure.results import flat, summed_up
 from crag.measure.sets import MOST_BYTES, QuestionSet, read_set
 from crag.measure.tables import csv_export, json_export
 from crag.strategies import STRATEGIES
 
 if TYPE_CHECKING:
+    from crag.cli.table import Column
     from crag.engine import Engine
     from crag.evaluation import Progress
 
@@ -67,7 +66,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         _check_target(file)
     place = existing(options)
     with interruptible() as cancel, opened(**providers(options)) as engine:
+        from crag.cli.table import Column  # only now: it loads numpy
         from crag.evaluation import add_set, evaluate, rows, spending
+        from crag.measure.results import summed_up
 
         questions, library = _questions(options, engine, output), engine.library(place)
         if not library.size[0]:
@@ -174,6 +175,8 @@ class _Shown:
 
 def _tell(done: list[Column], output: Output) -> None:
     """The table, and how the first two strategies differ."""
+    from crag.cli.table import difference_lines, difference_record, differences, result_record, table_lines
+
     pair = differences(done[0], done[1]) if len(done) > 1 else []
     if output.json:
         for column in done:
@@ -187,6 +190,8 @@ def _tell(done: list[Column], output: Output) -> None:
 
 def _export(rows: list[Row], options: argparse.Namespace, output: Output) -> None:
     """All rows to the files named. Raises InputError; the results are in the library all the same."""
+    from crag.measure.results import flat
+
     tables = [flat(row) for row in rows]
     columns = list(dict.fromkeys(name for table in tables for name in table))
     cells = [[table.get(name) for name in columns] for table in tables]
