@@ -1,0 +1,226 @@
+"""The Compare page: lanes, what differs between them, forced twins, thumbs, and what is wrong in an address."""
+
+import threading
+
+import pytest
+from app_text import said
+from conftest import ROOT
+from streamlit.testing.v1 import AppTest
+
+from crag.core.errors import UnreachableError
+from crag.core.fakes import FixedWeb
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.engine import Engine
+from crag.measure.differences import differences
+from crag.sample import load_sample
+from ui.house import house
+
+QUESTION = load_sample().questions[0].question
+
+
+@pytest.fixture
+def page(with_sample, app):
+    app.run()
+    app.switch_page("pages/compare.py").run()
+    assert not app.exception
+    return app
+
+
+def compare(page, question=QUESTION, **chosen):
+    page.text_area(key="compare-asked").set_value(question).run()
+    for key, value in chosen.items():
+        page.selectbox(key=key.replace("_", "-")).set_value(value).run()
+    page.button(key="compare-begin").click().run()
+    assert not page.exception
+    return page
+
+
+def led_to(app):
+    """The Compare page that a click led to: AppTest stays where it was and must be told to go there."""
+    assert app.session_state["door-wanted"] == "compare"
+    return app.switch_page("pages/compare.py").run()
+
+
+def lanes(page) -> list[Trace]:
+    return [house().engine.library().run_trace(run) for run in page.query_params["runs"].split(",")]
+
+
+def test_before_the_first_comparison_the_sample_s_questions_are_a_click_away(page):
+    page.button(key="compare-try-0").click().run()
+    assert page.text_area(key="compare-asked").value == QUESTION
+    assert [page.selectbox(key=f"cmp-strategy-0-{n}").value for n in range(2)] == ["plain-rag", "balanced"]
+
+
+def test_plain_rag_stands_beside_balanced_with_what_differs(page):
+    compare(page)
+    plain, balanced = lanes(page)
+    assert (plain.strategy, balanced.strategy) == ("plain-rag", "balanced") and plain.question == QUESTION
+    shown = said(page)
+    assert "What differs" in shown and f'class="word">{balanced.action}' in shown
+    for trace in (plain, balanced):
+        assert shown.count(f'data-scope="{trace.run_id}"') >= 6, "each part of a lane says whose it is"
+        assert f'data-pick="open:{trace.run_id}"' in shown
+    found = differences([plain, balanced], ["Plain RAG", "Balanced"])
+    assert found.marks[0].used, "plain RAG uses chunks that were dropped beside it"
+    assert shown.count("used here alone") == len(found.marks[0].used)
+    assert shown.count("used in Plain RAG") == len(found.marks[1].unused)
+    assert f"All {len(found.items)} differences" in shown
+
+
+def test_lanes_come_and_go_between_two_and_four(page):
+    assert not [button for button in page.button if button.label == "Remove"]
+    for _ in range(2):
+        page.button(key="compare-add").click().run()
+    assert page.button(key="compare-add").disabled
+    turn = page.session_state["compare-turn"]
+    page.button(key=f"cmp-remove-{turn}-0").click().run()
+    assert not page.exception and page.session_state["compare-lanes"][0].strategy == "balanced"
+    compare(page)
+    assert len(lanes(page)) == 3 and 'class="cmp-letter">C' in said(page)
+
+
+def test_a_lane_acts_as_if_the_scores_had_said_something_else(page):
+    compare(page, cmp_forced_0_1_graded="INCORRECT")
+    _, forced = lanes(page)
+    assert (forced.action, forced.decision.instead_of) == ("INCORRECT", "CORRECT")
+    shown = said(page)
+    assert "Balanced, as if INCORRECT" in shown and "The scores say CORRECT: the best chunk" in shown
+    assert ">forced</span>" in shown
+
+
+def test_plain_rag_cannot_be_forced(page):
+    assert page.selectbox(key="cmp-forced-0-0-plain").disabled
+
+
+def test_lanes_take_this_session_s_settings(page):
+    page.session_state.changes = {"balanced": {"k": 3, "strip_filter": 0.3}}
+    compare(page)
+    plain, balanced = lanes(page)
+    assert (len(plain.round.chunks), len(balanced.round.chunks)) == (10, 3)
+    assert "only here" in said(page) and "your settings" in said(page)
+
+
+def test_the_address_brings_a_comparison_back(page):
+    compare(page)
+    address, shown = page.query_params["runs"], said(page)
+    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    again.switch_page("pages/compare.py")
+    again.query_params["runs"] = address
+    again.run()
+    assert not again.exception and said(again).count("data-scope=") == shown.count("data-scope=")
+    assert again.text_area(key="compare-asked").value == QUESTION
+
+
+def test_a_run_that_is_gone_is_told_and_left_out(page):
+    compare(page)
+    second = lanes(page)[1]
+    page.query_params["runs"] = f"gone,{second.run_id}"
+    page.run()
+    assert not page.exception and "can't be read from this library" in said(page).replace("\\", "")
+    assert page.query_params["runs"] == second.run_id
+
+
+@pytest.mark.parametrize("runs", ["nobody", "a,b,c,d,e,f", "<script>", ","])
+def test_a_made_up_address_is_refused_in_words(page, runs):
+    page.query_params["runs"] = runs
+    page.run()
+    assert not page.exception and page.text_area(key="compare-asked")
+
+
+def test_a_source_of_one_lane_opens_and_closes(page):
+    compare(page)
+    run = lanes(page)[1].run_id
+    page.session_state["compare-opened"] = (run, "cite:1")
+    page.run()
+    assert len(page.image) == 1 and "Source 1: " in said(page) and not page.error
+    page.button(key="page-close").click().run()
+    assert not page.image
+
+
+def test_no_question_is_told(page):
+    compare(page, "  ")
+    assert "The question is empty" in said(page) and "runs" not in page.query_params
+
+
+def test_a_lane_that_fails_says_so_and_the_others_stay(page, monkeypatch):
+    class Broken:
+        id, calls_models = "broken", False
+
+        def grade(self, question, passages):
+            raise UnreachableError("The evaluator is away.", "Wait.")
+
+        grade_joint = grade
+
+    plain = house().engine
+    house().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=Broken(), generator=plain.generator)
+    house().close()
+    compare(page)
+    fine, failed = lanes(page)
+    assert fine.answer is not None and failed.failure is not None
+    assert "The evaluator is away." in said(page)
+
+
+def test_a_comparison_starts_from_a_run_of_ask(with_sample, app):
+    app.run()
+    app.selectbox(key="strategy-choice").set_value("paper").run()
+    app.chat_input(key="question").set_value(QUESTION).run()
+    led_to(app.button(key="compare-this").click().run())
+    assert not app.exception and app.text_area(key="compare-asked").value == QUESTION
+    assert [app.selectbox(key=f"cmp-strategy-0-{n}").value for n in range(2)] == ["plain-rag", "paper"]
+
+
+def test_the_twin_of_a_run_has_its_settings_and_the_other_action(with_sample, app):
+    app.run()
+    app.session_state.changes = {"balanced": {"k": 4}}
+    app.chat_input(key="question").set_value(QUESTION).run()
+    assert "CORRECT" not in [button.key for button in app.button if button.key == "as-if-CORRECT"]
+    led_to(app.button(key="as-if-AMBIGUOUS").click().run())
+    assert not app.exception
+    own, twin = lanes(app)
+    assert own.action == "CORRECT" and twin.action == "AMBIGUOUS"
+    assert Settings.checked(twin.settings) == Settings.checked(own.settings).changed(forced="AMBIGUOUS")
+    grades = [{id: grade.score for id, grade in trace.round.grades.items()} for trace in (own, twin)]
+    assert grades[0] == grades[1] and len(grades[0]) == 4
+
+
+def test_plain_rag_has_no_twin(with_sample, app):
+    app.run()
+    app.selectbox(key="strategy-choice").set_value("plain-rag").run()
+    app.chat_input(key="question").set_value(QUESTION).run()
+    assert not [button for button in app.button if str(button.key).startswith("as-if-")]
+
+
+def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):
+    """Two lanes wait for a word on the web query; each gets its own."""
+    monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
+    web = FixedWeb(texts=("The airplane skidded because the runway was icy.",), name="tavily", leaves=True)
+    house().make = lambda config: Engine(config, web=web)
+    app.run()
+    app.switch_page("pages/compare.py").run()
+    over, asking = threading.Event(), set()
+
+    def watch():
+        while not over.wait(0.02):
+            for job in house().jobs.running("run"):
+                if any(event.kind == "approval_asked" for event in job.events()):
+                    asking.add(job.id)
+                    job.answer(1, False)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    app.selectbox(key="cmp-strategy-0-0").set_value("paper").run()
+    compare(app, load_sample().questions[2].question)
+    over.set()
+    watcher.join(10)
+    assert asking == {trace.run_id for trace in lanes(app)} and not web.queries
+    assert [trace.approvals[0].approved for trace in lanes(app)] == [False, False]
+
+
+def test_what_differs_can_be_taken_along(page):
+    compare(page)
+    labels = [button.proto.label for button in page.get("download_button")]
+    assert labels == [
+        *("What differs, CSV", "What differs, JSON"),
+        *("Plain RAG, one HTML page", "Balanced, one HTML page"),
+    ]
