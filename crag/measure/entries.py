@@ -13,7 +13,7 @@ from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Grade, Strip
 from crag.measure.flips import Saved
 
-__all__ = ["Entry", "Kind", "Retrieval", "Source", "Stage", "Unusable", "asked_about", "entries_of"]
+__all__ = ["Entry", "Kind", "Retrieval", "Source", "Stage", "Unusable", "entries_of"]
 
 Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
 """retrieve and grade: once a round. retry: the rewrite for another round. documents: their refinement. query: the
@@ -34,10 +34,11 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The strips of one chunk or web page, in reading order: scores (None: failed), what a language model said of
-    each, and which were kept. Strips of a long page that nobody was asked about are left out.
+    """The strips of one chunk or web page, in reading order: scores (None: not scored, or failed), what a language
+    model said of each, and which were kept.
 
-    `doubtful`: nothing on the page could be scored, so nobody can tell which of its strips were to be.
+    `doubtful`: nothing on a web page has a score, so of its dropped strips nobody can tell which failed and which
+    were left out for the length of the page.
     """
 
     id: str
@@ -155,20 +156,15 @@ def _bare(grade: Grade | None) -> Grade | None:
 
 
 def _source(id: str, strips: Sequence[Strip], is_page: bool) -> Source:
-    asked = asked_about(strips) if is_page else strips
+    silent = any(strip.score is None and not strip.kept and strip.selected is None for strip in strips)
     return Source(
         id=id,
         is_page=is_page,
-        scores=tuple(strip.score for strip in asked),
-        selected=tuple(strip.selected for strip in asked),
-        kept=tuple(strip.kept for strip in asked),
-        doubtful=len(asked) < len(strips) and all(strip.score is None for strip in asked),
+        scores=tuple(strip.score for strip in strips),
+        selected=tuple(strip.selected for strip in strips),
+        kept=tuple(strip.kept for strip in strips),
+        doubtful=is_page and silent and all(strip.score is None for strip in strips),
     )
-
-
-def asked_about(strips: Sequence[Strip]) -> list[Strip]:
-    """Of a web page's strips those that something is known of: of a long page, only the likeliest are scored."""
-    return [strip for strip in strips if strip.score is not None or strip.kept or strip.selected is not None]
 
 
 def _left(trace: Trace) -> int:

@@ -5,7 +5,6 @@ No model, library or web is asked. What only a call could tell is said to be unk
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from crag.core.settings import Settings
@@ -13,7 +12,7 @@ from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
 from crag.core.wording import decision_sentence
 from crag.correct.strips import filter_strips
-from crag.measure.entries import Entry, asked_about
+from crag.measure.entries import Entry
 from crag.measure.flips import Documents, Web
 from crag.measure.plans import Plan, Planner
 
@@ -77,8 +76,7 @@ def _documents(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[
     if plan.documents != "known":
         return {}
     if plan.cut:
-        groups = {id: trace.strips[id] for id in plan.chunks}
-        return _filtered(groups, (strip for group in groups.values() for strip in group), settings)
+        return _filtered({id: trace.strips[id] for id in plan.chunks}, settings)
     stored = trace.rounds[plan.round]
     return {id: (_whole(stored, id, settings),) for id in plan.chunks}
 
@@ -104,18 +102,13 @@ def _pages(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Stri
     if plan.web != "known":
         return {}
     groups = {page.id: trace.strips[page.id] for page in trace.pages}
-    if not settings.refine_web:
-        return groups
-    return _filtered(groups, (strip for group in groups.values() for strip in asked_about(group)), settings)
+    return _filtered(groups, settings) if settings.refine_web else groups
 
 
-def _filtered(
-    groups: dict[str, tuple[Strip, ...]], asked: Iterable[Strip], settings: Settings
-) -> dict[str, tuple[Strip, ...]]:
-    """The strips with the filter applied anew to those that were asked about; the others are dropped."""
-    by_model = settings.strip_judge == "llm"
-    told = [strip if by_model else replace(strip, selected=None) for strip in asked]
-    kept = {strip.id: strip for strip in filter_strips(told, floor=settings.strip_filter, top_k=settings.strip_top_k)}
-    return {
-        id: tuple(kept.get(strip.id) or replace(strip, kept=False) for strip in group) for id, group in groups.items()
-    }
+def _filtered(groups: dict[str, tuple[Strip, ...]], settings: Settings) -> dict[str, tuple[Strip, ...]]:
+    """The strips with the filter applied anew."""
+    strips = [strip for group in groups.values() for strip in group]
+    if settings.strip_judge == "scores":
+        strips = [replace(strip, selected=None) for strip in strips]
+    told = filter_strips(strips, floor=settings.strip_filter, top_k=settings.strip_top_k)
+    return {id: tuple(strip for strip in told if strip.source_id == id) for id in groups}

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 import random
-from functools import cache
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 from worlds import FIELDS, World, first_settings, other_settings, tuned
 
 from crag.core import events as ev
+from crag.core.fakes import FixedWeb
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Strip
+from crag.core.types import Action, Strip
 from crag.measure.entries import Entry
 from crag.measure.flips import Row
 from crag.measure.ledger import Ledger
-from crag.measure.plans import NO_LOOP, NOT_SCORED, NOT_SEARCHED, PAGES_NOT_SCORED
+from crag.measure.plans import (
+    NO_CHUNKS,
+    NO_LOOP,
+    NO_ROUND,
+    NOT_JUDGED,
+    NOT_RETRIEVED,
+    NOT_SCORED,
+    NOT_SEARCHED,
+    OTHER_JOINT,
+    OTHER_LENGTH,
+    OTHER_LOOP,
+    OTHER_RETRIEVAL,
+    OTHER_SEARCH,
+    PAGES_NOT_JUDGED,
+    PAGES_NOT_SCORED,
+)
 from crag.measure.whatif import WhatIf, redecide
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "graph"))
+from test_paths import BAD, GOOD, SOSO, WEB, Case
+
+C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
 WORLDS, EACH, BLOCKS = 90, 5, 5
 
 
@@ -114,3 +139,124 @@ def test_what_if_knows_what_thresholds_aggregation_and_strip_filter_would_do() -
     assert sum(row.flips for row in found) >= 0.15 * WORLDS
     assert {reason for row in found for reason in row.open} <= {NOT_SEARCHED, NOT_SCORED, PAGES_NOT_SCORED}
     assert {row.reason for row in found} <= {"", NO_LOOP}
+
+
+class Ran(Case):
+    """A run of a strategy over the texts, with a web."""
+
+    def __init__(self, strategy: str, *texts: str, joint: float = 0.6, **changes: Any) -> None:
+        self.texts, self.joint = texts, joint
+        super().__init__(strategy, texts, joint=joint, web=FixedWeb(texts=WEB), changes=changes)
+
+
+def told(case: Ran, **changes: Any) -> tuple[Action | None, str, str, tuple[str, ...]]:
+    """Action, documents, web and what is unknown, under the run's own settings with some changed."""
+    settings = case.settings.changed(**changes)
+    found = redecide(case.trace, settings)
+    again = Case("balanced", case.texts, joint=case.joint, web=FixedWeb(texts=WEB), changes=settings.model_dump())
+    check(case.trace, alone(case.trace), settings, again.trace)
+    return found.action, found.documents, found.web, found.unknown
+
+
+FINE = ("known", "not needed", ())
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "claims"),
+    [
+        (partial(Ran, "joint"), {}, (I, "not used", "known", ())),
+        (partial(Ran, "joint"), {"evaluator": "chunk", "aggregation": "any"}, (I, "not used", "known", ())),
+        (partial(Ran, "balanced"), {"grade_chars": 100, "loop_on": ()}, (I, "not used", "known", ())),
+        (partial(Ran, "balanced", GOOD), {"min_confidence": 0.5}, (None, "not used", "not needed", (OTHER_RETRIEVAL,))),
+        (partial(Ran, "balanced", GOOD), {"half_life_days": 9.0}, (None, "not used", "not needed", (OTHER_RETRIEVAL,))),
+        (partial(Ran, "plain-rag", GOOD), {"half_life_days": 9.0}, (None, "unknown", "not needed", (OTHER_RETRIEVAL,))),
+        (partial(Ran, "plain-rag", GOOD, k=1), {"k": 2}, (None, "unknown", "not needed", (NO_CHUNKS.format(k=1),))),
+        (partial(Ran, "plain-rag", GOOD, BAD), {"k": 1}, (None, *FINE)),
+        (partial(Ran, "plain-rag", GOOD), {"k": 20}, (None, *FINE)),
+        (partial(Ran, "balanced", GOOD, k=1), {"k": 2}, (None, "not used", "not needed", (NOT_RETRIEVED.format(k=1),))),
+        (partial(Ran, "balanced", GOOD, SOSO), {"k": 1}, (C, *FINE)),
+        (partial(Ran, "balanced", GOOD), {"k": 20}, (C, *FINE)),
+        (partial(Ran, "balanced", GOOD), {"grade_chars": 9}, (None, "not used", "not needed", (OTHER_LENGTH,))),
+        (partial(Ran, "joint", GOOD, BAD), {"k": 1}, (None, "not used", "not needed", (OTHER_JOINT.format(k=1),))),
+        (partial(Ran, "joint", GOOD, BAD, k=9), {"k": 2}, (A, "known", "known", ())),
+        (partial(Ran, "balanced", BAD, BAD), {"k": 1}, (None, "not used", "not needed", (OTHER_LOOP,))),
+        (partial(Ran, "balanced", BAD), {"rewrite_keywords": 4}, (None, "not used", "not needed", (OTHER_LOOP,))),
+        (partial(Ran, "balanced", SOSO), {"loop_on": ("AMBIGUOUS",)}, (None, "not used", "not needed", (NO_LOOP,))),
+        (partial(Ran, "balanced", SOSO), {"rewrite_keywords": 4}, (A, "known", "unknown", (OTHER_SEARCH,))),
+        (partial(Ran, "balanced", SOSO), {"web_results": 4}, (A, "known", "unknown", (OTHER_SEARCH,))),
+        (partial(Ran, "balanced", GOOD), {"web_results": 4, "rewrite_keywords": 4}, (C, *FINE)),
+        (partial(Ran, "balanced", GOOD), {"upper": 1.0}, (A, "known", "unknown", (NOT_SEARCHED,))),
+        (partial(Ran, "balanced", SOSO), {"refine_web": False}, (A, "known", "unknown", (PAGES_NOT_SCORED,))),
+        (
+            partial(Ran, "balanced", SOSO, refine_web=False),
+            {"refine_web": True},
+            (A, "known", "unknown", (PAGES_NOT_SCORED,)),
+        ),
+        (
+            partial(Ran, "balanced", SOSO),
+            {"strips": "windows"},
+            (A, "unknown", "unknown", (NOT_SCORED, PAGES_NOT_SCORED)),
+        ),
+        (
+            partial(Ran, "balanced", SOSO, strips="windows"),
+            {"strips": "selection"},
+            (A, "unknown", "unknown", (NOT_SCORED, PAGES_NOT_SCORED)),
+        ),
+        (partial(Ran, "balanced", SOSO, strips="windows"), {"strip_sentences": 3}, (A, "known", "known", ())),
+        (
+            partial(Ran, "balanced", GOOD, refine_on=()),
+            {"refine_on": ("CORRECT",)},
+            (C, "unknown", "not needed", (NOT_SCORED,)),
+        ),
+        (partial(Ran, "balanced", GOOD), {"strip_judge": "llm"}, (C, "unknown", "not needed", (NOT_JUDGED,))),
+        (
+            partial(Ran, "balanced", SOSO, internal_on=()),
+            {"strip_judge": "llm"},
+            (A, "not used", "unknown", (PAGES_NOT_JUDGED,)),
+        ),
+        (partial(Ran, "balanced", GOOD), {"forced": "INCORRECT"}, (I, "not used", "unknown", (NOT_SEARCHED,))),
+        (partial(Ran, "balanced", BAD), {"forced": "AMBIGUOUS"}, (A, "unknown", "known", (NOT_SCORED,))),
+        (
+            partial(Ran, "balanced", GOOD, forced="INCORRECT"),
+            {"forced": ""},
+            (C, "unknown", "not needed", (NOT_SCORED,)),
+        ),
+    ],
+)
+def test_what_is_known_and_what_only_a_call_could_tell(
+    case: Callable[[], Ran], changes: dict[str, Any], claims: tuple[Action | None, str, str, tuple[str, ...]]
+) -> None:
+    assert told(case(), **changes) == claims
+
+
+def test_without_grades_only_relevant_chunks_are_none() -> None:
+    case = Ran("binary-any", GOOD)
+    settings = case.settings.changed(evaluator="none")
+    found = redecide(case.trace, settings)
+    assert (found.documents, found.strips) == ("known", {})
+    assert row_of(alone(case.trace), settings).documents_kept == 0
+
+
+def test_a_strip_that_failed_and_had_no_room_is_kept_where_there_is_room() -> None:
+    broken = "This text is broken here and cannot be graded."
+    case = Ran("balanced", GOOD, broken, strip_top_k=1)
+    assert [strip.text for strip in case.trace.kept()] == [GOOD.partition(". ")[0] + "."]
+    settings = case.settings.changed(strip_top_k=8)
+    found = redecide(case.trace, settings)
+    assert [strip.text for group in found.strips.values() for strip in group if strip.kept][-1] == broken
+    assert row_of(alone(case.trace), settings).kept == 3
+
+
+def test_pages_that_a_run_did_not_come_to_read_are_unknown() -> None:
+    case = Ran("balanced", SOSO)
+    found_at = next(place for place, event in enumerate(case.events) if isinstance(event, ev.Searched))
+    cut = Trace.from_events(case.events[: found_at + 1])
+    found = redecide(cut, case.settings)
+    assert (found.action, found.web, found.unknown) == (A, "unknown", (PAGES_NOT_SCORED,))
+
+
+def test_a_run_that_retrieved_nothing_yet_tells_nothing() -> None:
+    case = Ran("plain-rag", GOOD)
+    cut = replace(case.trace, rounds=(), strips={})
+    assert redecide(cut, case.settings).unknown == (NO_ROUND,)
+    assert redecide(cut, Settings()).unknown == (NO_ROUND,)
