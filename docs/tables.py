@@ -113,7 +113,7 @@ def range_of(model: type[BaseModel], name: str, found: dict[str, Any]) -> str:
     for place in (field, field.get("items", {}), *field.get("allOf", []), *field.get("anyOf", [])):
         place = schema["$defs"][place["$ref"].rpartition("/")[2]] if "$ref" in place else place
         if "enum" in place:
-            return ", ".join(f"`{each}`" for each in place["enum"])
+            return ", ".join(f"`{each}`" for each in place["enum"] if each)
     kinds = {"boolean": "`true`, `false`", "array": "a list, joined by commas", "string": "text"}
     return "a folder" if field.get("format") == "path" else kinds.get(field.get("type"), "a folder")
 

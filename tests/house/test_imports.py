@@ -41,7 +41,7 @@ CRAG = {
     },
     "evaluating": {"core", "library", "measure"},
     "evaluation": {"core", "library", "measure", "engine", "evaluating", "status", "strategies"},
-    "cli": {"core", "strategies", "evaluator", "engine", "evaluation", "measure", "sample"},
+    "cli": {"core", "strategies", "evaluator", "engine", "evaluation", "measure"},
     "__main__": {"cli"},
 }
 

@@ -51,8 +51,8 @@ PUBLIC = {
     "crag.core.wording": ["decision_sentence", "outcome_sentence"],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation": [
-        *("Evaluation", "FAILURES_IN_A_ROW", "Progress", "StoredSet", "add_set", "evaluate", "evaluations"),
-        *("question_set", "remove_evaluation", "remove_set", "rows", "stored_sets"),
+        *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations", "question_set"),
+        *("remove_evaluation", "remove_set", "rows", "spending", "stored_sets"),
     ],
     "crag.evaluator.trigger": ["decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
