@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from crag.core.settings import Settings
 from crag.measure.flips import Outcome
@@ -109,9 +110,9 @@ def _moved(session: Session, name: str, material: Material) -> None:
         _buttons(session, name, settings, in_use=in_use)
     with right:
         outcome = material.ledger.redecide(settings)
-        _flips(material, outcome, settings, in_use=in_use)
+        warning = _flips(material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
-        tables = [tuneexports.runs(outcome, material.entries), *_labelled(material, settings, own)]
+        tables = [tuneexports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
         questions = {id: entry.question for id, entry in material.entries.items()}
         tuneexports.offered([*tables, tuneexports.scores(scores, questions)])
 
@@ -157,9 +158,10 @@ def _use(session: Session, name: str, settings: Settings) -> None:
     st.session_state[_USED] = True
 
 
-def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: bool) -> None:
-    """What would become of the runs, and the questions of the cell that is opened."""
+def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: bool) -> DeltaGenerator:
+    """What would become of the runs, and the questions of the cell that is opened; returns a place for a warning."""
     draw(tuneflips.summary(outcome, in_use=in_use))
+    warning = st.empty()
     opened = st.session_state.get(_CELL)
     with st.container(key="tune-flips"):
         first, second = st.columns([6, 5], gap="large")
@@ -171,6 +173,7 @@ def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: 
     if opened is not None:
         draw(tuneflips.listed(outcome, material.entries, opened, material.key))
     draw(tuneflips.unknowns(outcome))
+    return warning
 
 
 def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
@@ -210,8 +213,11 @@ def _split(material: Material) -> Split:
     return found or "all"
 
 
-def _labelled(material: Material, settings: Settings, own: Settings) -> list[Table]:
-    """The recommendation, the map of all pairs and the curves; returns the tables that they make."""
+def _labelled(material: Material, settings: Settings, own: Settings, warning: DeltaGenerator) -> list[Table]:
+    """The recommendation, the map of all pairs and the curves; returns the tables that they make.
+
+    `warning`: where it is said that too much becomes AMBIGUOUS.
+    """
     labels = material.labels
     tables = [tuneexports.labels(labels.thumbs)] if labels.thumbs else []
     why = tuneadvice.why_none(settings)
@@ -230,7 +236,7 @@ def _labelled(material: Material, settings: Settings, own: Settings) -> list[Tab
     about = labels.serial, settings.evaluator, settings.grade_chars, settings.k, own, grader
     part = tunememo.of("part", about, lambda: tunelabels.telling(labels, settings, grader))
     if not why:
-        _crowd(part, settings)
+        _crowd(part, settings, warning)
     if not part.labelled and not labels.some:
         draw(_NO_LABELS)
         return tables
@@ -258,8 +264,8 @@ def _grader(graders: Sequence[str]) -> str:
     return st.selectbox("Scores by", graders, format_func=words.maker, key="tune-grader", width=320)
 
 
-def _crowd(part: Part, settings: Settings) -> None:
+def _crowd(part: Part, settings: Settings, where: DeltaGenerator) -> None:
     """The warning where the sliders' pair leaves too much to AMBIGUOUS."""
-    warning = crowded(part.questions, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
-    if warning:
-        draw(f'<div class="cx"><p class="note" role="status">{text(warning)}</p></div>')
+    said = crowded(part.questions, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
+    if said:
+        draw(f'<div class="cx"><p class="note" role="status">{text(said)}</p></div>', where)

@@ -205,7 +205,7 @@ def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Fate, Fat
 
 def _item(entry: Entry, reason: str, key: str) -> str:
     address = urlencode(({"w": key} if key else {}) | {"run": entry.run_id})
-    why = f'<span class="small">{text(reason)}</span>' if reason else ""
+    why = f'<br><span class="small">{text(reason)}</span>' if reason else ""
     return (
         f'<li><a href="./?{text(address)}" data-pick="tune-run:{text(entry.run_id)}">{text(entry.question)}</a> '
         f'<span class="small">{text(entry.strategy)}, {words.ago(entry.started_at)}</span>{why}</li>'
@@ -222,9 +222,10 @@ def figures(outcome: Outcome, cost: Outcome | None) -> str:
     """
     saved, kept = outcome.saved, outcome.kept
     shown = [
-        _figure(f"{saved.calls:,}", "outside calls fewer", least=bool(saved.uncounted)),
-        _figure(f"{saved.searches:,}", "web searches fewer"),
-        _figure(words.duration(saved.seconds) if saved.seconds else "0 s", "less"),
+        '<span class="lead">Saved</span>',
+        _figure(f"{saved.calls:,}", "outside call" + "s" * (saved.calls != 1), least=bool(saved.uncounted)),
+        _figure(f"{saved.searches:,}", "web search" + "es" * (saved.searches != 1)),
+        _figure(words.duration(saved.seconds) if saved.seconds else "0 s", ""),
         _cost(cost),
         _figure(f"{kept.before:,} → {kept.after:,}", f"strips kept, over {words.count(kept.runs, 'run')} where known"),
     ]
@@ -243,11 +244,11 @@ def _figure(value: str, label: str, *, least: bool = False) -> str:
 
 def _cost(cost: Outcome | None) -> str:
     if cost is None:
-        return "<span>no cost: local models</span>"
+        return "<span>nothing paid for: local models</span>"
     saved = cost.saved
     if saved.uncounted and not saved.seconds:
-        return "<span>cost saved: unknown, prices are missing</span>"
-    return _figure(money(saved.seconds), "cheaper", least=bool(saved.uncounted))
+        return "<span>cost unknown: no price or no count of tokens</span>"
+    return _figure(money(saved.seconds), "", least=bool(saved.uncounted))
 
 
 def unknowns(outcome: Outcome) -> str:

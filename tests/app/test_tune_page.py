@@ -1,6 +1,7 @@
 """The Tune page: empty, with runs, under its sliders, with labels, with runs that can't be read; never a model call."""
 
 import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,6 +168,16 @@ def test_runs_are_chosen_by_strategy(silent, tab):
     page.switch_page("pages/settings.py").run()
     page.switch_page("pages/tune.py").run()
     assert page.selectbox(key="tune-runs").value == "strategy:paper"
+
+
+def test_runs_are_chosen_by_evaluation(silent, tab):
+    library = house().engine.library()
+    known = Question(id="1", question="What happened in 1?", labels=("unanswerable",))
+    set_id = add_set(library, QuestionSet(name="mine", questions=(known,)))
+    made = library.evaluations.begin(set_id, "balanced", settings=Settings().model_dump_json(), parts="", key="k")
+    page = tab(run(1, [0.9]), replace(run(2, [0.9]), run_id=f"{made.id}-0"))
+    page.selectbox(key="tune-runs").set_value(f"evaluation:{made.id}").run()
+    assert "among 1 run " in said(page) and "Evaluated: mine, Balanced" in str(page.selectbox(key="tune-runs").options)
 
 
 def test_the_strategy_decides_what_the_sliders_begin_with_and_which_there_are(silent, tab):

@@ -1,0 +1,101 @@
+"""Tune in a real browser: a slider flips runs, a cell lists them, one opens in Ask, and Ask uses what was chosen."""
+
+import re
+
+import pytest
+from test_journey import OFF_SCREEN, ask, settled
+
+from crag.core.config import AppConfig
+from crag.core.settings import Settings
+from crag.engine import Engine
+from crag.evaluation import add_set
+from crag.measure.sets import read_set
+from crag.sample import load_sample
+from crag.strategies import STRATEGIES
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+
+@pytest.fixture
+def page(open_page, served_fresh):
+    """Tune over the sample library, with each of its three questions asked and what is known of them."""
+    engine, sample = Engine(AppConfig(data=served_fresh.data)), load_sample()
+    list(engine.add(sample.pdf.name, sample.pdf.read_bytes()))
+    once = STRATEGIES["balanced"].settings.changed(loop_on=(), max_rewrites=0)
+    for each in sample.questions:
+        list(engine.ask(each.question, settings=once))
+    rows = "\n".join(
+        f'{{"question": "{each.question}", "page": 8, "source": "{sample.pdf.name}"}}' for each in sample.questions
+    )
+    add_set(engine.library(), read_set("sample.jsonl", rows.encode()))
+    engine.close()
+    page = open_page("/tune", base=served_fresh.url)
+    page.locator(".tune-says").wait_for()
+    return settled(page)
+
+
+def press(page, slider, key, until):
+    """One key after another on a slider until the page says `until`."""
+    for _ in range(100):
+        thumb = page.get_by_role("slider").nth(slider)
+        thumb.focus()
+        expect(thumb).to_be_focused()
+        before = page.locator(".tune-scores .flags").inner_text()
+        page.keyboard.press(key)
+        expect(page.locator(".tune-scores .flags")).not_to_have_text(before, use_inner_text=True, timeout=40_000)
+        settled(page)
+        if until in page.locator(".tune-says").inner_text():
+            return
+    raise AssertionError(f"never said {until!r}")
+
+
+def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page):
+    expect(page.locator(".tune-says")).to_contain_text("No action would change")
+    press(page, 1, "ArrowRight", "would flip")
+    chosen = page.locator(".tune-scores .flags").inner_text()
+    lower, upper = re.findall(r"\d\.\d\d", chosen)
+    cell = page.locator(".tune-matrix button.ambiguous")
+    cell.focus()
+    page.keyboard.press("Enter")
+    listed = page.locator(".tune-list li")
+    expect(listed).to_have_count(1)
+    question = listed.locator("a").inner_text()
+    assert re.search(r"\?run=[\w-]+$", listed.locator("a").get_attribute("href"))
+    listed.locator("a").click()
+    page.locator(".question", has_text=question).wait_for()
+    page.wait_for_url(re.compile(r"/\?run="))
+    page.get_by_role("link", name="Tune", exact=True).click()
+    page.locator(".tune-says", has_text="would flip").wait_for()
+    settled(page)
+    assert page.locator(".tune-scores .flags").inner_text() == chosen, "the sliders are where they were"
+    page.get_by_role("button", name="Use these").click()
+    page.get_by_text("Ask now uses exactly these").wait_for()
+    settled(page)
+    page.get_by_role("link", name="Ask", exact=True).click()
+    page.locator(".question", has_text=question).wait_for()
+    settled(page)
+    ask(page, "Who established the Civil Service Commission?")
+    page.locator(".action .word").wait_for()
+    page.locator(".legend", has_text=f"lower {lower}, upper {upper}").wait_for()
+
+
+def test_back_brings_the_strategy_s_own_thresholds(page):
+    press(page, 0, "ArrowLeft", "")
+    own = Settings()
+    page.get_by_role("button", name="Back to the strategy's own").click()
+    expect(page.locator(".tune-scores .flags")).to_have_text(f"lower {own.lower:.2f}upper {own.upper:.2f}")
+
+
+def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
+    page.locator(".tune-matrix button").first.click()
+    page.locator(".tune-list li").first.wait_for()
+    for width in (1440, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            page.wait_for_function(
+                "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme
+            )
+            page.wait_for_function(f"() => ({OFF_SCREEN})().length === 0")
+            page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+    assert page.get_by_test_id("stException").count() == 0
