@@ -136,14 +136,15 @@ def effort(cases: Sequence[Case], settings: Settings) -> Effort:
     first retrieval with its grades, the answer and its verification.
 
     Searches: one wherever the web is wanted; that an earlier one was remembered saves none for a new question.
-    Model calls: what the refinement of documents, the rewrite for the web and the refinement of its pages took in the
-    runs that did so and tell it, at the mean; 0 where none did. Where the action retries the library, each loop adds
-    the rewrite and the grades of another round at their means. Then comes what the actions that such runs end with
-    lead to, at the mean over the runs that begin with this action and of which the end is known; where there is none,
-    all loops are taken for made, and the action for the same as at the beginning. A forced action is left aside.
+    Model calls: what the refinement of documents, the rewrite for the web and the refinement of its pages took, at
+    the mean over the runs that did so, tell it, and had chunks graded and strips chosen in the same way; 0 where there
+    are none. Where the action retries the library, each loop adds the rewrite and the grades of another round at their
+    means. Then comes what the actions that such runs end with lead to, at the mean over the runs that begin with this
+    action and of which the end is known; where there is none, all loops are taken for made, and the action for the
+    same as at the beginning. A forced action is left aside.
     """
     settings = settings.model_copy(update={"forced": ""})
-    took = _Took(cases)
+    took = _Took([case.entry for case in cases if _same_work(case.entry.settings, settings)])
     ends = _ends(cases, settings)
     calls: dict[Action, float] = {}
     searches: dict[Action, float] = {}
@@ -155,15 +156,20 @@ def effort(cases: Sequence[Case], settings: Settings) -> Effort:
     return Effort(calls=calls, searches=searches)
 
 
+def _same_work(was: Settings, settings: Settings) -> bool:
+    """Whether a step asks as many calls under both: of the evaluator, and for the strips."""
+    return (was.evaluator, was.strip_judge) == (settings.evaluator, settings.strip_judge)
+
+
 class _Took:
     """Mean model calls by stage, over the stages of which the runs tell."""
 
-    def __init__(self, cases: Sequence[Case]) -> None:
+    def __init__(self, entries: Sequence[Entry]) -> None:
         counts: dict[Kind, list[int]] = {}
-        for stage in (stage for case in cases for stage in case.entry.stages if not stage.took.uncounted):
+        for stage in (stage for entry in entries for stage in entry.stages if not stage.took.uncounted):
             counts.setdefault(stage.kind, []).append(stage.took.calls)
         self._mean = {kind: fmean(found) for kind, found in counts.items()}
-        again = [_graded_again(case.entry) for case in cases]
+        again = [_graded_again(entry) for entry in entries]
         self.loop = self._of("retry") + (fmean(known) if (known := [n for n in again if n is not None]) else 0.0)
 
     def after(self, action: Action, settings: Settings) -> float:

@@ -234,6 +234,7 @@ def test_effort_is_what_the_runs_took_beyond_what_all_take() -> None:
     found = effort([one, two], settings)
     assert dict(found.calls) == {C: 3, A: 4, I: 1}
     assert effort([one, two], settings.changed(refine_on=())).calls[A] == 1
+    assert effort([one, two], settings.changed(strip_judge="llm")).calls[C] == 0
 
 
 def test_effort_of_a_retry_is_its_own_and_that_of_the_actions_it_ended_with() -> None:
