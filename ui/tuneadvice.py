@@ -84,8 +84,8 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
         _said(found)
     with action:
         _apply(found, settings)
-    if not part.labelled:
-        return []
+    if len({each.answerable for each in part.questions if each.known} - {None}) < 2:
+        return []  # with labels of one kind, every map is a wish
 
     def swept() -> Sweep:
         return sweep(part.questions, aggregation=settings.aggregation, weights=worth, effort=spent)

@@ -42,7 +42,9 @@ def summary(outcome: Outcome, *, in_use: bool) -> str:
     """How many flip, from what to what, and of how many it can't be known. `in_use`: Ask has the same settings."""
     total, flips = len(outcome.rows), len(outcome.flips)
     unknown = sum(row.fate == "unknown" for row in outcome.rows)
-    if not flips:
+    if all(row.fate == "none" for row in outcome.rows):
+        lead = f"<b>Nothing would be graded</b>: {words.count(total, 'run')} would take no action."
+    elif not flips:
         lead = f"<b>No action would change</b> among {words.count(total - unknown, 'run')} that can be decided anew."
     else:
         kinds = [
@@ -123,6 +125,7 @@ def _bar(places: Mapping[Fate, tuple[float, float]]) -> str:
     parts = "".join(
         f'<i class="{str(fate).lower()}" style="top:{top:.2f}%;height:{bottom - top:.2f}%"></i>'
         for fate, (top, bottom) in places.items()
+        if bottom > top
     )
     return f'<div class="bar-side" aria-hidden="true">{parts}</div>'
 

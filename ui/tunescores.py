@@ -62,8 +62,8 @@ def histogram(groups: Sequence[Group], settings: Settings) -> str:
     return (
         f'<div class="cx tune-scores"><div class="flags">{flags}</div><div class="rows">{rows}<div class="lines">'
         f'{lines}</div></div><div class="ticks" aria-hidden="true">{ticks}</div>{_tally(groups, settings)}'
-        '<p class="legend">Relevance score from 0 to 1 of each chunk of the first retrieval. Bar heights are '
-        "logarithmic, each row by its own highest; point at a bar for its count.</p></div>"
+        '<p class="legend">Relevance scores from 0 to 1. Bar heights are logarithmic, each row by its own highest; '
+        "point at a bar for its count.</p></div>"
     )
 
 
@@ -90,10 +90,11 @@ def _tally(groups: Sequence[Group], settings: Settings) -> str:
     known = np.concatenate([group.known for group in groups]) if groups else np.empty(0)
     above, below = int((known >= settings.upper).sum()), int((known < settings.lower).sum())
     counts = {Action.CORRECT: above, Action.AMBIGUOUS: known.size - above - below, Action.INCORRECT: below}
+    upper, lower = ("", "") if settings.binary else (" upper", " lower")
     said = {
-        Action.CORRECT: "at or above upper",
+        Action.CORRECT: "at or above" + upper,
         Action.AMBIGUOUS: "between",
-        Action.INCORRECT: "below lower",
+        Action.INCORRECT: "below" + lower,
     }
     shown = [
         f'<span><span class="verdict {action.lower()}">{words.ICONS[action]}</span> '

@@ -190,6 +190,7 @@ def test_the_strategy_decides_what_the_sliders_begin_with_and_which_there_are(si
     assert slider(page, "Thresholds").value == (0.5, 0.9)
     page.selectbox(key="tune-strategy").set_value("plain-rag").run()
     assert [each.label for each in page.slider] == ["Chunks retrieved"] and "grades nothing" in said(page)
+    assert "Nothing would be graded" in said(page)
 
 
 def test_sliders_stay_where_they_were_while_another_page_is_shown(silent, tab):
@@ -262,7 +263,12 @@ def test_labels_of_one_kind_draw_no_curve_and_say_why(silent, tab):
     questions = [Question(id=r.run_id, question=r.question, labels=("unanswerable",)) for r in runs]
     add_set(house().engine.library(), QuestionSet(name="none", questions=tuple(questions)))
     words = said(tab(*runs))
-    assert "All 3 labels are of one kind" in words and "No ROC curve" in words and "No precision-recall curve" in words
+    assert (
+        "Worth of every pair" not in words
+        and "All 3 labels are of one kind" in words
+        and "No ROC curve" in words
+        and "No precision-recall curve" in words
+    )
 
 
 def test_without_labels_it_says_how_to_make_some(silent, tab):
