@@ -1,0 +1,159 @@
+"""Comparing in a real browser: two lanes live, touched and reloaded in their middle, sources, thumbs, forced twins."""
+
+import re
+
+import pytest
+from test_journey import OFF_SCREEN, settled
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+HELD = re.compile(r"Grading: 3 of \d+ chunks")
+
+
+@pytest.fixture
+def page(open_page):
+    """The Compare page, over the sample library."""
+    page = open_page()
+    page.get_by_text("Ask your PDFs").wait_for()
+    settled(page)
+    load = page.get_by_role("button", name="Load the sample library")
+    expect(load.or_(page.get_by_text("Three questions to try"))).to_be_visible()
+    if load.count():
+        load.click()
+    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
+    settled(page)
+    page.get_by_role("link", name="Compare", exact=True).click()
+    page.get_by_role("heading", name="Compare").wait_for()
+    page.locator(".st-key-compare-begin button").wait_for()
+    return settled(page)
+
+
+def begin(page, number=0, question=""):
+    """Compare a sample question, or one that nothing is remembered of, so that its grading can be held."""
+    if question:
+        page.get_by_label("Question").fill(question)
+        page.keyboard.press("Control+Enter")
+    else:
+        page.locator(f".st-key-compare-try-{number} button").click()
+        expect(page.get_by_label("Question")).not_to_have_value("")
+    settled(page)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.locator(".cmp-heads").first.wait_for()
+
+
+def done(page):
+    page.locator(".cmp-lead").wait_for()
+    return settled(page)
+
+
+def lane(page, number):
+    """What is drawn of one run, in the order of lanes."""
+    runs = re.search(r"runs=([^&]+)", page.url)[1].replace("%2C", ",").split(",")
+    return page.locator(f"[data-scope='{runs[number]}']")
+
+
+def test_two_strategies_end_side_by_side_with_what_differs(page):
+    begin(page)
+    done(page)
+    expect(page.locator(".cmp-table").first).to_contain_text("Plain RAG")
+    assert lane(page, 0).locator(".tag.only", has_text="used here alone").count()
+    assert lane(page, 1).locator(".action .word").inner_text() == "CORRECT"
+    assert lane(page, 0).locator(".action .word").count() == 0
+    tops = [lane(page, number).locator(".cards").first.bounding_box()["y"] for number in (0, 1)]
+    assert tops[0] == tops[1], "the chunks of both lanes begin at the same height"
+
+
+def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
+    served.gate.touch()
+    begin(page, question="What did the agency say about the average premium increase for plan year 2020?")
+    page.get_by_text(HELD).wait_for()
+    expect(page.locator(".cmp-lead")).to_have_count(0)
+    expect(page.get_by_text("Questions to try")).to_have_count(0)
+    thumb = lane(page, 1).locator("button.thumb.relevant").nth(1)
+    thumb.click()
+    expect(lane(page, 1).locator("button.thumb.relevant").nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(lane(page, 0).locator("button.thumb.relevant").nth(1)).to_have_attribute("aria-pressed", "true")
+    page.get_by_text("Another comparison").click()
+    page.get_by_role("button", name="Add a lane").click()
+    page.get_by_text("Lane 3").wait_for()
+    page.get_by_text(HELD).wait_for()
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_text("Add PDFs").wait_for()
+    page.get_by_role("link", name="Compare", exact=True).click()
+    page.get_by_text(HELD).wait_for()
+    page.reload()
+    page.get_by_text(HELD).wait_for()
+    served.gate.unlink()
+    done(page)
+    expect(lane(page, 1).locator(".action .word")).to_have_count(1)
+    page.reload()
+    done(page)
+    pressed = lane(page, 0).locator("button.thumb[aria-pressed=true]")
+    expect(pressed).to_have_count(1)
+    pressed.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("button.thumb[aria-pressed=true]")).to_have_count(0)
+    page.wait_for_function("() => document.activeElement.classList.contains('thumb')")
+
+
+def test_stop_stops_every_lane(page, served):
+    served.gate.touch()
+    begin(page, question="Which goals did the agency set for its hiring managers?")
+    page.get_by_text(HELD).wait_for()
+    page.get_by_role("button", name="Stop all").click()
+    page.get_by_role("button", name="Stopping…").wait_for()
+    served.gate.unlink()
+    done(page)
+    expect(lane(page, 1).locator(".action")).to_contain_text("Stopped")
+
+
+def test_a_citation_opens_the_page_in_its_lane_and_a_lane_opens_in_ask(page):
+    begin(page)
+    done(page)
+    lane(page, 1).locator("button.cite").first.click()
+    image = page.locator(".st-key-cmp-page-1 .st-key-page-view img")
+    image.wait_for()
+    page.wait_for_function(
+        "() => { const box = document.querySelector('.st-key-page-view').getBoundingClientRect();"
+        " return box.top >= 0 && box.top < innerHeight / 2; }"
+    )
+    page.get_by_role("button", name="Close").click()
+    image.wait_for(state="detached")
+    settled(page)
+    page.locator(".cmp-heads").first.get_by_text("Open in Ask").nth(1).click()
+    page.locator(".st-key-ask-columns .question").wait_for()
+    expect(page.locator(".action .word")).to_have_text("CORRECT")
+    settled(page)
+
+
+def test_the_forced_twin_of_a_run_is_one_click_away(page):
+    page.get_by_role("link", name="Ask", exact=True).click()
+    page.locator(".st-key-try-0 button").first.click()
+    page.locator(".sources li").first.wait_for()
+    settled(page)
+    page.get_by_role("button", name="What if…").click()
+    page.locator(".st-key-as-if-INCORRECT button").click()
+    done(page)
+    assert [lane(page, number).locator(".action .word").inner_text() for number in (0, 1)] == ["CORRECT", "INCORRECT"]
+    expect(lane(page, 1).locator(".action")).to_contain_text("The scores say CORRECT")
+    assert lane(page, 1).get_by_text("From the web").count()
+
+
+def test_nothing_is_off_the_screen_with_four_lanes(page):
+    for _ in range(2):
+        before = page.locator("[class*='st-key-cmp-strategy-']").count()
+        page.get_by_role("button", name="Add a lane").click()
+        expect(page.locator("[class*='st-key-cmp-strategy-']")).to_have_count(before + 1)
+        settled(page)
+    begin(page, 2)
+    done(page)
+    for width in (1440, 900, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            page.wait_for_function(
+                "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme
+            )
+            page.wait_for_function(f"() => ({OFF_SCREEN})().length === 0")
+            page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+    assert page.get_by_test_id("stException").count() == 0
