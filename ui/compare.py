@@ -55,8 +55,7 @@ def show(session: Session) -> None:
     """The form, and the comparison that the address names. Raises CragError."""
     lanes = _lanes(session, compare_state.attach())
     if not lanes:
-        compare_setup.form(session)
-        compare_setup.questions(session)
+        _first(session)
         return
     compare_state.begun([each.trace for each in lanes])
     again = st.empty()
@@ -94,6 +93,22 @@ def show(session: Session) -> None:
     draw(compare_table.lead(found), lead)
     draw(compare_table.items(found), listed)
     compare_lanes.write_all(lanes, labels, found)
+
+
+def _first(session: Session) -> None:
+    """Before there is anything to compare."""
+    draw(
+        '<div class="cx hero"><p>Ask one question in two to four ways at once: plain RAG beside corrective strategies, '
+        "or one strategy beside itself with another action, to see what that action changes.</p></div>"
+    )
+    if session.library.size[0] == 0:
+        st.subheader("No documents yet", anchor=False)
+        with st.container(horizontal=True):
+            st.button("Load the sample library", key="compare-to-ask", on_click=door.go, args=("ask",), type="primary")
+            st.button("Add your own PDFs", key="compare-to-documents", on_click=door.go, args=("documents",))
+        return
+    compare_setup.form(session)
+    compare_setup.questions(session)
 
 
 def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:

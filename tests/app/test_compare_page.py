@@ -46,6 +46,14 @@ def lanes(page) -> list[Trace]:
     return [house().engine.library().run_trace(run) for run in page.query_params["runs"].split(",")]
 
 
+def test_an_empty_library_says_what_to_do(app):
+    app.run()
+    app.switch_page("pages/compare.py").run()
+    assert not app.exception and "No documents yet" in str(app.subheader[0].value)
+    app.button(key="compare-to-documents").click().run()
+    assert app.session_state["door-wanted"] == "documents"
+
+
 def test_before_the_first_comparison_the_sample_s_questions_are_a_click_away(page):
     page.button(key="compare-try-0").click().run()
     assert page.text_area(key="compare-asked").value == QUESTION
