@@ -195,7 +195,7 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
 def _as_if(session: Session, trace: Trace) -> None:
     """One click to the run's twin that acts on another action."""
     with st.popover("What if…", help="What if the action had been another one?"):
-        st.caption("What if this had been another action? Asks again with this run's settings; both are shown.")
+        st.caption("Asks again as if the scores had led to another action; both stand side by side.")
         with st.container(horizontal=True):
             for action in Action:
                 label = f"{words.ICONS[action]} {action}"
