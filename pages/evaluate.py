@@ -58,6 +58,6 @@ with problems.told():
     else:
         question_sets.add(session, first=not stored)
         if stored:
-            chosen = question_sets.choose(stored)
-            question_sets.show(session, chosen, [each for each in made if each.set_id == chosen.id])
+            chosen = question_sets.choose(session, stored, made)
+            question_sets.show(session, chosen)
             evaluate_run.form(session, chosen, busy=busy)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crag.core.types import Action
 from crag.measure.metrics import Row
 
 __all__ = ["Change", "changes"]
@@ -43,10 +42,11 @@ def _differences(one: Row, other: Row) -> tuple[tuple[str, bool | None], ...]:
         before, after = getattr(one, name), getattr(other, name)
         if before is not None and after is not None and before != after:
             listed.append((gained if after else lost, bool(after)))
-    if one.action is not other.action and not (one.problem or other.problem):
-        listed.append((f"{_named(one.action)} → {_named(other.action)}", None))
+    if _other_action(one, other):
+        listed.append((f"{one.action} → {other.action}", None))
     return tuple(listed)
 
 
-def _named(action: Action | None) -> str:
-    return str(action) if action else "no action"
+def _other_action(one: Row, other: Row) -> bool:
+    """Where one of them takes none, as plain RAG does, nothing changed about it."""
+    return one.action is not None and other.action is not None and one.action is not other.action

@@ -24,12 +24,20 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> str:
     known = [found[key] for key in _order(found) if found[key].value is not None]
     sure = [each for each in known if each.includes_zero is False]
     unsure = [found[key] for key in _TOLD if key in found and found[key] in known and found[key] not in sure]
+    shown = [each.sentence for each in [*sure[:6], *unsure[: max(1, 6 - len(sure))]]]
+    shared = _shared_end(shown)
     lead = (
-        f"<p><b>{len(sure)} of {len(known)}</b> measures differ by more than chance explains "
-        f"between {text(said[0])} and {text(said[1])}.</p>"
+        f"<p><b>{len(sure)} of {len(known)}</b> measures differ between {text(said[0])} and {text(said[1])} with an "
+        f"interval that leaves zero out.{text(shared)}</p>"
     )
-    body = "".join(f"<li>{text(each.sentence)}</li>" for each in [*sure[:8], *unsure[:4]])
+    body = "".join(f"<li>{text(each.removesuffix(shared))}</li>" for each in shown)
     return f'<div class="cx eval-said">{lead}<ul>{body}</ul></div>'
+
+
+def _shared_end(sentences: Sequence[str]) -> str:
+    """The last sentence of all of them, where it is the same and follows another."""
+    ends = {f". {each.rpartition('. ')[2]}"[1:] for each in sentences if ". " in each}
+    return ends.pop() if len(ends) == 1 and all(". " in each for each in sentences) else ""
 
 
 def _order(found: Mapping[str, Difference]) -> list[str]:
@@ -117,10 +125,10 @@ def _change(change: Change, said: tuple[str, str], known: Container[str]) -> str
         for what, better in change.what
     )
     pairs = "".join(
-        f'<div class="side" aria-label="{text(name)}">{taken(row, known)}<span class="facts">{facts(row)}</span></div>'
+        f'<div class="side">{taken(row, known, name)}<span class="facts">{facts(row)}</span></div>'
         for name, row in zip(said, (change.first, change.second), strict=True)
     )
-    return f'<li><p class="tags">{tags}</p>{pairs}</li>'
+    return f'<li><p class="tags"><b>{text(change.first.question)}</b> {tags}</p>{pairs}</li>'
 
 
 def _way(better: bool | None) -> str:

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import streamlit as st
 
-from crag.core.meter import Call
-from crag.core.trace import Trace
-from crag.evaluation import Evaluation, rows
+from crag.evaluation import Evaluation, rows, spending
 from crag.library.library import Library
-from crag.measure.costs import Spent, spent
+from crag.measure.costs import Spent
 from crag.measure.metrics import Row
 from crag.measure.results import Difference, Result, compared, summed_up
 from ui.meter import in_use
 from ui.session import Session
 
-__all__ = ["Cost", "cost", "difference", "result", "rows_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What the calls of an evaluation's runs took; `gone` runs that made calls were deleted and are not in it."""
-
-    spent: Spent
-    gone: int
-
+__all__ = ["cost", "difference", "result", "rows_of"]
 
 _Key = tuple[str, str, int, str, int]
 """Workspace, evaluation, how much is done, when it ended, and how many steps of the job under way were heard."""
@@ -55,10 +41,9 @@ def difference(
     return _difference(session.library, _key(session, first, heard), _key(session, second, heard), names)
 
 
-def cost(session: Session, evaluation: Evaluation, heard: int = 0) -> Cost:
-    """What the calls of its runs cost by today's prices."""
-    called = tuple(row.run_id for row in rows_of(session, evaluation, heard) if row.calls)
-    return _cost(session.library, _key(session, evaluation, heard), called, tuple(sorted(in_use().items())))
+def cost(session: Session, evaluation: Evaluation) -> Spent:
+    """What the outside calls of its runs took by today's prices, also of runs deleted since. Raises NotFoundError."""
+    return spending(session.library, evaluation.id, in_use())
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -74,14 +59,3 @@ def _result(_library: Library, key: _Key) -> Result:
 @st.cache_resource(max_entries=16, show_spinner="Comparing…")
 def _difference(_library: Library, one: _Key, other: _Key, names: tuple[str, str]) -> dict[str, Difference]:
     return compared(_rows(_library, one), _rows(_library, other), names=names)
-
-
-@st.cache_resource(max_entries=64, show_spinner="Reckoning costs…")
-def _cost(_library: Library, key: _Key, _called: Sequence[str], prices: tuple[object, ...]) -> Cost:
-    calls: list[Call] = []
-    read = 0
-    for trace in _library.traces(_called):
-        if isinstance(trace, Trace):
-            calls += trace.calls
-            read += 1
-    return Cost(spent(calls, in_use()), len(_called) - read)

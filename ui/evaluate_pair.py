@@ -15,7 +15,6 @@ from ui.evaluate_changes import Change, changes
 from ui.evaluate_difference import intervals, listed, sentences
 from ui.evaluate_names import file_name, names
 from ui.look import draw
-from ui.safe import markdown
 from ui.session import Session
 
 __all__ = ["show"]
@@ -29,7 +28,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[Change], bool]]] = {
     "all": ("All that changed", lambda change: True),
     "better": ("Better", lambda change: any(better for _, better in change.what)),
     "worse": ("Worse", lambda change: any(better is False for _, better in change.what)),
-    "action": ("Other action", lambda change: change.first.action is not change.second.action),
+    "action": ("Other action", lambda change: any(better is None for _, better in change.what)),
 }
 
 
@@ -132,5 +131,4 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
     pages = -(-len(kept) // _PAGE)
     page = st.pagination(pages, key=f"eval-changes-page-{kind}") if pages > 1 else 1
     start = (page - 1) * _PAGE
-    st.caption(markdown(f"Above {said[0]}, below {said[1]}. Each opens its trace."))
     draw(listed(kept[start : start + _PAGE], said, set(session.library.run_ids())))

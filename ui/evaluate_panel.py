@@ -15,7 +15,7 @@ from ui.evaluate_measures import as_text
 from ui.evaluate_names import title
 from ui.jobs import Job
 from ui.look import draw
-from ui.safe import excerpt, markdown, text
+from ui.safe import excerpt, text
 from ui.session import Session
 from ui.sets import loaded
 
@@ -62,7 +62,7 @@ def _progress(job: Job[Event], state: State, asked: str) -> str:
         pace = f"{state.rate:.1f} a second" if state.rate >= 1 else f"{words.duration(1 / state.rate)} each"
         facts.append(pace)
     if state.left is not None and not job.stopping:
-        facts.append(f"about {words.duration(max(1.0, state.left))} left")
+        facts.append(f"about {_rough(state.left)} left")
     facts.append(f"<b>{state.failed:,}</b> failed" if state.failed else "none failed")
     now = f'<p class="small eval-now">Now: {text(excerpt(asked, 160))}</p>' if asked else ""
     return (
@@ -71,6 +71,10 @@ def _progress(job: Job[Event], state: State, asked: str) -> str:
         f'<div class="progress"><i style="width:{share:.1%}"></i></div>'
         f'<p class="figures">{"".join(f"<span>{fact}</span>" for fact in facts)}</p>{now}</div>'
     )
+
+
+def _rough(seconds: float) -> str:
+    return words.duration(seconds) if seconds >= 60 else f"{max(1.0, seconds):.0f} s"
 
 
 def _which(state: State) -> str:
@@ -141,8 +145,10 @@ def told(job: Job[Event]) -> None:
     if job.problem:
         problems.show(job.problem)
     elif job.stopping and state.done < state.total:
-        st.info(f"Stopped: {kept}. It goes on from there when you press Resume.")
+        said = f"Stopped: {kept}. It goes on from there when you press Resume."
+        draw(f'<div class="cx"><p class="note" role="status">{text(said)}</p></div>')
     else:
         failed = f", {state.failed:,} failed" if state.failed else ""
         took = words.duration(state.seconds)
-        st.success(f"Done: {markdown(job.label)}, {words.count(state.made, 'question')} in {took}{failed}.")
+        said = f"Done: {job.label}, {words.count(state.made, 'question')} in {took}{failed}."
+        draw(f'<div class="cx"><p class="note" role="status">{text(said)}</p></div>')

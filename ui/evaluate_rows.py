@@ -71,11 +71,11 @@ def listed(rows: Sequence[Row], known: Container[str]) -> str:
     return f'<div class="cx eval-rows"><ul>{items}</ul></div>'
 
 
-def taken(row: Row, known: Container[str]) -> str:
-    """The question, which opens its run where that is still there, and what was answered."""
+def taken(row: Row, known: Container[str], lead: str = "") -> str:
+    """The question, or `lead`, which opens the run where that is still there, and what was answered."""
     said = excerpt(row.problem or row.answer or "no answer", 220)
     inner = (
-        f'<span class="asked">{text(row.question)}</span>'
+        f'<span class="asked">{text(lead or row.question)}</span>'
         f'<span class="peek">{"Failed: " if row.problem else ""}{text(words.plain(said))}</span>'
     )
     if row.run_id in known:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.core.types import Action
+from crag.measure.costs import Spent
 from crag.measure.intervals import LEVEL
 from crag.measure.prices import money
 from crag.measure.results import Mean, Result
 from ui import words
 from ui.evaluate_measures import GROUPS, PLOTTED, REST, Measure, as_text, label
-from ui.evaluate_numbers import Cost
 from ui.safe import text
 
 __all__ = ["MARKS", "Column", "confusions", "dots", "table"]
@@ -32,7 +32,7 @@ class Column:
     done: int
     questions: int
     result: Result
-    cost: Cost
+    cost: Spent
 
     @property
     def state(self) -> str:
@@ -84,11 +84,11 @@ def _cell(key: str, column: Column) -> str:
     mean = column.result.means.get(key, _NONE)
     if mean.value is None:
         return '<td class="unknown" title="No question tells.">–</td>'
-    interval = f" {_range(key, mean)}" if mean.low is not None else ""
+    interval = f'<span class="ci">{_range(key, mean)}</span>' if mean.low != mean.high else ""
     known = f"{mean.known:,} of {column.done:,}"
     title = f"Mean over the {known} questions that tell{_said(key, mean)}."
     count = "" if mean.known == column.done else f'<span class="n">{known}</span>'
-    return f'<td title="{title}"><b>{as_text(key, mean.value)}</b><span class="ci">{interval}</span>{count}</td>'
+    return f'<td title="{title}"><b>{as_text(key, mean.value)}</b>{interval}{count}</td>'
 
 
 def _range(key: str, mean: Mean) -> str:
@@ -100,24 +100,18 @@ def _said(key: str, mean: Mean) -> str:
 
 
 def _cost_row(columns: Sequence[Column]) -> str:
-    cells = "".join(f"<td{_cost_title(column)}>{_cost(column)}</td>" for column in columns)
+    cells = "".join(f"<td>{_cost(column.cost, max(1, column.done))}</td>" for column in columns)
     return f'<tr><th scope="row" title="By the prices in Settings, as of now.">Cost</th>{cells}</tr>'
 
 
-def _cost(column: Column) -> str:
-    whole = column.cost.spent
+def _cost(whole: Spent, questions: int) -> str:
     if not whole.calls:
-        return "–" if column.cost.gone else '<b>$0</b><span class="ci"> no calls</span>'
+        return '<b>$0</b><span class="ci">no calls</span>'
     if whole.unknown and not whole.dollars:
         return f'<span class="small">{text(whole.cost)}</span>'
-    lead = "at least " if whole.unknown or column.cost.gone else ""
-    each = money(whole.dollars / max(1, column.done))
-    return f'<b>{lead}{each}</b><span class="ci"> each, {money(whole.dollars)} in all</span>'
-
-
-def _cost_title(column: Column) -> str:
-    gone = column.cost.gone
-    return f' title="{words.count(gone, "run")} deleted since, not in it."' if gone else ""
+    lead = "at least " if whole.unknown else ""
+    each = f"{lead}{money(whole.dollars / questions)}"
+    return f'<b>{each}</b><span class="ci">each, {money(whole.dollars)} in all</span>'
 
 
 # The plot
@@ -171,7 +165,8 @@ def confusions(columns: Sequence[Column], *, first: bool = False) -> str:
 def _matrix(place: int, column: Column, first: bool) -> str:
     counts = column.result.first_actions if first else column.result.actions
     most = max((number for row in counts.values() for number in row.values()), default=0) or 1
-    shown = [name for name in counts if name != "none" or any(counts[name].values())]
+    acts = any(sum(counts[name].values()) for name in Action)
+    shown = [name for name in counts if (acts if name != "none" else any(counts[name].values()))]
     heads = "".join(f'<th class="r" scope="col">{_HELD[held]}</th>' for held in _HELD)
     body = "".join(
         f'<tr><th scope="row">{_action(name)}</th>'

@@ -17,6 +17,8 @@ from ui.session import Session
 
 __all__ = ["show"]
 
+_BESIDE = 3
+"""So many strategies leave room for the plot beside their table."""
 _EMPTY = (
     '<div class="cx hero"><p>No results yet.</p><p class="quiet">Choose or add questions under Questions, pick the '
     "strategies and run them: measures by strategy, every row with its trace, and files of both appear here.</p></div>"
@@ -37,14 +39,14 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         return
     heard = _heard(session)
     columns = [_column(session, each, called[each.id], heard) for each in chosen]
-    draw(table(columns))
-    with st.expander("Other measures: first retrieval, seconds by step", key="eval-rest"):
-        draw(table(columns, rest=True))
-    left, right = st.columns([6, 5], gap="large")
+    with st.container(key="eval-columns"):
+        left, right = st.columns([7, 6], gap="large") if len(columns) <= _BESIDE else (st.container(), st.container())
     with left:
-        st.subheader("At a glance", anchor=False)
-        draw(dots(columns))
+        draw(table(columns))
+        with st.expander("Other measures: first retrieval, seconds by step", key="eval-rest"):
+            draw(table(columns, rest=True))
     with right:
+        draw(dots(columns))
         st.subheader("Actions", anchor=False)
         again = any(column.result.actions != column.result.first_actions for column in columns)
         first = again and st.toggle("Of the first retrieval", key="eval-first", help="Else of the one acted on.")
@@ -86,7 +88,7 @@ def _chosen(here: Sequence[Evaluation], called: Mapping[str, str]) -> list[Evalu
         format_func=lambda id: called[id],
         key=f"eval-shown-{here[0].set_id}-{len(here)}",
     )
-    return [each for each in here if each.id in picked]
+    return [each for each in reversed(here) if each.id in picked]
 
 
 def _column(session: Session, evaluation: Evaluation, called: str, heard: int) -> Column:
@@ -97,7 +99,7 @@ def _column(session: Session, evaluation: Evaluation, called: str, heard: int) -
         done=result.questions,
         questions=evaluation.questions,
         result=result,
-        cost=evaluate_numbers.cost(session, evaluation, heard),
+        cost=evaluate_numbers.cost(session, evaluation),
     )
 
 
@@ -113,10 +115,10 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         rows = evaluate_numbers.rows_of(session, evaluation, heard)
         evaluate_export.files(session, evaluation, called[picked], rows, chosen, heard)
         _delete(session, evaluation, called[picked])
+        st.page_link("pages/tune.py", label="Tune on these runs")
     begun = f"{words.moment(evaluation.started_at)}. {words.plain(evaluation.parts)}"
     st.caption(markdown(begun))
     evaluate_rows.show(session, evaluation, rows)
-    st.page_link("pages/tune.py", label="Tune thresholds on these runs")
 
 
 def _delete(session: Session, evaluation: Evaluation, called: str) -> None:

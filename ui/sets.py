@@ -15,18 +15,17 @@ from crag.evaluation import Evaluation, add_set, question_set, remove_set, store
 from crag.library.evaluations import StoredSet
 from crag.library.library import Library
 from crag.measure.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
-from crag.sample import FOLDER
 from ui import problems, words
 from ui.evaluate_names import file_name
+from ui.house import house
 from ui.look import draw
-from ui.safe import markdown
+from ui.safe import markdown, text
 from ui.session import Session
 from ui.sets_view import bad_rows, exported, faults, grid, understood
 
 __all__ = ["add", "choose", "loaded", "show"]
 
 _ENDINGS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json"]
-_SAMPLE = FOLDER / "questions.jsonl"
 _PAGE = 20
 """Questions on one page of the list."""
 _MIB = 1024 * 1024
@@ -87,16 +86,16 @@ def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:
             "Load the sample questions",
             key="eval-sample",
             on_click=_later,
-            args=(_SAMPLE,),
+            args=(None,),
             type=sample,
             help="15 questions on the sample library: some it answers, some its web pages do, some neither.",
         )
         if not session.shared:
             _from_path(session)
-    wanted = st.session_state.pop("eval-wanted", None)
-    if wanted is not None:
+    for wanted in st.session_state.pop("eval-wanted", ()):
         with _refused():
-            _take(session, *_read(wanted))
+            path = None if session.shared else wanted
+            _take(session, *_read(path or house().engine.sample().question_set))
 
 
 @contextmanager
@@ -110,8 +109,9 @@ def _refused() -> Iterator[None]:
             raise
 
 
-def _later(wanted: Path) -> None:
-    st.session_state["eval-wanted"] = wanted
+def _later(wanted: Path | None) -> None:
+    """A file to be read in this run of the page; None: the sample."""
+    st.session_state["eval-wanted"] = (wanted,)
 
 
 def _drop(session: Session) -> None:
@@ -168,33 +168,33 @@ def _take(session: Session, name: str, data: bytes) -> None:
 # Choosing and showing
 
 
-def choose(stored: Sequence[StoredSet]) -> StoredSet:
-    """The set that the page is about."""
+def choose(session: Session, stored: Sequence[StoredSet], made: Sequence[Evaluation]) -> StoredSet:
+    """The set that the page is about, beside its files and its deletion. Raises CragError."""
     by_id = {each.id: each for each in stored}
     if st.session_state.get("eval-set") not in by_id:
         st.session_state["eval-set"] = stored[0].id
-    chosen = st.selectbox(
-        "Question set",
-        list(by_id),
-        format_func=lambda id: f"{by_id[id].name} ({words.count(by_id[id].questions, 'question')})",
-        key="eval-set",
-        persist_state="session",
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Question set",
+            list(by_id),
+            format_func=lambda id: f"{by_id[id].name} ({words.count(by_id[id].questions, 'question')})",
+            key="eval-set",
+            persist_state="session",
+        )
+        _files(loaded(session, chosen))
+        _delete(session, by_id[chosen], sum(each.set_id == chosen for each in made))
     return by_id[chosen]
 
 
-def show(session: Session, stored: StoredSet, made: Sequence[Evaluation]) -> None:
+def show(session: Session, stored: StoredSet) -> None:
     """What was understood of a set, what was wrong, its questions and its files. Raises CragError."""
     taken: _Taken | None = st.session_state.get("eval-taken")
     if taken is not None and taken.id == stored.id:
-        st.success(markdown(_said(taken, stored)))
+        draw(f'<div class="cx"><p class="note" role="status">{text(_said(taken, stored))}</p></div>')
     found = loaded(session, stored.id)
     in_library = [document.name for document in session.library.documents()]
     draw(understood(found, in_library))
     draw(bad_rows(found))
-    with st.container(horizontal=True):
-        _files(found)
-        _delete(session, stored, made)
     with st.expander("Questions", key="eval-questions"):
         pages = -(-len(found.questions) // _PAGE)
         page = st.pagination(pages, key=f"eval-questions-{stored.id}") if pages > 1 else 1
@@ -231,9 +231,9 @@ def _files(found: QuestionSet) -> None:
             )
 
 
-def _delete(session: Session, stored: StoredSet, made: Sequence[Evaluation]) -> None:
+def _delete(session: Session, stored: StoredSet, made: int) -> None:
     with st.popover("Delete set"):
-        gone = f" and its {words.count(len(made), 'evaluation')}" if made else ""
+        gone = f" and its {words.count(made, 'evaluation')}" if made else ""
         st.markdown(
             f"Delete **{markdown(stored.name)}** with its {words.count(stored.questions, 'question')}{gone}? "
             "Runs stay in the history."

@@ -1,0 +1,356 @@
+"""The Evaluate page: question sets, a run with its stop and resume, measures, rows, two results compared, files."""
+
+import csv
+import io
+import threading
+
+import pytest
+from app_text import said
+
+from crag import evaluation
+from crag.core.config import AppConfig
+from crag.core.fakes import FixedWeb
+from crag.core.settings import Settings
+from crag.engine import Engine
+from crag.measure.metrics import Row
+from crag.measure.results import rows_to_json
+from crag.measure.sets import read_set
+from ui import evaluate_export, evaluate_rows, sets_view
+from ui.evaluate_job import Asking, Heard
+from ui.house import house
+
+TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
+"answers": ["4.0 percent"], "source": "opm-annual-performance-report-2019.pdf", "page": [4]}
+{"id": "cafeteria", "question": "Which company runs the cafeteria in the headquarters of OPM?", \
+"labels": ["unanswerable"]}
+"""
+
+
+@pytest.fixture
+def page(app):
+    app.run()
+    app.switch_page("pages/evaluate.py").run()
+    assert not app.exception
+    return app
+
+
+def library():
+    return house().engine.library()
+
+
+def drop(app, name, data):
+    app.file_uploader[0].set_value([(name, data, "text/plain")]).run()
+    assert not app.exception
+    return app
+
+
+def over(app):
+    """The page after the evaluation under way has ended."""
+    for job in house().jobs.running("evaluation"):
+        for _ in job.follow():
+            pass
+    app.run()
+    assert not app.exception
+    return app
+
+
+def view(app, name):
+    app.button_group(key="eval-view").set_value(name).run()
+    assert not app.exception
+    return app
+
+
+def strategies(app, *names):
+    app.button_group(key="eval-strategies").set_value(list(names)).run()
+    return app
+
+
+def run(app, *names):
+    strategies(app, *names).button(key="eval-run").click().run()
+    assert not app.exception
+    return app
+
+
+def until(job, true_of):
+    """Wait for an event of the job; it must come before the job ends."""
+    for fresh in job.follow(0.05):
+        if any(map(true_of, fresh)):
+            return
+    pytest.fail(f"the job ended without it: {job.problem}")
+
+
+# ---- sets ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_empty_page_says_what_to_do(page):
+    assert "No questions yet" in said(page) and page.button(key="eval-sample")
+    assert "No results yet" in said(view(page, "results"))
+    assert "Two results are needed" in said(view(page, "pair"))
+
+
+def test_the_sample_questions_take_one_click_and_are_stored_once(page):
+    page.button(key="eval-sample").click().run()
+    shown = said(page)
+    assert "Stored: questions.jsonl, 15 questions" in shown and "<b>13</b> with an accepted answer" in shown
+    assert "page → pages" in shown and "0 of 6" in shown, "columns, and sources that the library lacks"
+    page.button(key="eval-sample").click().run()
+    assert "already stored" in said(page) and len(evaluation.stored_sets(library())) == 1
+
+
+def test_bad_rows_are_named_and_the_good_ones_kept(page):
+    rows = ["question,answer,page", "What is A?,4,1", ",lost,2", "What is B?,5,none", "=HYPERLINK(1),6,3"]
+    drop(page, "mine.csv", "\n".join(rows).encode())
+    shown = said(page)
+    assert "2 rows left out" in shown and "Row 3" in shown and "it has no question" in shown and "Row 4" in shown
+    [stored] = evaluation.stored_sets(library())
+    assert (stored.questions, stored.problems) == (2, 2)
+    found = evaluation.question_set(library(), stored.id)
+    assert b"Row" not in sets_view.faults(found) and sets_view.faults(found).count(b"\n") == 3
+    assert b"'=HYPERLINK(1)" in sets_view.exported(found, "csv"), "a formula is never exported live"
+
+
+def test_all_of_many_bad_rows_are_in_the_export_and_the_first_ones_on_the_page(page):
+    drop(page, "holes.csv", ("question,answer\n" + "fine?,1\n" + ",x\n" * 300).encode())
+    assert "And 292 more" in said(page) and said(page).count("<li><span>Row") == 8
+    [stored] = evaluation.stored_sets(library())
+    assert sets_view.faults(evaluation.question_set(library(), stored.id)).count(b"\n") == 301
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("notes.csv", b"name,city\nAda,London", "no question column"),
+        ("paper.csv", b"%PDF-1.4 and so on", "is a PDF"),
+        ("empty.jsonl", b"  \n", "is empty"),
+        ("sheet.csv", b"PK\x03\x04rest", "a spreadsheet or an archive"),
+    ],
+)
+def test_a_file_that_cannot_be_used_changes_nothing(page, name, data, why):
+    drop(page, "good.jsonl", TWO)
+    drop(page, name, data)
+    assert why in said(page).replace("\\", "") and page.error
+    assert [each.name for each in evaluation.stored_sets(library())] == ["good.jsonl"]
+
+
+def test_the_list_of_questions_is_escaped_and_paged(page):
+    drop(page, "many.csv", ("question\n" + "\n".join(f"<b>number</b> {n}?" for n in range(45))).encode())
+    assert "&lt;b&gt;number&lt;/b&gt; 19?" in said(page) and "number&lt;/b&gt; 20?" not in said(page)
+
+
+def test_a_path_on_this_machine_is_read_and_a_wrong_one_stays_typed(page, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_bytes(TWO)
+    page.text_input(key="eval-path").set_value(str(tmp_path / "none.jsonl")).run()
+    page.button(key="eval-path-load").click().run()
+    assert "There is no file" in said(page) and page.text_input(key="eval-path").value.endswith("none.jsonl")
+    page.text_input(key="eval-path").set_value(str(file)).run()
+    page.button(key="eval-path-load").click().run()
+    assert "Stored: mine.jsonl, 2 questions" in said(page)
+
+
+def test_no_path_is_offered_where_others_can_reach_the_app(app, monkeypatch):
+    monkeypatch.setenv("CRAG_WORKSPACES", "private")
+    app.run()
+    app.switch_page("pages/evaluate.py").run()
+    assert app.button(key="eval-sample") and "eval-path" not in [each.key for each in app.text_input]
+
+
+def test_deleting_a_set_takes_its_evaluations_along(with_sample, page):
+    drop(page, "two.jsonl", TWO)
+    over(run(page, "plain-rag"))
+    [stored] = evaluation.stored_sets(library())
+    assert "its 1 evaluation" in said(view(page, "questions"))
+    page.button(key=f"eval-delete-{stored.id}").click().run()
+    assert not page.exception and "No questions yet" in said(page)
+    assert evaluation.evaluations(library()) == [] and len(library().run_ids()) == 2
+
+
+# ---- runs ----------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_runs_on_an_empty_library_and_the_page_offers_the_sample(page):
+    drop(page, "two.jsonl", TWO)
+    assert page.button(key="eval-run").disabled and page.button(key="sample")
+    assert "The library is empty" in "".join(each.value for each in page.info)
+
+
+def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, page):
+    drop(page, "two.jsonl", TWO)
+    assert "Everything runs on this machine" in said(page).replace("\\", "")
+    over(run(page, "balanced", "plain-rag"))
+    assert "Done: two.jsonl, 4 questions" in said(page)
+    table = said(view(page, "results"))
+    assert "Recall@k by page" in table and "nan" not in table.lower().replace("finance", "")
+    assert '<td class="unknown" title="No question tells.">–</td>' in table, "plain RAG has no action to be right"
+    assert table.count('class="eval-matrix"') == 2 and "CORRECT" in table
+    made = evaluation.evaluations(library())
+    assert sorted(each.strategy for each in made) == ["balanced", "plain-rag"] and all(
+        each.finished_at for each in made
+    )
+    rows = evaluation.rows(library(), made[-1].id)
+    assert all(f'data-pick="run:{row.run_id}"' in table for row in rows)
+    listed = list(csv.DictReader(io.StringIO(evaluate_export.rows_file(rows, "csv").decode("utf-8-sig"))))
+    assert [row["question_id"] for row in listed] == ["fehb", "cafeteria"] and listed[0]["first_holds"] == "yes"
+    pair = said(view(page, "pair"))
+    assert "Words of evidence kept" in pair and "So few questions make a rough interval" in pair
+
+
+def test_a_deleted_run_is_said_to_be_so(with_sample, page):
+    drop(page, "two.jsonl", TWO)
+    over(run(page, "plain-rag"))
+    library().delete_run(library().run_ids()[0])
+    assert said(view(page, "results")).count("run deleted") == 1
+
+
+def test_an_evaluation_is_deleted_after_a_question_with_its_runs_if_wanted(with_sample, page):
+    drop(page, "two.jsonl", TWO)
+    over(run(page, "plain-rag"))
+    view(page, "results")
+    [made] = evaluation.evaluations(library())
+    page.checkbox(key=f"eval-gone-runs-{made.id}").check().run()
+    page.button(key=f"eval-gone-{made.id}").click().run()
+    assert not page.exception and "No results yet" in said(page)
+    assert evaluation.evaluations(library()) == [] and library().run_ids() == []
+
+
+class Waiting:
+    """An evaluator that grades as `inner` does, the chunks of the second question only when it is let."""
+
+    def __init__(self, inner, go) -> None:
+        self.inner, self.go = inner, go
+        self.id, self.calls_models = inner.id, inner.calls_models
+
+    def grade(self, question, passages):
+        if "cafeteria" in question:
+            assert self.go.wait(60)
+        yield from self.inner.grade(question, passages)
+
+    def grade_joint(self, question, passages):
+        return self.inner.grade_joint(question, passages)
+
+
+@pytest.fixture
+def held(with_sample, make):
+    """An engine that waits in the middle of the second question."""
+    go = threading.Event()
+    plain = make(AppConfig())
+    evaluator = Waiting(plain.evaluator, go)
+    house().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=evaluator)
+    yield go
+    go.set()
+
+
+def test_a_run_shows_its_progress_stops_and_goes_on_where_it_was(held, page):
+    drop(page, "two.jsonl", TWO)
+    strategies(page, "balanced").button(key="eval-run").click().run()
+    [job] = house().jobs.running("evaluation")
+    until(job, lambda event: isinstance(event, Heard) and event.progress.row is not None)
+    page.run()
+    shown = said(page)
+    assert "<b>1</b> of 2 questions" in shown and "Now: Which company" in shown and "none failed" in shown
+    assert "1 of 2" in shown and page.button(key="eval-run").disabled, "what is known so far, and no second run"
+    assert "1 of 2 questions so far" in said(view(page, "results")), "partial results"
+    page.button(key="eval-stop").click().run()
+    assert job.stopping
+    held.set()
+    over(page)
+    assert "Stopped: 1 result kept" in said(page)
+    [made] = evaluation.evaluations(library())
+    assert made.done == 1 and not made.finished_at and "1 of 2 done" in said(page).replace("\\", "")
+    page.button(key=f"eval-resume-{made.id}").click().run()
+    over(page)
+    [made] = evaluation.evaluations(library())
+    assert made.done == 2 and made.finished_at and len(library().run_ids()) == 2
+
+
+def test_another_browser_finds_the_run_and_can_stop_it(held, page, app):
+    drop(page, "two.jsonl", TWO)
+    run(page, "balanced")
+    [job] = house().jobs.running("evaluation")
+    other = type(app).from_file(app._script_path, default_timeout=60).run()
+    other.switch_page("pages/evaluate.py").run()
+    assert "Evaluating two.jsonl" in said(other)
+    other.button(key="eval-stop").click().run()
+    assert job.stopping
+    held.set()
+    assert "Stopped" in said(over(page))
+
+
+def test_what_was_begun_with_other_parts_is_not_mixed_with_these(with_sample, page):
+    id = evaluation.add_set(library(), read_set("two.jsonl", TWO))
+    without = house().config.model_copy(update={"web": "off"})
+    begun = evaluation.evaluate(house().engine, id, "balanced", config=without)
+    next(begun)
+    next(begun)
+    begun.close()
+    [made] = evaluation.evaluations(library())
+    page.run()
+    page.button(key=f"eval-resume-{made.id}").click().run()
+    over(page)
+    assert "go on" in said(page) and "Done" not in said(page)
+    assert [each.done for each in evaluation.evaluations(library())] == [1], "and nothing else was begun"
+
+
+# ---- what must not leave unasked -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asking(with_sample, monkeypatch, make):
+    """A web that queries would leave for, in an app that asks before they do."""
+    monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
+    plain = make(AppConfig())
+    web = FixedWeb(texts=("The cafeteria is run by nobody.",), name="tavily", leaves=True)
+    house().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=plain.evaluator, web=web)
+    return web
+
+
+def test_a_query_waits_for_a_word_on_this_page_and_a_no_sends_nothing(asking, page):
+    drop(page, "two.jsonl", TWO)
+    run(page, "balanced")
+    [job] = house().jobs.running("evaluation")
+    until(job, lambda event: isinstance(event, Asking))
+    page.run()
+    assert "May this query leave this machine?" in said(page)
+    page.button(key="keep-1").click().run()
+    over(page)
+    assert asking.queries == [] and "Done" in said(page)
+
+
+@pytest.fixture
+def outside(with_sample, monkeypatch):
+    monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
+    monkeypatch.setenv("CRAG_WEB", "duckduckgo")
+
+
+def test_without_the_web_no_query_is_asked_for_and_the_result_says_so(outside, page):
+    drop(page, "two.jsonl", TWO)
+    assert "waits here at each query until you answer" in said(page) and "up to 2 web searches" in said(page)
+    page.button_group(key="eval-queries").set_value("none").run()
+    over(run(page, "balanced"))
+    [made] = evaluation.evaluations(library())
+    assert made.finished_at and "web: off" in made.parts
+
+
+# ---- many rows -----------------------------------------------------------------------------------------------------
+
+
+def test_many_rows_are_shown_a_page_at_a_time_and_filtered(page):
+    text = "question,answer\n" + "\n".join(f"question {n}?,yes" for n in range(260))
+    id = evaluation.add_set(library(), read_set("many.csv", text.encode()))
+    store = library().evaluations
+    begun = store.begin(id, "balanced", settings=Settings().model_dump_json(), parts="p", key="k")
+    for place in range(1, 261):
+        row = Row(question_id=f"row-{place + 1}", question=f"question {place - 1}?", strategy="balanced", answer="no",
+                  answer_holds=place % 10 > 0, abstained=False)  # fmt: skip
+        store.save_result(begun.id, place, rows_to_json([row])[1:-1])
+    store.finish(begun.id)
+    page.run()
+    view(page, "results")
+    shown = said(page)
+    assert shown.count('class="asked"') == evaluate_rows.PAGE and "Rows 1 to 25 of 260" in shown
+    page.button_group(key=f"eval-filter-{begun.id}").set_value("unsaid").run()
+    assert "question 19?" in said(page) and "question 20?" not in said(page) and "of 26." in said(page)
+    page.text_input(key="eval-find").set_value("question 259").run()
+    assert said(page).count('class="asked"') == 1
+    page.text_input(key="eval-find").set_value("nothing like it").run()
+    assert "No row is like that" in said(page)
