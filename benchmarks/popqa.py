@@ -26,8 +26,8 @@ from pathlib import Path
 
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
-from benchmarks.popqa_cases import Case, OwnPages, load_cases, web_holds, with_retrieved
-from benchmarks.popqa_figures import Figures, condition_figures, strategy_figures
+from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, web_holds, with_retrieved
+from benchmarks.popqa_figures import Figures, Found, condition_figures, strategy_figures
 from benchmarks.popqa_report import report
 from crag.composition import Asked, Local, composed
 from crag.core import events as ev
@@ -44,7 +44,7 @@ from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.graph import run_graph
 from crag.library.library import Library
-from crag.measure.metrics import Row, measured
+from crag.measure.metrics import measured
 from crag.models.minilm import MiniLM
 from crag.strategies import STRATEGIES
 from crag.strategies import strategy as strategy_named
@@ -73,8 +73,8 @@ LESS = (
 EVERY = 50
 """Progress is told after so many questions."""
 
-Rows = dict[str, list[Row]]
-"""By strategy or variant, one row a question."""
+Rows = dict[str, list[Found]]
+"""By strategy or variant, one a question."""
 
 
 def main() -> int:
@@ -223,10 +223,11 @@ def asked(condition: str, cases: Sequence[Case], names: Sequence[str], bench: Be
     found: Rows = {name: [] for name in names}
     for place, case in enumerate(cases):
         for name in names:
-            row = measured(bench.run(case, name, settings[name]), case.question)
+            trace = bench.run(case, name, settings[name])
+            row = measured(trace, case.question)
             if row.problem or row.failed_grades:
                 raise SystemExit(f"Question {case.question.id} under {name}: {row.problem or 'a grade failed'}")
-            found[name].append(row)
+            found[name].append(Found(row, own_holds(trace, case)))
         told(condition, place, len(cases))
     return found
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.evaluator_sets import lines
+from crag.core.trace import Trace
 from crag.core.types import Chunk, WebPage
 from crag.measure.matching import holds
 from crag.measure.sets import Question, read_set
 
 __all__ = [
     *("Case", "OwnPages", "Part", "ceilings", "load_cases", "part_of", "passages", "retrieved_chunks", "web_holds"),
-    "with_retrieved",
+    *("own_holds", "with_retrieved"),
 ]
 
 Part = Literal["dev", "held-out"]
@@ -140,6 +141,19 @@ def _chunk(question: str, place: int, text: str, *, title: str) -> Chunk:
 def web_holds(case: Case) -> bool:
     """Whether a web passage holds an accepted answer."""
     return any(holds(text, case.question.answers) for text in case.web)
+
+
+def own_holds(trace: Trace, case: Case) -> bool:
+    """Whether the evidence kept of the question's own passages and web pages holds an accepted answer.
+
+    In a library of all questions another one's passages may hold it by chance.
+    """
+    own = f"popqa-{case.question.id}"
+    texts: dict[str, list[str]] = {}
+    for strip in trace.kept():
+        if strip.origin == "external" or strip.source_id.rpartition("-")[0] == own:
+            texts.setdefault(strip.source_id, []).append(strip.text)
+    return any(holds("\n".join(parts), case.question.answers) for parts in texts.values())
 
 
 def ceilings(cases: Sequence[Case]) -> dict[str, float]:

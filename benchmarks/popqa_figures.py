@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from benchmarks.popqa_cases import Case, Part, ceilings, web_holds
@@ -12,7 +12,7 @@ from crag.core.types import Action
 from crag.measure.metrics import Row
 from crag.measure.results import compared, summed_up
 
-__all__ = ["FATES", "Fate", "Figures", "condition_figures", "fate", "strategy_figures"]
+__all__ = ["FATES", "Fate", "Figures", "Found", "condition_figures", "fate", "strategy_figures"]
 
 Figures = dict[str, Any]
 Fate = Literal["kept", "nowhere", "documents discarded", "web not searched", "lost in refinement"]
@@ -23,6 +23,14 @@ MEANS = (
 )
 AGAINST = ("paper", "plain-rag")
 """Whom `balanced` is held against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One measured run. `own`: whether what it kept of the question's own passages holds the answer."""
+
+    row: Row
+    own: bool
 
 
 def fate(row: Row, online: bool) -> Fate:
@@ -42,19 +50,20 @@ def fate(row: Row, online: bool) -> Fate:
     return "lost in refinement"
 
 
-def condition_figures(rows: Mapping[str, Sequence[Row]], cases: Sequence[Case]) -> Figures:
+def condition_figures(runs: Mapping[str, Sequence[Found]], cases: Sequence[Case]) -> Figures:
     """Both halves of one condition, each with its strategies; a half without questions is left out."""
     parts: tuple[Part, ...] = get_args(Part)
     found: Figures = {}
     for part in parts:
         own = {case.question.id: case for case in cases if case.part == part}
         if own:
-            within = {name: [row for row in each if row.question_id in own] for name, each in rows.items()}
+            within = {name: [run for run in each if run.row.question_id in own] for name, each in runs.items()}
             found[part] = _part({name: each for name, each in within.items() if each}, list(own.values()))
     return found
 
 
-def _part(rows: Mapping[str, Sequence[Row]], cases: Sequence[Case]) -> Figures:
+def _part(runs: Mapping[str, Sequence[Found]], cases: Sequence[Case]) -> Figures:
+    rows = {name: [run.row for run in each] for name, each in runs.items()}
     online = {case.question.id: web_holds(case) for case in cases}
     ahead = {}
     if "balanced" in rows:
@@ -70,17 +79,19 @@ def _part(rows: Mapping[str, Sequence[Row]], cases: Sequence[Case]) -> Figures:
     return {
         "questions": len(cases),
         "ceilings": ceilings(cases),
-        "strategies": {name: strategy_figures(each, online) for name, each in rows.items()},
+        "strategies": {name: strategy_figures(each, online) for name, each in runs.items()},
         "balanced_less": ahead,
     }
 
 
-def strategy_figures(rows: Sequence[Row], online: Mapping[str, bool]) -> Figures:
+def strategy_figures(runs: Sequence[Found], online: Mapping[str, bool]) -> Figures:
     """Means with intervals, the action mix and the fates of one strategy, as shares of its questions."""
+    rows = [run.row for run in runs]
     result = summed_up(rows)
     fates = Counter(fate(row, online[row.question_id]) for row in rows)
     return {
         **{name: asdict(result.means[name]) for name in MEANS},
+        "own": sum(run.own for run in runs) / len(runs),
         "actions": {name: sum(counts.values()) / len(rows) for name, counts in result.actions.items()},
         "fates": {name: fates[name] / len(rows) for name in FATES},
     }

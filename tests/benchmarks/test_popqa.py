@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.overhead import HashEmbedder
 from benchmarks.popqa import LESS, TRIED, Bench, variant
-from benchmarks.popqa_cases import Case, OwnPages, ceilings, part_of, passages
-from benchmarks.popqa_figures import condition_figures, fate
+from benchmarks.popqa_cases import Case, OwnPages, ceilings, own_holds, part_of, passages
+from benchmarks.popqa_figures import Found, condition_figures, fate
 from benchmarks.popqa_report import goals, report
 from crag.core.errors import SettingsError
 from crag.core.fakes import ScriptedEvaluator, chunk_of
-from crag.core.types import Action
+from crag.core.trace import Trace
+from crag.core.types import Action, Strip
 from crag.library.library import Library
 from crag.measure.metrics import Row, measured
 from crag.measure.sets import Question
@@ -24,7 +26,9 @@ ONLINE = "Jane Doe: Jane Doe was born in Oslo, as her own letters to the press s
 
 
 def case(id: str = "1", *, answers: Sequence[str] = ("Bergen",), web: Sequence[str] = (ONLINE,)) -> Case:
-    return Case(Question(id=id, question="Where was Jane Doe born?", answers=tuple(answers)), (chunk_of(INSIDE),), tuple(web))
+    return Case(
+        Question(id=id, question="Where was Jane Doe born?", answers=tuple(answers)), (chunk_of(INSIDE),), tuple(web)
+    )
 
 
 def row(id: str = "1", **values: object) -> Row:
@@ -50,6 +54,15 @@ def test_the_web_finds_a_question_s_own_pages_whatever_the_query() -> None:
     assert [page.text for page in one.search("anything", 5)] == ["Title: a", "b"]
     assert len(one.search("anything", 1)) == 1
     assert one.id != other.id
+
+
+def test_what_another_question_s_passages_hold_is_not_its_own() -> None:
+    kept = Strip(
+        id="s", source_id="popqa-1-0", origin="internal", start=0, end=5, text="In Bergen", score=0.9, kept=True
+    )
+    theirs, online = replace(kept, source_id="popqa-11-0"), replace(kept, source_id="web", origin="external")
+    found = [own_holds(Trace(strips={strip.source_id: (strip,)}), case()) for strip in (kept, theirs, online)]
+    assert found == [True, False, True]
 
 
 def test_no_run_can_keep_more_than_is_there() -> None:
@@ -99,9 +112,9 @@ def test_a_run_keeps_documents_or_the_question_s_own_web(
 def test_a_goal_is_met_only_with_more_answers_in_no_more_words() -> None:
     cases = [case(str(number)) for number in range(40)]
 
-    def rows(name: str, kept: int, words: int) -> list[Row]:
+    def rows(name: str, kept: int, words: int) -> list[Found]:
         return [
-            row(each.question.id, strategy=name, evidence_answer=place < kept, evidence_words=words)
+            Found(row(each.question.id, strategy=name, evidence_answer=place < kept, evidence_words=words), True)
             for place, each in enumerate(cases)
         ]
 
@@ -118,7 +131,9 @@ def test_a_goal_is_met_only_with_more_answers_in_no_more_words() -> None:
 def test_the_page_says_every_half_and_what_was_tried() -> None:
     cases = [case(str(number)) for number in range(20)]
     rows = {
-        name: [row(each.question.id, strategy=name, evidence_answer=True, evidence_words=9) for each in cases]
+        name: [
+            Found(row(each.question.id, strategy=name, evidence_answer=True, evidence_words=9), True) for each in cases
+        ]
         for name in ("balanced", "paper")
     }
     parts = condition_figures(rows, cases)
