@@ -18,6 +18,7 @@ from crag.core.wording import decision_sentence, outcome_sentence
 from crag.correct.rewriting import LlmRewriter
 from crag.evaluator.trigger import decide
 from crag.graph import run_graph
+from crag.measure.whatif import redecide
 from crag.strategies import STRATEGIES
 
 INTERNAL, EXTERNAL = {"internal"}, {"external"}
@@ -98,3 +99,12 @@ def test_without_one_the_decision_stays_as_it_is() -> None:
     assert decision_sentence(acted_on(decision, Settings(forced="CORRECT"))) == (
         "Forced: CORRECT. The scores say INCORRECT: nothing was retrieved."
     )
+
+
+@pytest.mark.parametrize("action", list(Action))
+@pytest.mark.parametrize("texts", [[GOOD, BAD], [SOSO, BAD], [BAD, BAD]])
+def test_what_if_foretells_the_forced_run(action: Action, texts: list[str]) -> None:
+    plain, case = Case("balanced", texts, web=FixedWeb(texts=WEB)), forced(action, texts)
+    for trace in (plain.trace, case.trace):
+        assert redecide(trace, case.settings).decision == case.trace.decision
+    assert redecide(case.trace, plain.settings).decision == plain.trace.decision
