@@ -60,10 +60,19 @@ def view(trace: Trace, settings: Settings) -> tuple[View, WhatIf | None]:
     if not trace.finished or not trace.rounds or settings == Settings.checked(trace.settings):
         return as_it_was, None
     what = redecide(trace, settings)
-    kept = {source: {strip.id for strip in strips if strip.kept} for source, strips in what.strips.items()}
     deciding = what.decision.deciding_id if what.decision else None
-    known = what.documents != "unknown"
-    return View(upper=settings.upper, lower=settings.lower, deciding_id=deciding, kept=kept if known else None), what
+    return View(upper=settings.upper, lower=settings.lower, deciding_id=deciding, kept=_kept(trace, what)), what
+
+
+def _kept(trace: Trace, what: WhatIf) -> dict[str, set[str]] | None:
+    """The strips that would be kept, by source; where that is unknown, those of the run. None: all are the run's."""
+    if what.decision is None or what.documents == "unknown":
+        return None
+    kept = {source: {strip.id for strip in strips if strip.kept} for source, strips in what.strips.items()}
+    if what.web == "unknown":
+        pages = {page.id: trace.strips.get(page.id, ()) for page in trace.pages}
+        kept |= {page: {strip.id for strip in strips if strip.kept} for page, strips in pages.items()}
+    return kept
 
 
 def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> None:
@@ -111,10 +120,11 @@ def _reason(what: WhatIf) -> str:
 
 
 def _strips(trace: Trace, what: WhatIf) -> list[str]:
-    before = {strip.id for strip in trace.kept()}
-    after = {strip.id for strips in what.strips.values() for strip in strips if strip.kept}
-    if what.documents == "unknown" or what.decision is None:
+    kept = _kept(trace, what)
+    if kept is None or (what.web == "unknown" and trace.pages):
         return []
+    before = {strip.id for strip in trace.kept()}
+    after = {strip for strips in kept.values() for strip in strips}
     if before == after:
         return [f"The same {words.count(len(after), 'strip')} would be kept."]
     return [
