@@ -39,9 +39,9 @@ def shown(figure: Figure, key: str) -> None:
 
 def roc(found: Roc, look: str) -> Figure:
     """True against false positives, with the diagonal of guessing."""
-    hover = "threshold %{customdata:.2f}<br>of relevant found %{y:.0%}<br>of others taken %{x:.0%}<extra></extra>"
+    hover = "threshold %{customdata:.2f}<br>of relevant found %{y:.0%}<br>false alarms %{x:.0%}<extra></extra>"
     curve = _line(found.false_positive, found.true_positive, look, customdata=found.thresholds, hovertemplate=hover)
-    return _square([_diagonal(look), curve, _points(look)], look, "Others taken for relevant", "Relevant found")
+    return _square([_diagonal(look), curve], look, "False alarms: others taken for relevant", "Relevant found")
 
 
 def precision_recall(found: PrecisionRecall, look: str) -> Figure:
@@ -50,7 +50,7 @@ def precision_recall(found: PrecisionRecall, look: str) -> Figure:
     curve = _line(found.recall, found.precision, look, customdata=found.thresholds, hovertemplate=hover)
     share = found.positives / (found.positives + found.negatives)
     guess = _dotted([0, 1], [share, share], look)
-    return _square([guess, curve, _points(look)], look, "Recall", "Precision")
+    return _square([guess, curve], look, "Recall", "Precision")
 
 
 def reliability(found: Reliability, look: str) -> Figure:

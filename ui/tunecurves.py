@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag.core.errors import InputError
 from crag.core.settings import Settings
-from crag.measure.calibration import PrecisionRecall, Roc, precision_recall, reliability, roc
+from crag.measure.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
 from crag.measure.labelled import ChunkScore
 from ui import charts, tunememo, words
 from ui.look import draw
@@ -37,10 +37,9 @@ def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> Non
         found = precision_recall(known, labels)
         return charts.precision_recall(found, look), f"average precision {found.average_precision:.3f}", found
 
-    def reliable() -> tuple[Figure, str, None]:
+    def reliable() -> tuple[Figure, str, Reliability]:
         found = reliability(known, labels)
-        said = f"expected calibration error {found.error:.3f}, worst bin {found.worst:.2f}"
-        return charts.reliability(found, look), said, None
+        return charts.reliability(found, look), f"expected calibration error {found.error:.3f}", found
 
     made: tuple[tuple[str, str, Callable[[], tuple[Figure, str, object]]], ...] = (
         ("ROC curve", "tune-roc", curve),
@@ -75,20 +74,23 @@ def _one(
         draw(f'<div class="cx"><h3>{title}</h3>{why}</div>')
         return
     figure, said, curve = found
-    draw(f'<div class="cx"><h3>{title}</h3><p class="small">{text(said)}</p></div>')
-    points = [(*at, label, "circle") for value, label in marks.items() if (at := _at(curve, value)) is not None]
-    if isinstance(curve, Roc | PrecisionRecall):
-        charts.marked(figure, points, charts.theme())
+    lines = [f"Worst bin off by {curve.worst:.2f}."] if isinstance(curve, Reliability) else []
+    lines += [f"At {label} {value:.2f}: {where}." for value, label in marks.items() if (where := _at(curve, value))]
+    draw(
+        f'<div class="cx"><h3>{title} <span class="small">{text(said)}</span></h3>'
+        f'<p class="small tune-at">{"<br>".join(lines) or "&nbsp;"}</p></div>'
+    )
     charts.shown(figure, name)
 
 
-def _at(curve: object, threshold: float) -> tuple[float, float] | None:
-    """Where a curve stands at this threshold; None where nothing scores that much."""
+def _at(curve: object, threshold: float) -> str:
+    """What a curve says of this threshold, in words; empty for none, and where nothing scores that much."""
     if not isinstance(curve, Roc | PrecisionRecall):
-        return None
+        return ""
     place = int(np.count_nonzero(curve.thresholds >= threshold)) - 1
     if place < 0:
-        return None
+        return ""
     if isinstance(curve, Roc):
-        return float(curve.false_positive[place]), float(curve.true_positive[place])
-    return float(curve.recall[place]), float(curve.precision[place])
+        found, taken = curve.true_positive[place], curve.false_positive[place]
+        return f"{found:.0%} found, {taken:.0%} false alarms"
+    return f"{curve.precision[place]:.0%} precision, {curve.recall[place]:.0%} recall"

@@ -30,18 +30,17 @@ def page(open_page, served_fresh):
     add_set(engine.library(), read_set("sample.jsonl", rows.encode()))
     engine.close()
     page = open_page("/tune", base=served_fresh.url)
-    page.locator(".tune-says").wait_for()
+    page.get_by_role("button", name="Export").wait_for()
+    page.locator(".js-plotly-plot").first.wait_for()
+    page.get_by_role("slider").first.wait_for()
     return settled(page)
 
 
 def press(page, slider, key, until):
     """One key after another on a slider until the page says `until`."""
     for _ in range(100):
-        thumb = page.get_by_role("slider").nth(slider)
-        thumb.focus()
-        expect(thumb).to_be_focused()
         before = page.locator(".tune-scores .flags").inner_text()
-        page.keyboard.press(key)
+        page.get_by_role("slider").nth(slider).press(key)
         expect(page.locator(".tune-scores .flags")).not_to_have_text(before, use_inner_text=True, timeout=40_000)
         settled(page)
         if until in page.locator(".tune-says").inner_text():
