@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
 
-__all__ = ["Calls", "calls", "outside_webs", "sentence"]
+__all__ = ["Calls", "calls", "outside_webs", "sentence", "without_outside"]
 
 _SENTENCES = 4
 """Of an answer that a model writes: each may be checked by a call. A usual number, not a limit."""
@@ -28,6 +28,12 @@ def outside_webs(config: AppConfig) -> list[str]:
     if config.web == "off":
         return []
     return [web for web in dict.fromkeys((config.web, config.web_fallback)) if web in ("tavily", "duckduckgo")]
+
+
+def without_outside(config: AppConfig) -> AppConfig:
+    """The same without the webs that lie outside; a folder of pages stays."""
+    folder = config.web_folder is not None and "folder" in (config.web, config.web_fallback)
+    return config.model_copy(update={"web": "folder" if folder else "off", "web_fallback": "none"})
 
 
 def calls(settings: Settings, config: AppConfig) -> Calls:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from crag.evaluating import Progress
 from crag.evaluation import evaluate, remove_evaluation, rows
 from crag.library.library import Library
 from crag.measure.metrics import Row
+from ui.evaluate_estimate import outside_webs
 from ui.house import house
 from ui.jobs import Job
 from ui.session import Session
@@ -141,17 +143,17 @@ class State:
         return (self.total - self.done) / self.rate if self.rate else None
 
 
-def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], config: AppConfig) -> None:
+def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *configs: AppConfig) -> None:
     """Begin, or go on with, the evaluation of a set by these strategies, one after another.
 
-    A query that must not leave unasked waits for the person's word.
+    Of several `configs` the first is taken under which what is to go on was begun. A query that must not leave unasked
+    waits for the person's word.
     """
     engine, workspace, keys = house().engine, session.workspace, session.keys
-    webs = [config.web, *([config.web_fallback] if config.web_fallback != "none" else [])]
     begun = Begun(
         set_id=set_id,
         strategies=tuple(plan.strategy for plan in plans),
-        provider=next((web for web in webs if web not in ("off", "folder")), config.web),
+        provider=next(iter(outside_webs(configs[0])), configs[0].web),
         at=time.monotonic(),
     )
 
@@ -160,20 +162,13 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], confi
             emit(Asking(query=query))
             return job.ask(query)
 
+        def ways(plan: Plan) -> Iterator[Iterator[Progress]]:
+            given: dict[str, Any] = {"settings": plan.settings, "keys": keys, "allowed": allowed, "cancel": cancel}
+            return (evaluate(engine, set_id, plan.strategy, workspace, config=each, **given) for each in configs)
+
         emit(begun)
         for plan in plans:
-            events = evaluate(
-                engine,
-                set_id,
-                plan.strategy,
-                workspace,
-                settings=plan.settings,
-                config=config,
-                keys=keys,
-                allowed=allowed,
-                cancel=cancel,
-            )
-            for event in _heard(events, engine.library(workspace), plan):
+            for event in _heard(ways(plan), engine.library(workspace), plan.resumes):
                 emit(event)
             if cancel.is_set():
                 return
@@ -183,20 +178,22 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], confi
     st.session_state["eval-job"] = job.id
 
 
-def _heard(events: Iterator[Progress], library: Library, plan: Plan) -> Iterator[Heard]:
-    """The steps with their times. Raises InputError where another evaluation began than the one that is to go on."""
-    for progress in events:
-        earlier: tuple[Row, ...] = ()
-        if progress.row is None and plan.resumes not in ("", progress.evaluation):
-            if not progress.done:
-                remove_evaluation(library, progress.evaluation)
-            raise InputError(
-                "This evaluation can't go on: the models, the services or the documents are others than when it began.",
-                "Set them as they were (the evaluation names them), or run the strategy anew.",
-            )
-        if progress.row is None and progress.done:
-            earlier = rows(library, progress.evaluation)
-        yield Heard(progress=progress, at=time.monotonic(), earlier=earlier)
+def _heard(ways: Iterator[Iterator[Progress]], library: Library, resumes: str) -> Iterator[Heard]:
+    """The steps of the first of several ways that is the evaluation to go on, with their times. Raises InputError."""
+    for events in ways:
+        first = next(events)
+        if resumes in ("", first.evaluation):
+            earlier = rows(library, first.evaluation) if first.done else ()
+            yield Heard(progress=first, at=time.monotonic(), earlier=earlier)
+            for progress in events:
+                yield Heard(progress=progress, at=time.monotonic())
+            return
+        if not first.done:
+            remove_evaluation(library, first.evaluation)  # it has just been begun
+    raise InputError(
+        "This evaluation can't go on: the models, the services or the documents are others than when it began.",
+        "Set them as they were (the evaluation names them), or run the strategy anew.",
+    )
 
 
 def current(session: Session) -> Job[Event] | None:
@@ -205,4 +202,6 @@ def current(session: Session) -> Job[Event] | None:
     found = house().jobs.get(mine, workspace=session.workspace) if mine else None
     if found is None or not found.running:
         found = next(iter(house().jobs.running(_KIND, workspace=session.workspace)), found)
+    if found is not None:
+        st.session_state["eval-job"] = found.id  # so that its end is told here too
     return found  # type: ignore[return-value]

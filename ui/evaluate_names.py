@@ -14,6 +14,7 @@ from ui import words
 
 __all__ = ["changed", "file_name", "name", "names", "title"]
 
+_ENDING = re.compile(r"\.(csv|tsv|txt|jsonl|ndjson|json)$")
 _FEW = 2
 """So many changed settings fit into a name."""
 
@@ -70,5 +71,5 @@ def _time(evaluation: Evaluation) -> str:
 
 def file_name(*parts: str, ending: str) -> str:
     """A name for a download made of these parts, in letters, digits and hyphens."""
-    stems = ["-".join(re.findall(r"[a-z0-9]+", part.lower().rsplit(".", 1)[0]))[:40] for part in parts]
+    stems = ["-".join(re.findall(r"[a-z0-9]+", _ENDING.sub("", part.lower())))[:40] for part in parts]
     return f"crag-{'-'.join(filter(None, stems)) or 'evaluation'}.{ending}"

@@ -14,14 +14,17 @@ from ui.session import Session
 
 __all__ = ["cost", "difference", "result", "rows_of"]
 
+_STEPS = 50
+"""So often is a large evaluation summed up while it is under way."""
 _Key = tuple[str, str, int, str, int]
 """Workspace, evaluation, how much is done, when it ended, and how many steps of the job under way were heard."""
 
 
 def _key(session: Session, evaluation: Evaluation, heard: int) -> _Key:
-    """What the numbers hang on. A finished evaluation no longer changes, whatever is under way."""
-    step = 0 if evaluation.finished_at else heard
-    return session.workspace, evaluation.id, evaluation.done, evaluation.finished_at, step
+    """What the numbers hang on. A finished evaluation no longer changes; a large one is summed up now and then."""
+    some = 1 if evaluation.finished_at else max(1, evaluation.done // _STEPS)
+    step = 0 if evaluation.finished_at else heard // some
+    return session.workspace, evaluation.id, evaluation.done // some, evaluation.finished_at, step
 
 
 def rows_of(session: Session, evaluation: Evaluation, heard: int = 0) -> tuple[Row, ...]:

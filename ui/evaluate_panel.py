@@ -61,7 +61,9 @@ def _progress(job: Job[Event], state: State, asked: str) -> str:
     if state.rate:
         pace = f"{state.rate:.1f} a second" if state.rate >= 1 else f"{words.duration(1 / state.rate)} each"
         facts.append(pace)
-    if state.left is not None and not job.stopping:
+    if _waits(job, state):
+        facts.append("waiting for your word")
+    elif state.left is not None and not job.stopping:
         facts.append(f"about {_rough(state.left)} left")
     facts.append(f"<b>{state.failed:,}</b> failed" if state.failed else "none failed")
     now = f'<p class="small eval-now">Now: {text(excerpt(asked, 160))}</p>' if asked else ""
@@ -85,10 +87,13 @@ def _which(state: State) -> str:
     return f' <span class="quiet">with {text(title(state.parts[-1].strategy))}{place}</span>'
 
 
+def _waits(job: Job[Event], state: State) -> bool:
+    return bool(state.queries) and not job.answered(len(state.queries)) and not job.stopping
+
+
 def _ask(job: Job[Event], state: State) -> None:
     """The query that waits for a word, if one does."""
-    number = len(state.queries)
-    if state.begun is None or not number or job.answered(number) or job.stopping:
+    if state.begun is None or not _waits(job, state):
         return
     provider = state.begun.provider
     asked = [Approval(query=query, provider=provider, approved=True) for query in state.queries[:-1]]

@@ -9,7 +9,7 @@ import streamlit as st
 from crag.core.errors import NotFoundError
 from crag.evaluation import Evaluation
 from crag.measure.metrics import Row
-from ui import words
+from ui import door, words
 from ui.evaluate_measures import FILTERS, as_text, found
 from ui.look import draw
 from ui.path import chip
@@ -30,7 +30,8 @@ def follow(session: Session, picked: str | None) -> None:
     if run not in session.library.run_ids():
         raise NotFoundError("The run of this row was deleted from the history.", "Its measures stay in the table.")
     session.select(run)
-    st.switch_page("pages/ask.py")
+    door.go("ask")
+    st.rerun()
 
 
 def show(session: Session, evaluation: Evaluation, rows: Sequence[Row]) -> None:

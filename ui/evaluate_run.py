@@ -11,7 +11,7 @@ from crag.evaluation import Evaluation, remove_evaluation
 from crag.library.evaluations import StoredSet
 from crag.strategies import STRATEGIES
 from ui import problems, uploads, words
-from ui.evaluate_estimate import outside_webs, sentence
+from ui.evaluate_estimate import outside_webs, sentence, without_outside
 from ui.evaluate_job import Plan, start
 from ui.evaluate_names import name
 from ui.safe import markdown
@@ -43,8 +43,9 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     config = _asking(session.config)
     st.caption(markdown(sentence([plan.settings for plan in plans], stored.questions, config)))
     empty = session.library.size[0] == 0
+    upload = uploads.current(session) if empty else None
     if empty:
-        _no_documents(session)
+        _no_documents(session, loading=upload is not None and upload.running)
     count = f"{words.count(len(plans), 'strategy')}" if len(plans) == 1 else f"{len(plans)} strategies"
     pressed = st.button(
         f"Run {count} over {words.count(stored.questions, 'question')}",
@@ -56,12 +57,18 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     if pressed and not busy:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
+    if upload is not None:
+        uploads.follow(upload)  # last of all, for it stays here until the documents are in
+
+
+def _asks(config: AppConfig) -> bool:
+    """Whether a query would wait for the person's word."""
+    return config.ask_before_web and bool(outside_webs(config))
 
 
 def _asking(config: AppConfig) -> AppConfig:
     """The configuration to run with: where each query waits for a word, the person may do without the web instead."""
-    webs = outside_webs(config)
-    if not (config.ask_before_web and webs):
+    if not _asks(config):
         return config
     how = st.segmented_control(
         "Web queries",
@@ -74,20 +81,16 @@ def _asking(config: AppConfig) -> AppConfig:
         help="Settings say that each web query waits for a yes. Turn that off there to send all without being asked.",
     )
     if how == "none":
-        folder = config.web_folder is not None and "folder" in (config.web, config.web_fallback)
-        return config.model_copy(update={"web": "folder" if folder else "off", "web_fallback": "none"})
+        return without_outside(config)
     st.caption(
         "The evaluation waits here at each query until you answer; without an answer in half an hour it is a no."
     )
     return config
 
 
-def _no_documents(session: Session) -> None:
-    job = uploads.current(session)
-    if job is not None and job.running:
-        uploads.follow(job)
+def _no_documents(session: Session, *, loading: bool) -> None:
     st.info("The library is empty: add PDFs on the Documents page, or load the sample library.")
-    if st.button("Load the sample library", key="sample"):
+    if st.button("Load the sample library", key="sample", disabled=loading):
         uploads.load_sample(session)
         st.rerun()
 
@@ -115,7 +118,8 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
 
 def _resume(session: Session, each: Evaluation) -> None:
     plan = Plan(strategy=each.strategy, settings=each.settings, resumes=each.id)
-    start(session, each.set_id, each.set_name, [plan], session.config)
+    config = session.config
+    start(session, each.set_id, each.set_name, [plan], config, *([without_outside(config)] if _asks(config) else []))
 
 
 def _ask_to_drop(id: str) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from crag.core.errors import InputError
 from crag.evaluation import Evaluation, remove_evaluation
-from ui import evaluate_export, evaluate_job, evaluate_numbers, evaluate_rows, problems, words
+from ui import door, evaluate_export, evaluate_job, evaluate_numbers, evaluate_rows, problems, words
 from ui.evaluate_names import names
 from ui.evaluate_table import MARKS, Column, confusions, dots, table
 from ui.look import draw
@@ -115,7 +115,7 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         rows = evaluate_numbers.rows_of(session, evaluation, heard)
         evaluate_export.files(session, evaluation, called[picked], rows, chosen, heard)
         _delete(session, evaluation, called[picked])
-        st.page_link("pages/tune.py", label="Tune on these runs")
+        st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=door.go, args=("tune",))
     begun = f"{words.moment(evaluation.started_at)}. {words.plain(evaluation.parts)}"
     st.caption(markdown(begun))
     evaluate_rows.show(session, evaluation, rows)

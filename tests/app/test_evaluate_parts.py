@@ -1,0 +1,253 @@
+"""The Evaluate page's parts without a page: estimates, progress, names, tables with unknowns, differences, changes."""
+
+import math
+
+import pytest
+from inspector import Inspector
+
+from crag.core.config import AppConfig
+from crag.core.settings import Settings
+from crag.core.types import Action
+from crag.evaluation import Evaluation, Progress
+from crag.measure.costs import Spent
+from crag.measure.metrics import Row
+from crag.measure.ranking import Ranked
+from crag.measure.results import compared, summed_up
+from crag.measure.sets import read_set
+from crag.strategies import STRATEGIES
+from ui import evaluate_measures as measures
+from ui import evaluate_table, sets_view
+from ui.evaluate_changes import changes
+from ui.evaluate_difference import intervals, listed, sentences
+from ui.evaluate_estimate import calls, sentence
+from ui.evaluate_job import Asking, Begun, Heard, State
+from ui.evaluate_names import file_name, names
+
+NASTY = "<img src=x onerror=alert(1)>"
+LLM = {"llm": "openai", "llm_model": "m", "evaluator": "llm"}
+
+
+def config(**values) -> AppConfig:
+    return AppConfig.from_environment({}, **values)
+
+
+def row(number: int, **values) -> Row:
+    return Row(question_id=str(number), question=f"question {number}?", strategy="balanced", **values)
+
+
+def column(rows, name="Balanced", spent=None) -> evaluate_table.Column:
+    result = summed_up(rows)
+    return evaluate_table.Column(
+        name=name, parts="p", done=len(rows), questions=len(rows), result=result, cost=spent or Spent()
+    )
+
+
+def evaluation(id="a", strategy="balanced", settings=None, at="2026-11-21T10:00:00+00:00") -> Evaluation:
+    return Evaluation(
+        id=id,
+        set_id="s",
+        set_name="s.csv",
+        strategy=strategy,
+        settings=settings or STRATEGIES[strategy].settings,
+        parts="",
+        questions=1,
+        done=1,
+        started_at=at,
+        finished_at=at,
+    )
+
+
+# ---- estimates -----------------------------------------------------------------------------------------------------
+
+
+def test_local_models_cost_nothing():
+    assert calls(Settings(), config()).most == 0
+    assert "no cost" in sentence([Settings()], 15, config())
+
+
+def test_a_model_that_grades_takes_a_call_for_each_chunk_of_each_retrieval():
+    settings = Settings(k=10, max_rewrites=1, verify=False, web_on=())
+    found = calls(settings, config(**LLM))
+    assert (found.least, found.most) == (11, 22), "ten grades and an answer; or twice ten, a rewriting and an answer"
+    joint = STRATEGIES["joint"].settings.changed(web_on=())
+    assert calls(joint, config(**LLM)).most == 2, "one grade over all, one answer"
+
+
+def test_plain_rag_takes_one_call_and_no_search():
+    found = calls(STRATEGIES["plain-rag"].settings, config(**LLM, web="tavily"))
+    assert (found.least, found.most, found.searches) == (1, 1, 0)
+
+
+def test_the_estimate_never_passes_the_limit_of_a_run():
+    assert calls(Settings(k=20), config(**LLM, run_calls=5)).most == 5
+
+
+def test_searches_count_where_they_leave_this_machine():
+    assert "up to 30 web searches" in sentence([Settings(), Settings()], 15, config(web="tavily"))
+    assert "search" not in sentence([Settings()], 15, config(web="folder"))
+
+
+# ---- progress ------------------------------------------------------------------------------------------------------
+
+
+def heard(done, at, total=4, made=None, strategy="balanced", earlier=()):
+    progress = Progress(evaluation="e", strategy=strategy, done=done, total=total, row=made)
+    return Heard(progress=progress, at=at, earlier=earlier)
+
+
+def test_progress_counts_all_strategies_failures_and_what_is_left():
+    begun = Begun(set_id="s", strategies=("balanced", "paper"), provider="off", at=10.0)
+    state = State([begun])
+    assert (state.total, state.rate, state.left) == (0, None, None)
+    state = State([begun, heard(2, 10.0, earlier=(row(1), row(2))), heard(3, 12.0, made=row(3, problem="no"))])
+    assert (state.done, state.total, state.made, state.failed) == (3, 8, 1, 1)
+    assert state.rate == 0.5 and state.left == 10.0
+    assert len(state.parts[0].rows) == 3
+    state = State([begun, heard(4, 10.0), heard(0, 11.0, strategy="paper"), Asking(query="q")])
+    assert state.total == 8 and [part.strategy for part in state.parts] == ["balanced", "paper"]
+    assert state.queries == ["q"]
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def test_evaluations_that_would_be_called_alike_are_told_apart():
+    changed = Settings(upper=0.9)
+    found = names(
+        [
+            evaluation("a"),
+            evaluation("b", at="2026-11-21T11:00:00+00:00"),
+            evaluation("c", settings=changed),
+            evaluation("d", strategy="paper"),
+            evaluation("e", strategy="gone", settings=Settings()),
+        ]
+    )
+    assert found["c"] == "Balanced (upper 0.9)" and found["d"] == "Paper" and found["e"] == "gone"
+    assert len(set(found.values())) == 5 and "10:00" in found["a"] and "11:00" in found["b"]
+
+
+def test_files_are_named_after_set_and_strategy_in_plain_letters():
+    assert (
+        file_name("My Set.csv", "Balanced (upper 0.9)", "rows", ending="csv")
+        == "crag-my-set-balanced-upper-0-9-rows.csv"
+    )
+    assert (
+        file_name("../../x", "", ending="json") == "crag-x.json"
+        and file_name("..", ending="csv") == "crag-evaluation.csv"
+    )
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+
+def test_what_no_question_tells_is_a_dash_and_never_a_number():
+    html = evaluate_table.table([column([row(1, answer_holds=True), row(2, answer_holds=False)])])
+    inspected = Inspector(html)
+    assert not inspected.open and "nan" not in inspected.said.lower()
+    line = html[html.index("Faithfulness") :]
+    assert line[: line.index("</tr>")].count("–</td>") == 1
+    assert "<b>0.50</b>" in html and "Mean over the 2 of 2 questions that tell" in html
+
+
+def test_how_many_questions_know_a_measure_and_the_interval_stand_beside_it():
+    rows = [row(n, answer_holds=n % 2 == 0, faithfulness=1.0 if n == 0 else None) for n in range(10)]
+    html = evaluate_table.table([column(rows)])
+    assert "1 of 10" in html and "95 % interval" in html
+
+
+def test_every_measure_of_the_library_is_in_one_of_the_tables():
+    shown = [measure.key for group in measures.GROUPS.values() for measure in group]
+    from crag.measure.results import MEASURES
+
+    assert set(shown) <= set(MEASURES) and len(set(shown)) == len(shown)
+    assert {*shown, *(measure.key for measure in measures.REST)} == set(MEASURES)
+    assert set(measures.PLOTTED) <= set(shown)
+
+
+def test_names_of_strategies_and_questions_build_nothing():
+    held = column([row(1, action=Action.CORRECT, acted_holds=True, answer_holds=True)], name=NASTY)
+    for html in (evaluate_table.table([held]), evaluate_table.dots([held]), evaluate_table.confusions([held])):
+        assert "img" not in Inspector(html).tags and html
+
+
+def test_the_confusion_counts_actions_against_what_was_retrieved():
+    rows = [row(1, action=Action.CORRECT, acted_holds=True), row(2, action=Action.INCORRECT, acted_holds=True)]
+    said = Inspector(evaluate_table.confusions([column(rows)])).said
+    assert "✓ CORRECT✓100" in said and "✕ INCORRECT✕100" in said and "no action" not in said
+    plain = Inspector(evaluate_table.confusions([column([row(1, acted_holds=True)])])).said
+    assert "no action100" in plain and "CORRECT" not in plain
+
+
+def test_an_unknown_price_is_no_cost_of_zero():
+    rows = [row(1)]
+    assert "no price known" in evaluate_table.table([column(rows, spent=Spent(calls=3, unpriced=3))])
+    assert "at least $0.50" in evaluate_table.table([column(rows, spent=Spent(calls=3, dollars=0.5, unpriced=1))])
+    assert "no calls" in evaluate_table.table([column(rows)])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("answer_f1", 0.625, "0.62"),
+        ("seconds", 1.23, "1.2 s"),
+        ("evidence_words", 1234.5, "1,234"),
+        ("calls", None, "–"),
+    ],
+)
+def test_values_are_written_as_they_are_read(key, value, said):
+    assert measures.as_text(key, value) == said
+    assert measures.signed("answer_f1", -0.5) == "−0.50" and measures.signed("answer_f1", 0.0) == "0.00"
+
+
+# ---- two results ---------------------------------------------------------------------------------------------------
+
+
+def ranked(recall):
+    return Ranked(considered=1, precision=recall, recall=recall, rank=1 if recall else None, reciprocal_rank=recall)
+
+
+def test_differences_are_drawn_around_zero_and_said_in_sentences():
+    first = [row(n, answer_holds=False, seconds=1.0, acted_by_page=ranked(1.0)) for n in range(25)]
+    second = [row(n, answer_holds=True, seconds=2.0, acted_by_page=ranked(1.0)) for n in range(25)]
+    found = compared(first, second, names=("A", NASTY))
+    html = intervals(found, ("A", NASTY))
+    inspected = Inspector(html)
+    assert "img" not in inspected.tags and not inspected.open
+    places = [float(value.split("left:")[1].split("%")[0]) for name, value in inspected.attributes
+              if name == "style" and value and "left:" in value]  # fmt: skip
+    assert places and all(0 <= place <= 100 and math.isfinite(place) for place in places)
+    assert "+1.00" in inspected.said and "Seconds" in inspected.said and "+1.0 s" in inspected.said
+    said = Inspector(sentences(found, ("A", "B"))).said
+    assert "2 of 10 measures differ" in said and "1 higher with" in said
+
+
+def test_the_questions_that_changed_are_told_with_what_changed():
+    first = [
+        row(1, action=Action.CORRECT, answer_holds=True),
+        row(2, action=Action.CORRECT, answer_holds=True, evidence_answer=False),
+        row(3, answer_holds=None),
+        row(4, problem="broken"),
+    ]
+    second = [
+        row(1, action=Action.CORRECT, answer_holds=True),
+        row(2, action=Action.INCORRECT, answer_holds=False, evidence_answer=True),
+        row(3, action=Action.CORRECT, answer_holds=True),
+        row(4),
+        row(5),
+    ]
+    found = changes(first, second)
+    assert [change.first.question_id for change in found] == ["2", "4"], "what one of them does not know did not change"
+    assert dict(found[0].what) == {
+        "answer no longer says it": False,
+        "evidence now holds it": True,
+        "CORRECT → INCORRECT": None,
+    }
+    assert dict(found[1].what) == {"no longer fails": True}
+    html = listed(found, (NASTY, "B"), set())
+    assert "img" not in Inspector(html).tags and "run deleted" not in html and "no run" in html
+
+
+def test_a_long_set_says_what_its_labels_let_be_measured():
+    text = "question,answer,source,page\nq?,a,report.pdf,3\nr?,b,other.pdf,\n"
+    said = Inspector(sets_view.understood(read_set("s.csv", text.encode()), ["Report.PDF"])).said
+    assert "2 questions" in said and "1 with a page" in said and "1 of 2 expected sources is in the library" in said

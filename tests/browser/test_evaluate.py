@@ -1,0 +1,139 @@
+"""Evaluate in a real browser: the sample questions, a run stopped and resumed, measures, a trace, two compared."""
+
+import csv
+import re
+
+import pytest
+from test_journey import OFF_SCREEN, settled
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+LONG = 180_000
+"""Milliseconds for thirty questions on a busy machine."""
+
+
+def view(page, name):
+    page.get_by_role("radio", name=name, exact=True).click()
+    return settled(page)
+
+
+def strategies(page, *names):
+    """Choose exactly these strategies."""
+    pills = page.locator(".st-key-eval-strategies")
+    for name in ("Balanced", "Paper", "Plain RAG"):
+        pill = pills.get_by_role("button", name=name, exact=True)
+        wanted = "true" if name in names else "false"
+        if pill.get_attribute("aria-pressed") != wanted:
+            pill.click()
+        expect(pill).to_have_attribute("aria-pressed", wanted)
+    settled(page)
+
+
+@pytest.fixture
+def page(open_page):
+    """The Evaluate page with the sample's questions and its documents."""
+    page = open_page("/evaluate")
+    view(page, "Questions")
+    page.locator(".st-key-eval-sample, .eval-set").first.wait_for(state="attached")
+    settled(page)
+    if not page.locator(".eval-set").count():
+        page.get_by_role("button", name="Load the sample questions").click()
+        page.locator(".eval-set").wait_for()
+        settled(page)
+    load = page.get_by_role("button", name="Load the sample library")
+    if load.count():
+        load.click()
+    expect(page.locator(".st-key-eval-run").get_by_role("button").first).to_be_enabled(timeout=90_000)
+    return settled(page)
+
+
+def test_two_strategies_over_the_sample_stopped_resumed_read_compared_and_exported(page, served):
+    expect(page.locator(".eval-set")).to_contain_text("15 questions")
+    strategies(page, "Balanced")
+    page.get_by_role("button", name="Run 1 strategy over 15 questions").click()
+    page.locator(".eval-live").get_by_text(re.compile(r"[2-9] of 15 questions")).wait_for(timeout=LONG)
+    served.gate.touch()
+    page.locator(".eval-sofar").wait_for()
+    page.reload()
+    page.locator(".eval-live").get_by_text("questions.jsonl").wait_for()
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_text("Add PDFs").wait_for()
+    page.get_by_role("link", name="Evaluate").click()
+    page.locator(".eval-live").wait_for()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stopping…").wait_for()
+    served.gate.unlink()
+    page.get_by_text(re.compile(r"Stopped: \d+ results kept")).wait_for(timeout=LONG)
+    settled(page)
+    page.get_by_text(re.compile(r"Balanced over questions\.jsonl: \d+ of 15 done")).wait_for()
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("Done: questions.jsonl").wait_for(timeout=LONG)
+    expect(page.get_by_role("button", name="Resume")).to_have_count(0)
+    view(page, "Questions")
+    strategies(page, "Plain RAG")
+    page.get_by_role("button", name="Run 1 strategy over 15 questions").click()
+    page.get_by_text("Done: questions.jsonl, 15 questions").wait_for(timeout=LONG)
+
+    view(page, "Results")
+    table = page.locator(".eval-table").first
+    expect(table).to_contain_text("Balanced")
+    expect(table).to_contain_text("Plain RAG")
+    expect(table.locator("tr", has_text="Action right").locator("td").last).to_have_text("–")
+    assert "NaN" not in page.get_by_test_id("stMain").inner_text()
+    expect(page.locator(".eval-rows li")).to_have_count(15)
+
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as rows:
+        page.get_by_role("button", name="Rows of this one, CSV").click()
+    assert rows.value.suggested_filename == "crag-questions-balanced-rows.csv"
+    lines = list(csv.DictReader(rows.value.path().read_text(encoding="utf-8-sig").splitlines()))
+    assert len(lines) == 15 and lines[0]["question_id"] == "fehb-2020" and lines[0]["action"] == "CORRECT"
+    assert lines[0]["answer_holds"] == "yes" and lines[-1]["judged_by"] == "unanswerable"
+    page.keyboard.press("Escape")
+
+    page.locator(".eval-rows button.open", has_text="average premium increase").focus()
+    page.keyboard.press("Enter")
+    page.locator(".question", has_text="average premium increase").wait_for()
+    page.locator(".action .word").wait_for()
+    page.wait_for_url(re.compile(r"[?&]run=[\w-]+"))
+    settled(page)
+
+    page.get_by_role("link", name="Evaluate").click()
+    page.get_by_role("heading", name="Evaluate").wait_for()
+    settled(page)
+    view(page, "Compare two")
+    page.locator(".eval-diff").wait_for()
+    expect(page.locator(".eval-said")).to_contain_text("higher with Balanced than with Plain RAG")
+    expect(page.locator(".eval-changes")).to_contain_text("answer now says it")
+
+
+def test_a_file_with_bad_rows_is_read_and_each_is_named(open_page):
+    page = open_page("/evaluate")
+    view(page, "Questions")
+    page.locator(".st-key-eval-sample, .eval-set").first.wait_for(state="attached")
+    settled(page)
+    if page.get_by_text("Add questions", exact=True).count():
+        page.get_by_text("Add questions", exact=True).click()
+    drop = page.get_by_test_id("stFileUploaderDropzoneInput")
+    drop.wait_for(state="attached")
+    data = b"question,answer\n<b>What</b> is A?,1\n,2\n"
+    drop.set_input_files([{"name": "<i>mine</i>.csv", "mimeType": "text/csv", "buffer": data}])
+    page.get_by_text("Stored: <i>mine</i>.csv, 1 question.").wait_for()
+    expect(page.locator(".eval-bad")).to_contain_text("it has no question")
+    settled(page)
+    page.get_by_text("Delete set").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("<i>mine</i>.csv")).to_have_count(0)
+
+
+def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
+    for name, mark in (("Questions", ".eval-set"), ("Results", ".cx"), ("Compare two", ".cx")):
+        page.set_viewport_size({"width": 1440, "height": 900})
+        view(page, name)
+        page.locator(mark).first.wait_for()
+        for width in (1440, 420):
+            page.set_viewport_size({"width": width, "height": 900})
+            for theme in ("light", "dark"):
+                page.emulate_media(color_scheme=theme)
+                page.wait_for_function(f"() => ({OFF_SCREEN})().length === 0")
+                page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+        assert page.get_by_test_id("stException").count() == 0
