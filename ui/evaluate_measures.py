@@ -50,6 +50,8 @@ GROUPS: Mapping[str, tuple[Measure, ...]] = {
     ),
     "Evidence and answer": (
         Measure("evidence_answer", "Evidence holds the answer", "An accepted answer stands in the strips kept."),
+        Measure("evidence_page", "Evidence from an expected page", "A strip kept is from one."),
+        Measure("evidence_source", "Evidence from an expected source", "A strip kept is from one, web pages too."),
         Measure("answer_holds", "Answer says it", "The answer says an accepted answer, maybe among other things."),
         Measure("answer_exact", "Answer is it exactly", "The same words in the same order, and no others."),
         Measure("answer_f1", "Answer F1", "Words shared with the closest accepted answer, as SQuAD counts."),

@@ -47,12 +47,14 @@ def live(session: Session, job: Job[Event]) -> None:
 
 def _at_hand(session: Session, state: State) -> str:
     """The question that is being answered; nothing where that is not known."""
-    if state.begun is None or not state.parts or state.parts[-1].done >= state.parts[-1].total:
+    if state.begun is None or not state.parts:
         return ""
+    done = {row.question_id for row in state.parts[-1].rows}
     try:
-        return loaded(session, state.begun.set_id).questions[state.parts[-1].done].question
-    except (CragError, IndexError):
+        questions = loaded(session, state.begun.set_id).questions
+    except CragError:
         return ""
+    return next((each.question for each in questions if each.id not in done), "")
 
 
 def _progress(job: Job[Event], state: State, asked: str) -> str:

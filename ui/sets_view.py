@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag.measure.expected import name_of, pages_of
+from crag.measure.expected import files_of, name_of, on_web, pages_of
 from crag.measure.sets import UNANSWERABLE, Question, QuestionSet
 from crag.measure.tables import csv_export, json_export
 from ui import words
@@ -39,15 +39,19 @@ def understood(found: QuestionSet, in_library: Sequence[str]) -> str:
 
 def _sources(questions: Sequence[Question], in_library: Sequence[str]) -> str:
     """How many of the expected files the library holds: the others can't be retrieved from it."""
-    wanted = {name_of(source) for each in questions for source in each.sources}
+    wanted = {file for each in questions for file in files_of(each)}
+    outside = len({source for each in questions for source in each.sources if on_web(source)})
+    web = f" {words.count(outside, 'expected source')} on the web." if outside else ""
     if not wanted:
-        return ""
+        return f'<p class="small">{web.strip()}</p>' if web else ""
     there = len(wanted & {name_of(name) for name in in_library})
+    files = words.count(len(wanted), "expected file")
     if there == len(wanted):
-        return '<p class="small">All expected sources are in the library.</p>'
+        said = "The expected file is" if there == 1 else f"All {files} are"
+        return f'<p class="small">{said} in the library.{web}</p>'
     return (
-        f'<p class="small"><b>{there:,} of {len(wanted):,}</b> expected sources {"is" if there == 1 else "are"} in the '
-        "library. What is only in the others can be found through the web alone, if at all.</p>"
+        f'<p class="small"><b>{there:,} of {files}</b> {"is" if there == 1 else "are"} in the library. What only the '
+        f"others hold can't be retrieved from it.{web}</p>"
     )
 
 

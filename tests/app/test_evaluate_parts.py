@@ -247,7 +247,13 @@ def test_the_questions_that_changed_are_told_with_what_changed():
     assert "img" not in Inspector(html).tags and "run deleted" not in html and "no run" in html
 
 
+def test_sources_on_the_web_are_told_apart_from_files():
+    text = "question,source\nq?,report.pdf\nr?,https://example.org/page\n"
+    said = Inspector(sets_view.understood(read_set("s.csv", text.encode()), ["report.pdf"])).said
+    assert "The expected file is in the library. 1 expected source on the web." in said
+
+
 def test_a_long_set_says_what_its_labels_let_be_measured():
     text = "question,answer,source,page\nq?,a,report.pdf,3\nr?,b,other.pdf,\n"
     said = Inspector(sets_view.understood(read_set("s.csv", text.encode()), ["Report.PDF"])).said
-    assert "2 questions" in said and "1 with a page" in said and "1 of 2 expected sources is in the library" in said
+    assert "2 questions" in said and "1 with a page" in said and "1 of 2 expected files is in the library" in said
