@@ -153,9 +153,9 @@ def told(job: Job[Event]) -> None:
         problems.show(job.problem)
     elif job.stopping and state.done < state.total:
         said = f"Stopped: {kept}. It goes on from there when you press Resume."
-        draw(f'<div class="cx"><p class="note" role="status">{text(said)}</p></div>')
+        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(said)}</p></div>')
     else:
         failed = f", {state.failed:,} failed" if state.failed else ""
         took = words.duration(state.seconds)
         said = f"Done: {job.label}, {words.count(state.made, 'question')} in {took}{failed}."
-        draw(f'<div class="cx"><p class="note" role="status">{text(said)}</p></div>')
+        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(said)}</p></div>')

@@ -49,7 +49,7 @@ def table(columns: Sequence[Column], *, rest: bool = False) -> str:
     """Measures down, strategies across: a mean, its interval, and how many questions know it. `rest`: all others."""
     groups: Mapping[str, Sequence[Measure]] = {"Other measures": _rest(columns)} if rest else GROUPS
     heads = "".join(
-        f'<th scope="col" title="{text(column.parts)}"><span class="mark">{_mark(place)}</span> {text(column.name)}'
+        f'<th scope="col" title="{text(column.parts)}"><span class="eval-mark">{_mark(place)}</span> {text(column.name)}'
         f'<span class="small">{text(column.state)}</span></th>'
         for place, column in enumerate(columns)
     )
@@ -123,7 +123,7 @@ def dots(columns: Sequence[Column]) -> str:
     if not known:
         return ""
     legend = "".join(
-        f'<span><span class="mark s{place % len(MARKS)}">{_mark(place)}</span> {text(column.name)}</span>'
+        f'<span><span class="eval-mark s{place % len(MARKS)}">{_mark(place)}</span> {text(column.name)}</span>'
         for place, column in enumerate(columns)
     )
     rows = "".join(
@@ -174,7 +174,7 @@ def _matrix(place: int, column: Column, first: bool) -> str:
         for name in shown
     )
     return (
-        f'<table class="eval-matrix"><caption><span class="mark">{_mark(place)}</span> {text(column.name)}</caption>'
+        f'<table class="eval-matrix"><caption><span class="eval-mark">{_mark(place)}</span> {text(column.name)}</caption>'
         f'<thead><tr><th scope="col">Retrieval…</th>{heads}</tr></thead><tbody>{body}</tbody></table>'
     )
 

@@ -190,7 +190,7 @@ def show(session: Session, stored: StoredSet) -> None:
     """What was understood of a set, what was wrong, its questions and its files. Raises CragError."""
     taken: _Taken | None = st.session_state.get("eval-taken")
     if taken is not None and taken.id == stored.id:
-        draw(f'<div class="cx"><p class="note" role="status">{text(_said(taken, stored))}</p></div>')
+        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(_said(taken, stored))}</p></div>')
     found = loaded(session, stored.id)
     in_library = [document.name for document in session.library.documents()]
     draw(understood(found, in_library))
