@@ -49,7 +49,7 @@ def table(columns: Sequence[Column], *, rest: bool = False) -> str:
     """Measures down, strategies across: a mean, its interval, and how many questions know it. `rest`: all others."""
     groups: Mapping[str, Sequence[Measure]] = {"Other measures": _rest(columns)} if rest else GROUPS
     heads = "".join(
-        f'<th scope="col" title="{text(column.parts)}"><span class="eval-mark">{_mark(place)}</span> {text(column.name)}'
+        f'<th scope="col" title="{text(column.parts)}">{_sign(place)} {text(column.name)}'
         f'<span class="small">{text(column.state)}</span></th>'
         for place, column in enumerate(columns)
     )
@@ -69,6 +69,10 @@ def _rest(columns: Sequence[Column]) -> list[Measure]:
 
 def _mark(place: int) -> str:
     return MARKS[place % len(MARKS)]
+
+
+def _sign(place: int) -> str:
+    return f'<span class="eval-mark s{place % len(MARKS)}">{_mark(place)}</span>'
 
 
 def _group(name: str, measures: Sequence[Measure], columns: Sequence[Column]) -> str:
@@ -122,10 +126,7 @@ def dots(columns: Sequence[Column]) -> str:
     known = [key for key in PLOTTED if any(column.result.means.get(key, _NONE).value is not None for column in columns)]
     if not known:
         return ""
-    legend = "".join(
-        f'<span><span class="eval-mark s{place % len(MARKS)}">{_mark(place)}</span> {text(column.name)}</span>'
-        for place, column in enumerate(columns)
-    )
+    legend = "".join(f"<span>{_sign(place)} {text(column.name)}</span>" for place, column in enumerate(columns))
     rows = "".join(
         f'<li><span class="name">{text(label(key))}</span><span class="track">'
         f"{''.join(_lane(key, place, column) for place, column in enumerate(columns))}</span></li>"
@@ -174,7 +175,7 @@ def _matrix(place: int, column: Column, first: bool) -> str:
         for name in shown
     )
     return (
-        f'<table class="eval-matrix"><caption><span class="eval-mark">{_mark(place)}</span> {text(column.name)}</caption>'
+        f'<table class="eval-matrix"><caption>{_sign(place)} {text(column.name)}</caption>'
         f'<thead><tr><th scope="col">Retrieval…</th>{heads}</tr></thead><tbody>{body}</tbody></table>'
     )
 
