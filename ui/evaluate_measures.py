@@ -59,8 +59,8 @@ GROUPS: Mapping[str, tuple[Measure, ...]] = {
         Measure("topics_covered", "Topics covered", "The share of expected topics that the answer names."),
         Measure(
             "question_covered",
-            "Question taken up",
-            "A stand-in for answer relevance: the share of the question's words in the answer. It knows no meaning.",
+            "Relevance stand-in: words taken up",
+            "Nothing here measures the relevance of an answer. Instead: the share of the question's words in the answer. It knows no meaning.",
         ),
         Measure("evidence_words", "Words of evidence", "How much text is kept for the answer."),
     ),
