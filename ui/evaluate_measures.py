@@ -60,7 +60,7 @@ GROUPS: Mapping[str, tuple[Measure, ...]] = {
         Measure(
             "question_covered",
             "Relevance stand-in: words taken up",
-            "Nothing here measures the relevance of an answer. Instead: the share of the question's words in the answer. It knows no meaning.",
+            "Relevance itself is not measured. This is the share of the question's words in the answer.",
         ),
         Measure("evidence_words", "Words of evidence", "How much text is kept for the answer."),
     ),
