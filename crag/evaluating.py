@@ -122,10 +122,14 @@ class _Streak:
 
 
 def _failures(trace: Trace) -> dict[str, tuple[str, str]]:
-    """What was of no use in a run: its own failure, a search that found no way out, a service that never replied."""
+    """What was of no use in a run: its own failure, a search that found no way out, a service that never replied.
+
+    A person's no to a query is none of these.
+    """
     found: dict[str, tuple[str, str]] = {}
+    refused = any(approval.approved is False for approval in trace.approvals)
     for failure in trace.failures:
-        if failure.fatal or (failure.step == "search" and not trace.searches):
+        if failure.fatal or (failure.step == "search" and not trace.searches and not refused):
             found[failure.cause] = (failure.cause, failure.remedy)
     calls = [call for call in trace.calls if call.step != "search"]
     for provider in {call.provider for call in calls}:

@@ -416,6 +416,18 @@ def test_a_web_that_never_answers_stops_it(tmp_path: Path) -> None:
     engine.close()
 
 
+def test_queries_that_a_person_does_not_approve_stop_nothing(tmp_path: Path) -> None:
+    web = FixedWeb(leaves=True)
+    config = AppConfig(data=tmp_path, ask_before_web=True)
+    evaluator = ScriptedEvaluator(score=lambda text: 0.0)
+    engine = Engine(config, embedder=WordEmbedder(), evaluator=evaluator, web=web)
+    fill(engine)
+    list(evaluate(engine, stored_set(engine, 9), "balanced", allowed=lambda query: False))
+    (made,) = evaluations(engine.library())
+    assert (made.done, web.queries) == (9, [])
+    engine.close()
+
+
 def test_a_model_server_that_is_gone_stops_it(tmp_path: Path) -> None:
     """The local parts step in, and so no run fails; but what was to be measured is the model."""
     engine = filled_engine(tmp_path)
