@@ -14,26 +14,27 @@ from crag.measure.labelled import ChunkScore
 from crag.measure.recommend import crowded
 from crag.strategies import STRATEGIES
 from ui import (
+    door,
     ledgers,
-    tuneadvice,
-    tunecurves,
-    tuneexports,
-    tuneflips,
-    tunelabels,
-    tunematerial,
-    tunememo,
-    tunescores,
-    tunesliders,
+    tune_advice,
+    tune_curves,
+    tune_exports,
+    tune_flips,
+    tune_labels,
+    tune_material,
+    tune_memo,
+    tune_scores,
+    tune_sliders,
     words,
 )
 from ui.ledgers import Unread
 from ui.look import draw
 from ui.safe import text
 from ui.session import Session
-from ui.tuneexports import Table
-from ui.tunelabels import Labels, Part
-from ui.tunematerial import Material
-from ui.tunescores import Group, Split
+from ui.tune_exports import Table
+from ui.tune_labels import Labels, Part
+from ui.tune_material import Material
+from ui.tune_scores import Group, Split
 
 __all__ = ["follow", "show"]
 
@@ -45,18 +46,19 @@ def follow(session: Session, picked: str | None) -> None:
     """Do what a click asked for: list a cell's questions, or open a run in Ask."""
     if picked is None:
         return
-    cell = tuneflips.cell_of(picked)
+    cell = tune_flips.cell_of(picked)
     if cell is not None:
         st.session_state[_CELL] = None if st.session_state.get(_CELL) == cell else cell
     kind, _, run = picked.partition(":")
     if kind == "tune-run" and run in ledgers.book(session.workspace).reads:
         session.select(run)
-        st.switch_page("pages/ask.py")
+        door.go("ask")
+        st.rerun()
 
 
 def show(session: Session) -> None:
     """The page below its title. Raises CragError where the library can't be read."""
-    book = tunematerial.read(session)
+    book = tune_material.read(session)
     _unreadable(book.unread)
     if not book.reads:
         _empty()
@@ -64,9 +66,9 @@ def show(session: Session) -> None:
     with st.container(key="tune-choices"):
         first, second = st.columns([7, 5], gap="large")
         with second:
-            name = tunesliders.strategy(session)
+            name = tune_sliders.strategy(session)
         with first:
-            material = tunematerial.chosen(session, book)
+            material = tune_material.chosen(session, book)
     _bench(session, name, material)
 
 
@@ -88,10 +90,8 @@ def _empty() -> None:
         "thresholds should be.</p><p>Ask some questions first, or evaluate a question set: each run is kept.</p></div>"
     )
     with st.container(horizontal=True):
-        if st.button("Ask a question", key="tune-to-ask", type="primary"):
-            st.switch_page("pages/ask.py")
-        if st.button("Evaluate a question set", key="tune-to-evaluate"):
-            st.switch_page("pages/evaluate.py")
+        st.button("Ask a question", key="tune-to-ask", type="primary", on_click=door.go, args=("ask",))
+        st.button("Evaluate a question set", key="tune-to-evaluate", on_click=door.go, args=("evaluate",))
 
 
 @st.fragment
@@ -105,16 +105,16 @@ def _moved(session: Session, name: str, material: Material) -> None:
     own = session.settings(name)
     left, right = st.columns([3, 9], gap="large")
     with left, st.container(key="tune-rail"):
-        settings = tunesliders.sliders(name, own)
+        settings = tune_sliders.sliders(name, own)
         in_use = settings == own and session.strategy == name
         _buttons(session, name, settings, in_use=in_use)
     with right:
         outcome = material.ledger.redecide(settings)
         warning = _flips(material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
-        tables = [tuneexports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
+        tables = [tune_exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
         questions = {id: entry.question for id, entry in material.entries.items()}
-        tuneexports.offered([*tables, tuneexports.scores(scores, questions)])
+        tune_exports.offered([*tables, tune_exports.scores(scores, questions)])
 
 
 def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -> None:
@@ -130,13 +130,13 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
         args=(session, name, settings),
         help=f"The next question in Ask is handled by {title} with these settings.",
     )
-    published = tunesliders.at_strategy(name)
+    published = tune_sliders.at_strategy(name)
     st.button(
         "Back to the strategy's own",
         key="tune-own",
         width="stretch",
         disabled=all(getattr(settings, each) == value for each, value in published.items()),
-        on_click=tunesliders.move,
+        on_click=tune_sliders.move,
         kwargs=published,
     )
     used = st.session_state.pop(_USED, False)
@@ -160,19 +160,19 @@ def _use(session: Session, name: str, settings: Settings) -> None:
 
 def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: bool) -> DeltaGenerator:
     """What would become of the runs, and the questions of the cell that is opened; returns a place for a warning."""
-    draw(tuneflips.summary(outcome, in_use=in_use))
+    draw(tune_flips.summary(outcome, in_use=in_use))
     warning = st.empty()
     opened = st.session_state.get(_CELL)
     with st.container(key="tune-flips"):
         first, second = st.columns([6, 5], gap="large")
         with first:
-            draw(tuneflips.flow(outcome))
+            draw(tune_flips.flow(outcome))
         with second:
-            draw(tuneflips.matrix(outcome, opened))
-    draw(tuneflips.figures(outcome, material.cost.redecide(settings) if material.cost else None))
+            draw(tune_flips.matrix(outcome, opened))
+    draw(tune_flips.figures(outcome, material.cost.redecide(settings) if material.cost else None))
     if opened is not None:
-        draw(tuneflips.listed(outcome, material.entries, opened, material.key))
-    draw(tuneflips.unknowns(outcome))
+        draw(tune_flips.listed(outcome, material.entries, opened, material.key))
+    draw(tune_flips.unknowns(outcome))
     return warning
 
 
@@ -183,13 +183,13 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
     about = material.labels.serial, settings.evaluator, settings.grade_chars, settings.k
     of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
     cases = material.labels.cases
-    scores = tunememo.of("scores", about, lambda: tunelabels.scores(cases, settings, of))
+    scores = tune_memo.of("scores", about, lambda: tune_labels.scores(cases, settings, of))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         what = "Chunk scores" if of == "chunk" else "Scores of all chunks together"
         draw(f'<div class="cx"><h2>{what} <span class="small">of first retrievals</span></h2></div>')
         split = _split(material)
-    groups: list[Group] = tunememo.of("groups", (about, split), lambda: tunescores.grouped(scores, split))
-    draw(tunescores.histogram(groups, settings) if groups else _NO_SCORES)
+    groups: list[Group] = tune_memo.of("groups", (about, split), lambda: tune_scores.grouped(scores, split))
+    draw(tune_scores.histogram(groups, settings) if groups else _NO_SCORES)
     return scores
 
 
@@ -219,32 +219,32 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
     `warning`: where it is said that too much becomes AMBIGUOUS.
     """
     labels = material.labels
-    tables = [tuneexports.labels(labels.thumbs)] if labels.thumbs else []
-    why = tuneadvice.why_none(settings)
+    tables = [tune_exports.labels(labels.thumbs)] if labels.thumbs else []
+    why = tune_advice.why_none(settings)
     draw(f'<div class="cx"><h2>What labels say <span class="small">{_origins(labels)}</span></h2></div>')
     if why:
         draw(f'<div class="cx"><p>{text(why)}</p></div>')
     if settings.evaluator == "none":
         return tables
-    graders = tunememo.of(
-        "graders", (labels.serial, settings.evaluator), lambda: tunelabels.evaluators(labels.cases, settings)
+    graders = tune_memo.of(
+        "graders", (labels.serial, settings.evaluator), lambda: tune_labels.evaluators(labels.cases, settings)
     )
     if not graders:
         draw(_NO_SCORES)
         return tables
     grader = _grader(graders)
     about = labels.serial, settings.evaluator, settings.grade_chars, settings.k, own, grader
-    part = tunememo.of("part", about, lambda: tunelabels.telling(labels, settings, grader))
+    part = tune_memo.of("part", about, lambda: tune_labels.telling(labels, settings, grader))
     if not why:
         _crowd(part, settings, warning)
     if not part.labelled and not labels.some:
         draw(_NO_LABELS)
         return tables
     if not why:
-        tables += tuneadvice.show((*about, settings.aggregation), part, settings, own)
+        tables += tune_advice.show((*about, settings.aggregation), part, settings, own)
     of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
-    scores = tunememo.of("curve-scores", about, lambda: tunelabels.scores(part.cases, settings, of))
-    tunecurves.show(about, scores, settings)
+    scores = tune_memo.of("curve-scores", about, lambda: tune_labels.scores(part.cases, settings, of))
+    tune_curves.show(about, scores, settings)
     return tables
 
 

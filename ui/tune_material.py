@@ -12,11 +12,11 @@ from crag.evaluation import evaluations
 from crag.measure.entries import Entry
 from crag.measure.ledger import Ledger
 from crag.strategies import STRATEGIES
-from ui import ledgers, meter, tunelabels, tunememo, words, workspaces
+from ui import ledgers, meter, tune_labels, tune_memo, words, workspaces
 from ui.house import house
 from ui.ledgers import Book
 from ui.session import Session
-from ui.tunelabels import Labels
+from ui.tune_labels import Labels
 
 __all__ = ["Material", "chosen", "read"]
 
@@ -43,7 +43,7 @@ class Material:
 def read(session: Session) -> Book:
     """The runs of the session's library, brought up to date, with progress where that takes long. Raises CragError."""
     book, slot = ledgers.book(session.workspace), st.empty()
-    for done, total in book.renew(session.library, tunelabels.expected(session)):
+    for done, total in book.renew(session.library, tune_labels.expected(session)):
         if total > _AT_ONCE and done % _AT_ONCE == 0:
             slot.progress(done / total, f"Reading past runs: {done:,} of {total:,}. This happens once.")
     slot.empty()
@@ -63,13 +63,13 @@ def chosen(session: Session, book: Book) -> Material:
         return ledgers.dollars([reads[entry.run_id] for entry in ledger.entries], prices)
 
     def labels() -> Labels:
-        return tunelabels.brought_together(ledger, book.judged, thumbs)
+        return tune_labels.brought_together(ledger, book.judged, thumbs)
 
-    sets = tunelabels.known_sets(session)
+    sets = tune_labels.known_sets(session)
     return Material(
         ledger=ledger,
-        cost=tunememo.of("cost", (key, prices), cost),
-        labels=tunememo.of("labels", (key, thumbs, sets), labels),
+        cost=tune_memo.of("cost", (key, prices), cost),
+        labels=tune_memo.of("labels", (key, thumbs, sets), labels),
         entries={entry.run_id: entry for entry in ledger.entries},
         key=session.workspace if workspaces.private(house().config) else "",
     )

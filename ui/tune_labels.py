@@ -15,7 +15,7 @@ from crag.measure.expected import Expected, label_of
 from crag.measure.labelled import Case, ChunkScore, chunk_scores, same_question, scored, with_thumbs
 from crag.measure.ledger import Ledger
 from crag.measure.sweep import Scored
-from ui import tunememo
+from ui import tune_memo
 from ui.ledgers import Judged
 from ui.session import Session
 
@@ -71,7 +71,7 @@ def expected(session: Session) -> Mapping[str, Expected]:
                     found.setdefault(same_question(question.question), question)
         return found
 
-    return tunememo.of("expected", (session.workspace, ids), made)
+    return tune_memo.of("expected", (session.workspace, ids), made)
 
 
 def brought_together(ledger: Ledger, judged: Mapping[str, Judged], thumbs: Sequence[Label]) -> Labels:

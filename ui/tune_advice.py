@@ -10,11 +10,11 @@ from crag.core.settings import Settings
 from crag.measure.labelled import effort
 from crag.measure.recommend import Recommendation, Refusal, recommend
 from crag.measure.sweep import Sweep, Weights, sweep
-from ui import charts, tuneexports, tunememo, tunesliders, words
+from ui import charts, tune_exports, tune_memo, tune_sliders, words
 from ui.look import draw
 from ui.safe import text
-from ui.tuneexports import Table
-from ui.tunelabels import Part
+from ui.tune_exports import Table
+from ui.tune_labels import Part
 
 __all__ = ["show", "why_none"]
 
@@ -68,7 +68,7 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
             action = st.container(width="content")
             worth = _weights()
     key = about, worth
-    spent = tunememo.of("effort", about, lambda: effort(part.cases, _as_asked(settings, own)))
+    spent = tune_memo.of("effort", about, lambda: effort(part.cases, _as_asked(settings, own)))
 
     def advised() -> Recommendation | Refusal:
         return recommend(
@@ -79,7 +79,7 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
             effort=spent,
         )
 
-    found = tunememo.of("advice", key, advised)
+    found = tune_memo.of("advice", key, advised)
     with said:
         _said(found)
     with action:
@@ -90,10 +90,10 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
     def swept() -> Sweep:
         return sweep(part.questions, aggregation=settings.aggregation, weights=worth, effort=spent)
 
-    whole = tunememo.of("sweep", key, swept)
+    whole = tune_memo.of("sweep", key, swept)
     with right:
         _heat(key, whole, settings, found)
-    return [tuneexports.sweep(whole)]
+    return [tune_exports.sweep(whole)]
 
 
 def _as_asked(settings: Settings, own: Settings) -> Settings:
@@ -127,7 +127,7 @@ def _apply(found: Recommendation | Refusal, settings: Settings) -> None:
         "Apply the recommended pair",
         key="tune-recommended",
         disabled=(settings.upper, settings.lower) == (found.upper, found.lower),
-        on_click=tunesliders.move,
+        on_click=tune_sliders.move,
         kwargs={"upper": found.upper, "lower": found.lower},
         help="Moves the sliders there. Ask changes with “Use these”.",
     )
@@ -140,7 +140,7 @@ def _interval(ends: tuple[float, float]) -> str:
 def _heat(key: Hashable, whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:
     """The map, with the sliders' pair and the recommended one marked."""
     look = charts.theme()
-    figure = tunememo.of("heat", (key, look), lambda: charts.heat(whole, look))
+    figure = tune_memo.of("heat", (key, look), lambda: charts.heat(whole, look))
     points = [(settings.lower, settings.upper, "sliders", "circle")]
     if isinstance(found, Recommendation):
         points.append((found.lower, found.upper, "recommended", "star"))

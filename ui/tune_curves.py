@@ -12,7 +12,7 @@ from crag.core.errors import InputError
 from crag.core.settings import Settings
 from crag.measure.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
 from crag.measure.labelled import ChunkScore
-from ui import charts, tunememo, words
+from ui import charts, tune_memo, words
 from ui.look import draw
 from ui.safe import text
 
@@ -68,7 +68,7 @@ def _one(
         except InputError as error:
             return error
 
-    found = tunememo.of(name, key, tried)
+    found = tune_memo.of(name, key, tried)
     if isinstance(found, InputError):
         why = f'<p>{text(found.message)}</p><p class="small">{text(found.remedy)}</p>'
         draw(f'<div class="cx"><h3>{title}</h3>{why}</div>')
