@@ -1,11 +1,12 @@
 """FinanceBench with all its PDFs in one library, from question to answer: plain RAG beside `balanced`.
 
-python -m benchmarks.financebench [--data FOLDER] [--strategies NAME …] [--limit N] [--cache FOLDER] [--out FOLDER]
+python -m benchmarks.financebench [--data FOLDER] [--strategies NAME …] [--also VARIANT …] [--limit N] [--cache FOLDER]
 
 The PDFs are added by the engine once, to a library in --cache (or $CRAG_BENCH_CACHE, else the system's temporary
 folder): minutes at the first run, nothing at a second. Every strategy then asks a copy of its own, so that no grade is
-remembered from another strategy or an earlier run, and the strategies take turns at every question. What is measured
-is what the Evaluate page measures. Prints a page and writes it to results/financebench.md and financebench.json; a
+remembered from another strategy or an earlier run, and the strategies take turns at every question. Other settings of
+`balanced` are tried after that; these share a copy, and are not timed. What is measured is what the Evaluate page
+measures. Prints a page and writes it to results/financebench.md and financebench.json; a
 part of the whole is only printed unless --out says where to write.
 """
 
@@ -26,7 +27,7 @@ from typing import Any
 from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
 from benchmarks.financebench_report import COMPARED, report, strategy_figures
-from crag.core import events as ev
+from benchmarks.popqa import variant
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded, DocumentFailed
 from crag.core.keys import Keys
@@ -44,6 +45,15 @@ from crag.strategies import STRATEGIES
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 DEFAULT = ("plain-rag", "balanced")
+TRIED = (
+    "balanced max_rewrites=0",
+    "balanced lower=0.17",
+    "balanced lower=0.1",
+    "balanced strip_sentences=2,strip_top_k=6",
+    "balanced strip_filter=0.04",
+    "balanced max_rewrites=0,lower=0.17",
+)
+"""Other values for `balanced`; the data is for choosing."""
 EVERY = 5
 """Progress is told after so many questions."""
 
@@ -65,9 +75,12 @@ def main() -> int:
             read_set("questions.jsonl", (folder / "questions.jsonl").read_bytes()).questions, options.limit
         )
         rows = asked(engine, library, questions, options.strategies)
+        tried = asked(engine, library, questions, options.also or TRIED, apart=False)
     finally:
         engine.close()
+    whole = not (options.limit or options.also or tuple(options.strategies) != DEFAULT)
     results = {
+        "whole": whole,
         "version": evaluator_version(),
         "chunking": CHUNKING_ID,
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} when it began",
@@ -75,9 +88,13 @@ def main() -> int:
         "documents": size[0],
         "chunks": size[1],
         "strategies": {name: strategy_figures(each) for name, each in rows.items()},
+        "tried": {name: strategy_figures(each) for name, each in tried.items()},
         "differences": differences(rows),
     }
-    write(results, options.out or (None if options.limit or tuple(options.strategies) != DEFAULT else RESULTS))
+    write(
+        results,
+        options.out or (RESULTS if whole else None),
+    )
     return 0
 
 
@@ -88,6 +105,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
     parser.add_argument("--cache", type=Path, default=cache, help="where the library is kept")
     parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(DEFAULT))
+    parser.add_argument("--also", action="append", default=[], help='a variant to try: "balanced lower=0.1"')
     parser.add_argument("--limit", type=int, default=0, help="so many questions; 0: all")
     parser.add_argument("--out", type=Path, help="where to write financebench.json and financebench.md")
     return parser.parse_args()
@@ -111,13 +129,15 @@ def indexed(engine: Engine, files: Sequence[Path], cache: Path) -> Path:
     return folder
 
 
-def asked(engine: Engine, library: Path, questions: Sequence[Question], names: Sequence[str]) -> Rows:
-    """Every question under every strategy in turn, each strategy in its own copy of the library."""
+def asked(
+    engine: Engine, library: Path, questions: Sequence[Question], names: Sequence[str], *, apart: bool = True
+) -> Rows:
+    """Every question under every strategy or variant in turn, each in its own copy of the library if `apart`."""
     found: Rows = {name: [] for name in names}
     engine.close()  # what is copied is whole
     with tempfile.TemporaryDirectory() as place:
-        folders = {name: Path(place) / name for name in names}
-        for folder in folders.values():
+        folders = {name: Path(place) / (name if apart else "shared") for name in names}
+        for folder in set(folders.values()):
             shutil.copytree(library, folder)
             engine.library(folder).search("Is the index loaded?", 1)
         list(engine.grade("Is the model loaded?", ["It is loaded now."]))
@@ -135,19 +155,12 @@ def answered(engine: Engine, question: Question, name: str, folder: Path) -> Row
 
     Ends the program where a run fails: a mean over the others would mislead.
     """
-    settings = STRATEGIES[name].settings.changed(verify=True)
-    trace = Trace.from_events(whole(list(engine.ask(question.question, name, folder, settings=settings))))
+    settings = variant(name).changed(verify=True)
+    trace = Trace.from_events(engine.ask(question.question, name, folder, settings=settings))
     row = measured(trace, question)
     if row.problem or row.failed_grades:
         raise SystemExit(f"{question.id} under {name}: {row.problem or 'a grade failed'}")
     return row
-
-
-def whole(events: list[ev.Event]) -> list[ev.Event]:
-    """The events of a run that ended. Ends the program where it did not: `RunFinished` is always last."""
-    if not events or not isinstance(events[-1], ev.RunFinished):
-        raise SystemExit("A run ended without its last event.")
-    return events
 
 
 def differences(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:

@@ -118,7 +118,9 @@ def with_retrieved(cases: Sequence[Case], data: Path) -> list[Case]:
 
 
 def retrieved_chunks(question: str, texts: Sequence[Mapping[str, Any]]) -> tuple[Chunk, ...]:
-    return tuple(_chunk(question, each["rank"], each["text"], title=each["title"]) for each in texts)
+    """Best first: the data's ranks rise towards the best (the last is the subject's page in 45 %, the first in 8 %)."""
+    best_first = sorted(texts, key=lambda each: -int(each["rank"]))
+    return tuple(_chunk(question, int(each["rank"]), each["text"], title=each["title"]) for each in best_first)
 
 
 def _chunk(question: str, place: int, text: str, *, title: str) -> Chunk:

@@ -8,23 +8,24 @@ from benchmarks.financebench import differences
 from benchmarks.financebench_report import page_hit, report, seconds_to_answer, strategy_figures
 from crag.core.types import Action
 from crag.measure.metrics import Row
-from crag.measure.ranking import ranked
+from crag.measure.ranking import Ranked, ranked
+
+
+def ranking(rank: int | None) -> Ranked | None:
+    return ranked(["page" if place == rank else "other" for place in range(1, 11)], ["page"])
 
 
 def row(id: str = "1", *, rank: int | None = 1, strategy: str = "balanced", **values: object) -> Row:
-    places = ["other"] * 10
-    if rank is not None:
-        places[rank - 1] = "page"
-    found = {"acted_by_page": ranked(places, ["page"]), "acted_holds": rank is not None, **values}
+    found = {"first_by_page": ranking(1), "acted_by_page": ranking(rank), "acted_holds": rank is not None, **values}
     return Row(question_id=id, question="?", strategy=strategy, **found)  # type: ignore[arg-type]
 
 
 def test_a_page_hit_is_an_expected_page_among_the_first_chunks() -> None:
-    assert page_hit(row(rank=6)) is True
-    assert page_hit(row(rank=6), 5) is False
-    assert page_hit(row(rank=5), 5) is True
-    assert page_hit(row(rank=None)) is False
-    assert page_hit(row(acted_by_page=None)) is None
+    assert page_hit(ranking(6)) is True
+    assert page_hit(ranking(6), 5) is False
+    assert page_hit(ranking(5), 5) is True
+    assert page_hit(ranking(None)) is False
+    assert page_hit(None) is None
 
 
 def test_the_check_of_citations_is_no_time_to_the_answer() -> None:
@@ -41,8 +42,8 @@ def test_a_strategy_s_figures() -> None:
         row("4", acted_by_page=None, action=Action.CORRECT, seconds=9.0),
     ]
     found = strategy_figures(rows)
-    assert found["page_hit_5"]["value"] == pytest.approx(1 / 3)
-    assert (found["page_hit"]["value"], found["page_hit"]["known"]) == (pytest.approx(2 / 3), 3)
+    assert (found["first_page_hit_5"]["value"], found["first_page_hit"]["value"]) == (1.0, 1.0)
+    assert (found["acted_page_hit"]["value"], found["acted_page_hit"]["known"]) == (pytest.approx(2 / 3), 3)
     assert (found["evidence_page"]["value"], found["evidence_page"]["known"]) == (0.5, 2)
     assert found["actions"] == {"CORRECT": 2, "AMBIGUOUS": 1, "INCORRECT": 1, "none": 0}
     assert found["seconds_median"] == 2.5
@@ -55,8 +56,19 @@ def test_the_page_has_a_column_a_strategy_and_says_what_differs() -> None:
     }
     told = differences(rows)
     assert set(told) == {"evidence_page"}
-    facts = {"questions": 5, "documents": 1, "chunks": 2, "chunking": "c", "version": "v", "machine": "m"}
-    page = report({**facts, "strategies": {k: strategy_figures(v) for k, v in rows.items()}, "differences": told})
+    facts = {
+        "whole": True,
+        "questions": 5,
+        "documents": 1,
+        "chunks": 2,
+        "chunking": "c",
+        "version": "v",
+        "machine": "m",
+    }
+    strategies = {name: strategy_figures(each) for name, each in rows.items()}
+    tried = {"balanced lower=0.1": strategies["balanced"]}
+    page = report({**facts, "strategies": strategies, "differences": told, "tried": tried})
     assert "| `plain-rag` | `balanced` |" in page
+    assert "`balanced lower=0.1`" in page
     assert "1 higher with balanced" in page
     assert differences({"balanced": rows["balanced"]}) == {}

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.overhead import HashEmbedder
 from benchmarks.popqa import LESS, TRIED, Bench, variant
-from benchmarks.popqa_cases import Case, OwnPages, ceilings, own_holds, part_of, passages
+from benchmarks.popqa_cases import Case, OwnPages, ceilings, own_holds, part_of, passages, retrieved_chunks
 from benchmarks.popqa_figures import Found, condition_figures, fate
 from benchmarks.popqa_report import goals, report
 from crag.core.errors import SettingsError
@@ -41,6 +41,13 @@ def test_passages_part_at_wide_gaps_and_a_title_joins_what_it_is_of() -> None:
     assert passages(f"{first}  A title\r") == [f"{first}\nA title"]
     assert passages("Only this") == ["Only this"]
     assert passages("  ") == []
+
+
+def test_retrieved_passages_come_best_first_which_is_the_data_s_last_rank() -> None:
+    texts = [{"rank": rank, "title": f"Title {rank}", "text": f"Text {rank}"} for rank in (1, 2, 3)]
+    found = retrieved_chunks("7", texts)
+    assert [chunk.graded_text() for chunk in found] == ["Title 3\nText 3", "Title 2\nText 2", "Title 1\nText 1"]
+    assert len({chunk.id for chunk in found}) == 3
 
 
 def test_a_question_is_always_in_the_same_half_and_the_halves_are_alike() -> None:
@@ -140,5 +147,5 @@ def test_the_page_says_every_half_and_what_was_tried() -> None:
     assert sum(part["questions"] for part in parts.values()) == 20
     strategies = parts["dev"]["strategies"]
     found = {"parts": parts, "whole": strategies, "less": {}, "tried": {"balanced lower=0.1": strategies["balanced"]}}
-    page = report({"version": "v", "conditions": {"given": found}})
+    page = report({"version": "v", "limit": 0, "conditions": {"given": found}})
     assert "**Dev**" in page and "**Held-out**" in page and "`balanced lower=0.1`" in page
