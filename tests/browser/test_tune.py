@@ -1,6 +1,8 @@
 """Tune in a real browser: a slider flips runs, a cell lists them, one opens in Ask, and Ask uses what was chosen."""
 
 import re
+import runpy
+from pathlib import Path
 
 import pytest
 from test_journey import OFF_SCREEN, ask, settled
@@ -16,10 +18,14 @@ from crag.strategies import STRATEGIES
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 
-@pytest.fixture
-def page(open_page, served_fresh):
-    """Tune over the sample library, with each of its three questions asked and what is known of them."""
-    engine, sample = Engine(AppConfig(data=served_fresh.data)), load_sample()
+APP = runpy.run_path(str(Path(__file__).with_name("conftest.py")))["_serving"]
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """The app over the sample library, with each of its three questions asked and what is known of them."""
+    folder = tmp_path_factory.mktemp("tune")
+    engine, sample = Engine(AppConfig(data=folder / "data")), load_sample()
     list(engine.add(sample.pdf.name, sample.pdf.read_bytes()))
     once = STRATEGIES["balanced"].settings.changed(loop_on=(), max_rewrites=0)
     for each in sample.questions:
@@ -29,7 +35,13 @@ def page(open_page, served_fresh):
     )
     add_set(engine.library(), read_set("sample.jsonl", rows.encode()))
     engine.close()
-    page = open_page("/tune", base=served_fresh.url)
+    with APP(folder) as found:
+        yield found.url
+
+
+@pytest.fixture
+def page(open_page, app):
+    page = open_page("/tune", base=app)
     page.get_by_role("button", name="Export").wait_for()
     page.locator(".js-plotly-plot").first.wait_for()
     page.get_by_role("slider").first.wait_for()
@@ -50,7 +62,7 @@ def press(page, slider, key, until):
 
 def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page):
     expect(page.locator(".tune-says")).to_contain_text("No action would change")
-    press(page, 1, "ArrowRight", "would flip")
+    press(page, 1, "PageUp", "would flip")
     chosen = page.locator(".tune-scores .flags").inner_text()
     lower, upper = re.findall(r"\d\.\d\d", chosen)
     cell = page.locator(".tune-matrix button.ambiguous")
