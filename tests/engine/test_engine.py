@@ -162,10 +162,13 @@ changes = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes)
 def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) -> None:
-    """A stored run re-decided gives what asking anew gives, or says what it can't know."""
+    """A stored run re-decided gives what asking anew gives, or says what it can't know; through a real library.
+
+    Over all settings and the graph alone: tests/measure/test_whatif.py.
+    """
     if not engine.library().documents():
         fill(engine)
     bounds = drawn.pop("bounds")

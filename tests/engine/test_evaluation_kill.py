@@ -16,7 +16,7 @@ from crag.evaluation import Evaluation, evaluations, rows
 
 HERE = Path(__file__).parent
 QUESTIONS = 500
-SHARED = 100
+SHARED = 40
 
 
 def started(folder: Path, set_id: str) -> subprocess.Popen[str]:

@@ -31,15 +31,19 @@ def corpus() -> Corpus:
     return Corpus(DATA, vectors)
 
 
-def test_an_epoch_is_the_same_for_the_same_seed_and_another_for_another(corpus: Corpus) -> None:
-    first = corpus.epoch(3)
-    assert first == corpus.epoch(3)
-    assert first != corpus.epoch(4)
-    assert 50_000 < len(first) < 75_000
+@pytest.fixture(scope="module")
+def epoch(corpus: Corpus) -> list[Pair]:
+    return list(corpus.epoch(5))
 
 
-def test_every_spot_lies_in_its_text_and_only_where_the_label_says_so(corpus: Corpus) -> None:
-    for pair in corpus.epoch(5):
+def test_an_epoch_is_the_same_for_the_same_seed_and_another_for_another(corpus: Corpus, epoch: list[Pair]) -> None:
+    assert list(corpus.epoch(5)) == epoch
+    assert list(corpus.epoch(4)) != epoch
+    assert 50_000 < len(epoch) < 75_000
+
+
+def test_every_spot_lies_in_its_text_and_only_where_the_label_says_so(epoch: list[Pair]) -> None:
+    for pair in epoch:
         assert 0 <= pair.label <= 1 and pair.question and pair.text
         assert all(0 <= start < end <= len(pair.text) for start, end in pair.spots)
         assert all(0 <= start < end <= len(pair.read) for start, end in pair.read_spots)
@@ -47,9 +51,9 @@ def test_every_spot_lies_in_its_text_and_only_where_the_label_says_so(corpus: Co
             assert not pair.spots
 
 
-def test_a_cosine_is_that_of_the_very_question_and_text(corpus: Corpus) -> None:
+def test_a_cosine_is_that_of_the_very_question_and_text(epoch: list[Pair]) -> None:
     """A sentence of a passage, or another question of it, must not be told the passage's."""
-    known = [pair for pair in corpus.epoch(5) if pair.closeness is not None]
+    known = [pair for pair in epoch if pair.closeness is not None]
     assert {"squad paragraph", "squad unanswerable", "squad other", "nq passage", "nq other"} <= {
         p.source for p in known
     }
