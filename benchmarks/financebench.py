@@ -51,6 +51,8 @@ TRIED = (
     "balanced lower=0.1",
     "balanced strip_sentences=2,strip_top_k=6",
     "balanced strip_filter=0.04",
+    "balanced strip_top_k=12",
+    "balanced lower=0.17,strip_top_k=12",
     "balanced max_rewrites=0,lower=0.17",
 )
 """Other values for `balanced`; the data is for choosing."""

@@ -46,10 +46,11 @@ page."""
 
 READ_OF = "d7dd01b2f11bd50b"
 """The evaluator files whose figures `FINDINGS` was read off; of others it is left out."""
-FINDINGS = """`balanced` keeps a sixth of plain RAG's words and loses the evidence page of thirteen questions with them: six
-to the strip filter, seven to INCORRECT. All seven first retrievals that it found INCORRECT held the page. The corrective
-loop brought none of them out of INCORRECT, and as a run acts on its last retrieval it lost the page of three. No answer
-is lost by it that plain RAG gives: both say as many accepted answers, few, as most must be calculated or put in words.
+FINDINGS = """`balanced` keeps a sixth of plain RAG's words and loses the evidence page of thirteen questions with them:
+six to the strip filter, seven to INCORRECT. All seven first retrievals that it found INCORRECT held the page. The
+corrective loop brought none of them out of INCORRECT, and as a run acts on its last retrieval it lost the page of
+three. No answer is lost by it that plain RAG gives: both say as many accepted answers, few, as most must be calculated
+or put in words.
 
 The loop makes no difference to the evidence; a lower threshold of 0.17 or 0.1 keeps one or two pages more and abstains
 less, 0.1 with more than 40 % AMBIGUOUS; a strip filter of 0.04 keeps two pages more; longer strips lose two. Forty-five

@@ -61,6 +61,8 @@ TRIED = (
     "balanced upper=0.76,lower=0.07,strip_sentences=2",
     "balanced strip_sentences=2,strip_top_k=6",
     "balanced strip_filter=0.04",
+    "balanced strip_top_k=12",
+    "balanced lower=0.17,strip_top_k=12",
     "balanced internal_on=CORRECT+AMBIGUOUS+INCORRECT,refine_on=CORRECT+AMBIGUOUS+INCORRECT",
     "balanced web_on=CORRECT+AMBIGUOUS+INCORRECT",
 )

@@ -46,9 +46,9 @@ for a lead on one half that may be chance: level in `given` at half the words; b
 under half the words.
 
 Why, on the dev half: what `balanced` loses and `paper` does not is documents discarded after INCORRECT, and a web that
-was not searched after CORRECT. Refinement loses little. `paper` leaves half of all questions AMBIGUOUS and so reads both
-sources; that is what its lead consists of, and what the bound of 40 % AMBIGUOUS keeps `balanced` from. In as few words
-as `balanced` keeps, `paper` with fewer strips is level with it, or (`searched`) ahead, with more searches.
+was not searched after CORRECT. Refinement loses little. `paper` leaves half of all questions AMBIGUOUS and so reads
+both sources; that is what its lead consists of, and what the bound of 40 % AMBIGUOUS keeps `balanced` from. In as few
+words as `balanced` keeps, `paper` with fewer strips is level with it, or (`searched`) ahead, with more searches.
 
 What would do: a lower threshold of 0.1 costs no search and few words and gains one and a half to four points; with the
 thresholds of `paper` and strips of two sentences `balanced` is level with `paper` or ahead, though not always in as few
