@@ -90,7 +90,7 @@ def _shown(value: Any) -> str:
 def program() -> None:
     """What the process is given: stored with the libraries, unless the environment says otherwise. Raises CragError."""
     config = house().config
-    shared = workspaces.private(config)
+    shared = workspaces.shared(config)
     if house().notice:
         st.warning(markdown(house().notice))
     if shared:

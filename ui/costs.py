@@ -245,7 +245,7 @@ def _why_fixed() -> str:
     """Why prices can't be changed here; nothing where they can."""
     if overridden("prices"):
         return "Set by the environment variable CRAG_PRICES; change them there."
-    if workspaces.private(house().config):
+    if workspaces.shared(house().config):
         return "These apply to everyone who uses this program, so only who runs it sets them: CRAG_PRICES."
     return ""
 

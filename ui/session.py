@@ -189,7 +189,7 @@ class Session:
     @property
     def shared(self) -> bool:
         """Whether others than the owner can reach the app, so that a session may choose less."""
-        return workspaces.private(self.own)
+        return workspaces.shared(self.own)
 
     @property
     def config(self) -> AppConfig:

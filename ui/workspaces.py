@@ -10,7 +10,7 @@ from streamlit.config import get_option
 
 from crag.core.config import AppConfig
 
-__all__ = ["KEY", "ONE", "entered", "private", "words_on_the_key"]
+__all__ = ["KEY", "ONE", "entered", "private", "reachable", "shared", "words_on_the_key"]
 
 ONE = "default"
 KEY = "w"
@@ -24,11 +24,23 @@ _OF_A_WORKSPACE = (
 )
 
 
+def reachable() -> bool:
+    """Whether other machines can reach the server, by the address it listens on."""
+    return get_option("server.address") not in _LOOPBACK
+
+
 def private(config: AppConfig) -> bool:
     """Whether each browser has a library of its own: as chosen, or wherever other machines can reach the server."""
-    if config.workspaces == "auto":
-        return get_option("server.address") not in _LOOPBACK
-    return config.workspaces == "private"
+    return reachable() if config.workspaces == "auto" else config.workspaces == "private"
+
+
+def shared(config: AppConfig) -> bool:
+    """Whether others than the owner may be visiting, who get none of the machine's files, keys and inner network.
+
+    That is so wherever other machines can reach the server, also with one library for all; and where each browser has
+    a library of its own, which is how an owner says that a proxy leads others here.
+    """
+    return reachable() or private(config)
 
 
 def entered(config: AppConfig) -> str:

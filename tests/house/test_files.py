@@ -1,4 +1,4 @@
-"""The house: files of one noun and under 300 lines, no machine's paths or addresses, a charter opening each module."""
+"""The house: files of one noun and under 400 lines, no machine's paths or addresses, a charter opening each module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 300
+LIMIT = 400
 
 
 @cache
@@ -37,7 +37,7 @@ def product() -> list[Path]:
     ]
 
 
-def test_no_module_of_the_product_passes_300_lines() -> None:
+def test_no_module_of_the_product_passes_400_lines() -> None:
     long = {
         str(path.relative_to(ROOT)): lines
         for path in product()
