@@ -6,9 +6,11 @@ import re
 import secrets
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from crag.composition import Asked, Local, composed, grader
@@ -27,6 +29,8 @@ from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.indexing import index_files
 from crag.library.library import Library
+from crag.library.private import PrivateLibraries
+from crag.library.room import Room
 from crag.models.minilm import MiniLM
 from crag.sample import Sample, load_sample
 from crag.status import ProviderStatus, loaded, outside_statuses
@@ -36,6 +40,10 @@ from crag.tracing import exported
 __all__ = ["Engine", "ProviderStatus"]
 
 QUESTION_CHARS = 2_000
+AWAKE = 16
+"""Libraries that keep files open and their vectors in memory: those used last."""
+KNOWN = 512
+"""Libraries that are known at all without being opened anew."""
 Workspace = str | Path
 
 
@@ -61,7 +69,10 @@ class Engine:
         self._given_embedder, self._given_evaluator = embedder, evaluator
         self._given_web, self._given_generator = web, generator
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
-        self._libraries: dict[Path, Library] = {}
+        self.private_libraries = PrivateLibraries(self.config.data)
+        self._room = _room(self.config)
+        self._libraries: OrderedDict[Path, Library] = OrderedDict()
+        """Those in use lately, the latest last."""
         self._folders: dict[Path, FolderWeb] = {}
         self._lock = threading.RLock()
 
@@ -88,16 +99,25 @@ class Engine:
             return self._folders.setdefault(chosen.web_folder.absolute(), FolderWeb(chosen.web_folder))
 
     def library(self, workspace: Workspace = "default") -> Library:
-        """The library of a workspace: a name, or the folder that holds it. Opened once.
+        """The library of a workspace: a name, or the folder that holds it. Of those used lately, the same one again.
 
+        Nothing is on the disk before something is stored. Only a named one has the limits of the configuration.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
-        folder = workspace if isinstance(workspace, Path) else self.config.data / "workspaces" / _named(workspace)
+        named = isinstance(workspace, str)
+        folder = self.config.data / "workspaces" / _named(workspace) if isinstance(workspace, str) else workspace
         with self._lock:
             key = folder.absolute()
-            if key not in self._libraries:
-                self._libraries[key] = Library.open(folder, self.embedder)
-            return self._libraries[key]
+            found = self._libraries.pop(key, None)
+            if found is None:
+                found = Library.open(folder, self.embedder, self._room if named else None)
+            self._libraries[key] = found
+            while len(self._libraries) > KNOWN:
+                self._libraries.popitem(last=False)[1].rest()
+            # One step a call keeps up: each call wakes at most one library.
+            for idle in islice(reversed(self._libraries.values()), AWAKE, AWAKE + 1):
+                idle.rest()
+            return found
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -151,7 +171,7 @@ class Engine:
             question=question[:QUESTION_CHARS],
             strategy=strategy,
             settings=settings.model_dump(mode="json"),
-            workspace=str(workspace),
+            workspace=workspace.name if isinstance(workspace, Path) else workspace,
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
         asked = Asked(
@@ -203,7 +223,9 @@ class Engine:
         if library is not None:
             trace = Trace.from_events([*events, finished])
             try:
-                library.save_run(trace, [*events, finished])
+                # A question that nothing could be retrieved for makes no library that was not there.
+                if library.made or trace.failure is None:
+                    library.save_run(trace, [*events, finished])
             except CragError as error:
                 message = f"The run is not in the history: {error.message}"
                 yield ev.Failed(step=step, message=message, remedy=error.remedy, at=now())
@@ -242,6 +264,15 @@ class Engine:
             for library in self._libraries.values():
                 library.close()
             self._libraries.clear()
+
+
+def _room(config: AppConfig) -> Room:
+    return Room(
+        root=config.data / "workspaces",
+        library_mb=config.library_mb,
+        all_mb=config.all_mb,
+        libraries=config.libraries,
+    )
 
 
 def _named(workspace: str) -> str:

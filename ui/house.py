@@ -15,6 +15,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
 from crag.engine import Engine
+from crag.library.database import own_folder
 from ui import warmup
 from ui.jobs import Jobs
 
@@ -45,6 +46,7 @@ class House:
         with self._lock:
             if self._engine is None:
                 self._engine = self.make(self._configured())
+                self._engine.private_libraries.settle()
                 warmup.begin(self._engine)
             return self._engine
 
@@ -154,8 +156,9 @@ def _store(config: AppConfig) -> None:
     }
     file = config.data / _FILE
     try:
-        config.data.mkdir(parents=True, exist_ok=True)
+        own_folder(config.data)
         draft = file.with_suffix(".new")
+        draft.touch(mode=0o600)
         draft.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")
         draft.replace(file)
     except OSError as error:

@@ -31,7 +31,7 @@ class Session:
     """
 
     def __init__(self) -> None:
-        self.workspace = workspaces.entered(house().config)
+        self.workspace = workspaces.entered(house().engine)
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})

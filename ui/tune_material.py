@@ -13,7 +13,6 @@ from crag.measure.entries import Entry
 from crag.measure.ledger import Ledger
 from crag.strategies import STRATEGIES
 from ui import ledgers, meter, tune_labels, tune_memo, words, workspaces
-from ui.house import house
 from ui.ledgers import Book
 from ui.session import Session
 from ui.tune_labels import Labels
@@ -71,7 +70,7 @@ def chosen(session: Session, book: Book) -> Material:
         cost=tune_memo.of("cost", (key, prices), cost),
         labels=tune_memo.of("labels", (key, thumbs, sets), labels),
         entries={entry.run_id: entry for entry in ledger.entries},
-        key=session.workspace if workspaces.private(house().config) else "",
+        key=workspaces.key(),
     )
 
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
-import secrets
-
 import streamlit as st
 from streamlit.config import get_option
 
 from crag.core.config import AppConfig
+from crag.engine import Engine
+from crag.library.private import name_of
 
-__all__ = ["KEY", "ONE", "entered", "private", "reachable", "shared", "words_on_the_key"]
+__all__ = ["KEY", "ONE", "entered", "key", "private", "reachable", "shared", "words_on_the_key"]
 
 ONE = "default"
 KEY = "w"
 """The query parameter that holds the key."""
 
-_PATTERN = re.compile(r"[0-9a-f]{32}")
+_HELD, _SENT, _REFUSED = "workspace-key", "workspace-sent", "workspace-refused"
+"""In the session: its key, whether an address brought it, and whether the one that was opened was refused."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OF_A_WORKSPACE = (
     *("turns", "traces", "selected", "opened", "leaf", "document", "marked", "upload", "typed"),
@@ -43,22 +43,35 @@ def shared(config: AppConfig) -> bool:
     return reachable() or private(config)
 
 
-def entered(config: AppConfig) -> str:
-    """The workspace of this browser session; a private one is kept in the address from now on.
+def entered(engine: Engine) -> str:
+    """The workspace of this browser session; the key of a private one is kept in the address from now on.
 
-    An address with a key opens that key's library. Without a proper key the session keeps the one it has, which is
-    how it survives page switches, or is given a new one.
+    An address with a key that this program gave out opens that key's library. Without one the session keeps the key it
+    has, which is how it survives page switches, or is given a new one; any other is refused, and that is told. Raises
+    StorageError.
     """
-    if not private(config):
+    if not private(engine.config):
         st.query_params.pop(KEY, None)
+        st.session_state[_HELD] = ""
         return _become(ONE)
+    held: str = st.session_state.get(_HELD, "")
     wanted = st.query_params.get_all(KEY)
-    known = st.session_state.get("workspace", "")
-    if len(wanted) == 1 and _PATTERN.fullmatch(wanted[0]):
-        return _become(wanted[0])
-    key = known if _PATTERN.fullmatch(known) else secrets.token_hex(16)
-    st.query_params[KEY] = key
-    return _become(key)
+    if len(wanted) == 1 and engine.private_libraries.known(wanted[0]):
+        st.session_state.setdefault(_SENT, True)
+        key = wanted[0]
+    else:
+        st.session_state[_REFUSED] = bool(wanted)
+        st.session_state[_SENT] = False
+        key = held or engine.private_libraries.issue()
+        st.query_params[KEY] = key
+    st.session_state[_HELD] = key
+    return _become(name_of(key))
+
+
+def key() -> str:
+    """What opens this session's library from its address; empty where there is one library for all."""
+    held: str = st.session_state.get(_HELD, "")
+    return held
 
 
 def _become(workspace: str) -> str:
@@ -70,7 +83,23 @@ def _become(workspace: str) -> str:
     return workspace
 
 
+def _leave() -> None:
+    """A library of one's own, in place of the one that an address led to."""
+    st.query_params.pop(KEY, None)
+    for name in (_HELD, _SENT, _REFUSED):
+        st.session_state.pop(name, None)
+
+
 def words_on_the_key(config: AppConfig) -> None:
-    """Says what the address is worth, where it is worth something."""
-    if private(config):
-        st.caption("This address is the key to your library: keep it, share it only with whom you trust.")
+    """Says what the address is worth, where it is worth something, and whose library this may be."""
+    if not private(config):
+        return
+    if st.session_state.get(_REFUSED):
+        st.warning(
+            "The address that was opened leads to no library here. This is a new one, with an address of its own."
+        )
+    st.caption("This address is the key to your library: keep it, share it only with whom you trust.")
+    if st.session_state.get(_SENT):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption("If somebody sent you here, they see what you add and ask.", width="content")
+            st.button("Start a library of my own", key="own-library", type="tertiary", on_click=_leave)

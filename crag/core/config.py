@@ -140,6 +140,55 @@ class AppConfig(BaseModel):
         ge=5,
         le=3600,
     )
+    runs_at_once: int = setting(
+        4,
+        "Runs at once",
+        "Questions that are answered side by side, of all visitors together. The others wait in a queue and see their "
+        "place in it.",
+        group="limits",
+        step=1,
+        ge=1,
+        le=64,
+    )
+    readers: int = setting(
+        2,
+        "Files read at once",
+        "PDFs that are read side by side, of all visitors together, each in a process of its own with the memory and "
+        "time below.",
+        group="limits",
+        step=1,
+        ge=1,
+        le=32,
+    )
+    library_mb: int = setting(
+        5_000,
+        "Largest library",
+        "A library that takes as much of the disk takes no more. 0: no limit.",
+        group="limits",
+        unit="MB",
+        step=500,
+        ge=0,
+        le=10_000_000,
+    )
+    all_mb: int = setting(
+        50_000,
+        "All libraries",
+        "What all libraries of the data folder together may take of the disk. 0: no limit.",
+        group="limits",
+        unit="MB",
+        step=5_000,
+        ge=0,
+        le=10_000_000,
+    )
+    libraries: int = setting(
+        1_000,
+        "Most libraries",
+        "How many libraries there may be, where each browser has its own. An empty one takes no place. 0: no limit.",
+        group="limits",
+        step=100,
+        ge=0,
+        le=1_000_000,
+    )
     max_file_mb: int = setting(
         100, "Largest file", "Larger files are refused.", group="limits", unit="MB", step=10, ge=1, le=1000
     )

@@ -14,6 +14,7 @@ CragError
 │   ├── EmptyLibraryError  a question before any document
 │   ├── ModelMismatchError the vectors were made by another embedding model
 │   ├── StorageError       disk full, read-only or damaged
+│   ├── RoomError          no more may be stored here, by a limit that was set
 │   └── NotFoundError      no such document, chunk or run
 ├── ModelError             an embedded model file is missing or damaged
 ├── ProviderError          an outside service or a web folder failed
@@ -49,6 +50,7 @@ __all__ = [
     "ProviderError",
     "QuestionError",
     "ReplyError",
+    "RoomError",
     "SettingsError",
     "StorageError",
     "UnreachableError",
@@ -140,6 +142,12 @@ class StorageError(LibraryError):
     """The disk is full, the folder is read-only, or the library file is damaged."""
 
     default_remedy = "Free disk space, check the folder's permissions, or set CRAG_DATA to another folder."
+
+
+class RoomError(LibraryError):
+    """No more may be stored here: a limit of the program is reached, not one of the disk."""
+
+    default_remedy = "Delete what is no longer needed, or ask who runs this program to raise the limit."
 
 
 class NotFoundError(LibraryError):

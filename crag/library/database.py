@@ -2,41 +2,61 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crag.core.errors import StorageError
-from crag.library.faults import translated
+from crag.library.faults import full, replaced, translated
 from crag.library.schema import inspect, prepare
 
-__all__ = ["Database"]
+__all__ = ["Database", "own_folder"]
 
 _BUSY_MS = 20_000
-_IDLE = 8
+_IDLE = 4
 """Connections kept for reuse; more are opened while more threads read at once."""
+_VACUUM_PAGES = 1024
+"""Freed pages given back to the disk in one step: a step needs at most as much room while it works."""
+_LOG_BYTES = 4 * 1024 * 1024
+"""What the write-ahead log may keep on the disk after it was written back."""
+
+Identity = tuple[int, int]
+"""Device and number of a file: another file under the same name has another one."""
+
+
+def _unlimited(more: int, *, makes: bool) -> None:
+    """The library may grow as it likes."""
 
 
 class Database:
-    """A pool of connections to one file. Thread-safe; several processes may have one each on the same file."""
+    """A pool of connections to one file. Thread-safe; several processes may have one each on the same file.
 
-    def __init__(self, path: Path) -> None:
+    The file is made by the first write. Until then it reads as an empty library, and there is nothing on the disk.
+    Where the file is deleted or replaced from outside, the next use raises StorageError once, and whatever comes after
+    that works with what is there then.
+    """
+
+    def __init__(self, path: Path, may_grow: Callable[..., None] = _unlimited) -> None:
+        """`may_grow(more, makes=…)` is asked before every write that may add, with the bytes that are to come where
+        that is known, and whether the file would be made; it raises RoomError where that is too much.
+        """
         self.path = path
+        self._may_grow = may_grow
         self._idle: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._closed = False
+        self._seen: Identity | None = None
+        """The file that the idle connections belong to; None: those of an empty library in memory."""
         with translated(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            connection = self._connect()
-            try:
-                prepare(connection, path)
-            except BaseException:
-                connection.close()
-                raise
-        self._idle.append(connection)
+            _placeable(path.parent)
+            if (found := _identity(path)) is not None:
+                self._idle.append(self._connect(found))
+                self._seen = found
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -50,9 +70,76 @@ class Database:
                     connection.execute("ROLLBACK")
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: on disk when the block ends, or, if it raises, nothing of it happened."""
-        with translated(self.path), self._writing, self._borrowed() as connection:
+    def write(self, more: int = 0) -> Iterator[sqlite3.Connection]:
+        """A write transaction: on disk when the block ends, or, if it raises, nothing of it happened.
+
+        `more`: about how many bytes it adds. Raises RoomError where no more may be stored.
+        """
+        with translated(self.path), self._writing:
+            self._may_grow(more, makes=_identity(self.path) is None)
+            self._make()
+            with self._transaction() as connection:
+                yield connection
+
+    def free(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """A write transaction that only removes, and the space of what it removed given back to the disk.
+
+        It works on a full disk too: what can be made anew (the vector cache) makes room for it, and `work` is done
+        again.
+        """
+        with translated(self.path), self._writing:
+            if _identity(self.path) is None:
+                with self._borrowed() as connection:
+                    work(connection)  # there is nothing to remove, which the work itself finds and says
+                return
+            try:
+                self._remove(work)
+            except sqlite3.OperationalError as error:
+                if not full(error):
+                    raise
+                self._make_room()
+                self._remove(work)
+            self._reclaim()
+
+    def rest(self) -> None:
+        """Close what is idle: no file stays open for a library that nobody uses. The next use opens it again."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def close(self) -> None:
+        """Close what is idle now and the rest as it comes back. Closing twice does nothing."""
+        with self._lock:
+            self._closed = True
+        self.rest()
+
+    def _remove(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        with self._transaction() as connection:
+            work(connection)
+
+    def _reclaim(self) -> None:
+        """Step by step: the log of one step must fit where the disk is nearly full."""
+        with self._borrowed() as connection, suppress(sqlite3.OperationalError):  # it stays free within the file then
+            left = connection.execute("PRAGMA freelist_count").fetchone()[0]
+            while left:
+                # Not `execute`: it would stop after the first page.
+                connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
+                _, log, written = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                before, left = left, connection.execute("PRAGMA freelist_count").fetchone()[0]
+                if log != written or left >= before:
+                    break  # somebody reads, and the log would grow; or the file was made without this way
+
+    def _make_room(self) -> None:
+        """What is on the disk beside the truth: the vector cache, which is stale by now anyway, and a written log."""
+        with suppress(OSError):
+            self.path.with_suffix(".vectors").unlink()
+        with self._borrowed() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._borrowed() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -62,50 +149,87 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
 
-    def reclaim(self) -> None:
-        """Give the space of what was deleted back to the disk."""
-        with translated(self.path), self._writing, self._borrowed() as connection:
-            # Not `execute`: it would stop after the first page.
-            connection.executescript("PRAGMA incremental_vacuum")
-
-    def close(self) -> None:
-        """Close what is idle now and the rest as it comes back. Closing twice does nothing."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
-
     @contextmanager
     def _borrowed(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             if self._closed:
-                raise StorageError(f"The library {self.path} is closed.", "Open it again.")
-            connection = self._idle.pop() if self._idle else None
+                raise StorageError(f"The library {self.path.parent.name} is closed.", "Open it again.")
+            self._look()
+            of, connection = self._seen, self._idle.pop() if self._idle else None
         if connection is None:
-            connection = self._connect()
+            connection = self._connect(of)
         try:
             yield connection
         finally:
             with self._lock:
-                kept = not self._closed and len(self._idle) < _IDLE and not connection.in_transaction
+                room = not self._closed and len(self._idle) < _IDLE
+                kept = room and of == self._seen and not connection.in_transaction
                 if kept:
                     self._idle.append(connection)
             if not kept:
                 connection.close()
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+    def _look(self) -> None:
+        """Whether the file is still the one that was opened. Raises StorageError, once, where it is not."""
+        found = _identity(self.path)
+        if found == self._seen:
+            return
+        before, self._seen = self._seen, found
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+        if before is not None:
+            raise replaced(self.path)
+
+    def _make(self) -> None:
+        """The file and its folder, readable by their owner alone, if they are not there."""
+        if _identity(self.path) is None:
+            with self._lock:
+                self._look()  # says so where there was one
+            own_folder(self.path.parent)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+
+    def _connect(self, of: Identity | None) -> sqlite3.Connection:
+        """A connection to the file, brought up to date; where there is none, to an empty library in memory."""
+        name = self.path if of is not None else ":memory:"
+        connection = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
         try:
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             # Before anything that writes: a file that is not ours must stay as it is.
             if inspect(connection, self.path):
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA secure_delete = FAST")
+            prepare(connection, self.path)
         except BaseException:
             connection.close()
             raise
         return connection
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _placeable(folder: Path) -> None:
+    """Raises OSError where no such folder could ever be made: a file stands in its place, or it may not be written."""
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def own_folder(folder: Path) -> None:
+    """Makes the folder and what is missing above it, each for its owner alone."""
+    if not folder.exists():
+        own_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)

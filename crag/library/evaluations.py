@@ -67,7 +67,7 @@ class Evaluations:
 
     def save_set(self, id: str, name: str, kind: str, questions: int, problems: int, content: str) -> None:
         """Store a set; one of the same id takes the new name, kind and content and keeps its evaluations."""
-        with self._database.write() as connection:
+        with self._database.write(more=len(content)) as connection:
             connection.execute(
                 "INSERT INTO question_sets VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
                 "name = excluded.name, kind = excluded.kind, problems = excluded.problems, content = excluded.content",
@@ -96,10 +96,12 @@ class Evaluations:
 
     def remove_set(self, id: str) -> None:
         """Remove a set with its evaluations and their results; runs stay. Raises NotFoundError."""
-        with self._database.write() as connection:
+
+        def removed(connection: sqlite3.Connection) -> None:
             if not connection.execute("DELETE FROM question_sets WHERE id = ?", (id,)).rowcount:
                 raise _no_set(id)
-        self._database.reclaim()
+
+        self._database.free(removed)
 
     # Evaluations
 
@@ -159,12 +161,14 @@ class Evaluations:
 
         With its runs all remembered web results go: they hold queries.
         """
-        with self._database.write() as connection:
+
+        def removed(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM evaluations WHERE number = ?", (_number(connection, id),))
             if runs:
                 connection.execute("DELETE FROM runs WHERE id >= ? AND id < ?", _its_runs(id))
                 connection.execute("DELETE FROM searches")
-        self._database.reclaim()
+
+        self._database.free(removed)
 
     def spending(self, id: str) -> list[DaySpending]:
         """What its runs' outside calls took, also of runs deleted since, by day and model. Raises NotFoundError."""

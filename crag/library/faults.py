@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +12,9 @@ from pathlib import Path
 
 from crag.core.errors import StorageError
 
-__all__ = ["damaged", "translated"]
+__all__ = ["damaged", "full", "replaced", "translated"]
 
+_log = logging.getLogger(__name__)
 _FREE = "Free some disk space, then try again; everything already stored is intact."
 _WRITABLE = "Make the folder and the files in it writable, or set CRAG_DATA to another folder."
 _BUSY = "Wait for the other program to finish with this library, then try again."
@@ -19,11 +22,32 @@ _DAMAGED = (
     "It was left exactly as it is. Put a backup in its place, or move it out of the folder and add the documents again."
 )
 _UNKNOWN = "Check the disk and the folder's permissions, then try again."
+_OPEN_FILES = "Wait until others are done, then try again; whoever runs the program can allow it more (ulimit -n)."
+_ANEW = (
+    "It goes on with what is there now, which may be nothing: add the documents again, or put a backup in its place."
+)
+
+
+def named(path: Path) -> str:
+    """A library as a message names it: by its folder's own name. Where that lies on the server is for the log."""
+    return path.parent.name or "here"
+
+
+def replaced(path: Path) -> StorageError:
+    """What is said, once, where a library was deleted or replaced on the disk while it was in use."""
+    _log.info("the library %s was deleted or replaced while it was in use", path)
+    return StorageError(f"The library {named(path)} was deleted or replaced on the disk while it was in use.", _ANEW)
+
+
+def full(error: sqlite3.Error) -> bool:
+    """Whether SQLite failed because the disk, or what it may use of it, is full."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
 
 
 def damaged(path: Path, detail: str) -> StorageError:
     """What is said of a library file that can't be trusted; such a file is never written to."""
-    return StorageError(f"The library file {path} is damaged ({detail}).", _DAMAGED)
+    _log.info("the library file %s is damaged: %s", path, detail)
+    return StorageError(f"The file of the library {named(path)} is damaged ({detail}).", _DAMAGED)
 
 
 @contextmanager
@@ -32,35 +56,54 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        _log.info("%s: %s", path, error)
         raise _from_sqlite(path, error) from error
     except OSError as error:
+        _log.info("%s: %s", path, error)
         raise _from_system(path, error) from error
 
 
 def _from_sqlite(path: Path, error: sqlite3.Error) -> StorageError:
     # The low byte is the primary code; the rest only refines it.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_CANTOPEN and _exhausted():
+        return _too_many_open()
     if code == sqlite3.SQLITE_FULL:
-        return StorageError(f"There is no room left to store the library {path}.", _FREE)
+        return StorageError(f"There is no room left to store the library {named(path)}.", _FREE)
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        return StorageError(f"The library {path} can't be written.", _WRITABLE)
+        return StorageError(f"The library {named(path)} can't be written.", _WRITABLE)
     if code == sqlite3.SQLITE_CANTOPEN:
-        return StorageError(f"The library {path} can't be opened.", _WRITABLE)
+        return StorageError(f"The library {named(path)} can't be opened.", _WRITABLE)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StorageError(f"The library {path} is locked by another program.", _BUSY)
+        return StorageError(f"The library {named(path)} is locked by another program.", _BUSY)
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return damaged(path, str(error))
-    return StorageError(f"The library {path} failed: {error}.", _UNKNOWN)
+    return StorageError(f"The library {named(path)} failed: {error}.", _UNKNOWN)
+
+
+def _exhausted() -> bool:
+    """Whether this process may open no more files, which SQLite does not tell from other reasons."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
+    return False
+
+
+def _too_many_open() -> StorageError:
+    return StorageError("The program has too many files open to open the library.", _OPEN_FILES)
 
 
 def _from_system(path: Path, error: OSError) -> StorageError:
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return _too_many_open()
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError(f"There is no room left to store the library {path}.", _FREE)
+        return StorageError(f"There is no room left to store the library {named(path)}.", _FREE)
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StorageError(f"The library {path} can't be written.", _WRITABLE)
+        return StorageError(f"The library {named(path)} can't be written.", _WRITABLE)
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return StorageError(
-            f"The library can't be stored at {path}: a file stands where a folder should be.",
+            f"The library {named(path)} can't be stored: a file stands where a folder should be.",
             "Move that file away, or choose another folder.",
         )
-    return StorageError(f"The library {path} failed: {error.strerror or error}.", _UNKNOWN)
+    return StorageError(f"The library {named(path)} failed: {error.strerror or error}.", _UNKNOWN)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -22,6 +24,7 @@ from crag.library.database import Database
 from crag.library.evaluations import Evaluations
 from crag.library.faults import damaged
 from crag.library.outside import DaySpending
+from crag.library.room import Room
 from crag.library.runs import Label, RunSummary, Unreadable
 from crag.library.search import Mode, rank
 from crag.library.snapshot import Snapshots
@@ -35,25 +38,39 @@ _TRACE_BATCH = 100
 class Library:
     """One folder's library: SQLite is the truth, FAISS a cache of it.
 
-    Thread-safe, and several processes may have the same folder open. Every method raises StorageError where the
-    disk or the file fails. Usable as a context manager.
+    Thread-safe, and several processes may have the same folder open. Nothing is on the disk before the first write.
+    Every method raises StorageError where the disk or the file fails, and once where the folder was deleted or
+    replaced meanwhile; one that adds raises RoomError where no more may be stored. Usable as a context manager.
     """
 
-    def __init__(self, folder: Path, embedder: Embedder) -> None:
+    def __init__(self, folder: Path, embedder: Embedder, room: Room | None = None) -> None:
         self.folder = folder
         self._embedder = embedder
         self._model = f"{embedder.id}/{INDEXED_AS}"
-        self._database = Database(folder / "library.db")
+        self._database = Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
         self._snapshots = Snapshots(folder / "library.vectors")
         self.evaluations = Evaluations(self._database)
 
     @classmethod
-    def open(cls, folder: Path, embedder: Embedder) -> Library:
-        """The library in `folder`, made if there is none. Vectors of another model are noticed on use, not here."""
-        return cls(folder, embedder)
+    def open(cls, folder: Path, embedder: Embedder, room: Room | None = None) -> Library:
+        """The library in `folder`, an empty one if there is none; `room` says how much may be stored, None: all.
+
+        Vectors of another model are noticed on use, not here.
+        """
+        return cls(folder, embedder, room)
 
     def close(self) -> None:
         self._database.close()
+
+    def rest(self) -> None:
+        """Keep no file open and nothing in memory until the next use, which is as good as before."""
+        self._database.rest()
+        self._snapshots.forget()
+
+    @property
+    def made(self) -> bool:
+        """Whether anything was ever stored here."""
+        return self._database.path.exists()
 
     def __enter__(self) -> Library:
         return self
@@ -74,7 +91,7 @@ class Library:
             raise ValueError(f"{len(chunks)} chunks need as many vectors of {self._embedder.dimension} numbers each")
         if not np.isfinite(vectors).all():
             raise ValueError("vectors must be finite")
-        with self._database.write() as connection:
+        with self._database.write(more=len(data) + 2 * vectors.nbytes) as connection:
             if store.size(connection)[1] == 0:
                 store.set_meta(connection, "model", self._model)
                 store.set_meta(connection, "dimension", str(self._embedder.dimension))
@@ -114,10 +131,12 @@ class Library:
 
         Raises NotFoundError. Runs that quoted the document stay: delete those by themselves.
         """
-        with self._database.write() as connection:
+
+        def removed(connection: sqlite3.Connection) -> None:
             store.remove_document(connection, id)
             store.bump(connection)
-        self._database.reclaim()
+
+        self._database.free(removed)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -275,8 +294,7 @@ class Library:
 
     def delete_run(self, run_id: str) -> None:
         """Raises NotFoundError."""
-        with self._database.write() as connection:
-            runs.delete_run(connection, run_id)
+        self._database.free(partial(runs.delete_run, run_id=run_id))
 
     def save_label(self, question: str, chunk_id: str, label: Literal["relevant", "irrelevant"]) -> None:
         """Store a person's word on a chunk, in place of an earlier one. Raises NotFoundError."""
@@ -285,8 +303,7 @@ class Library:
 
     def delete_label(self, question: str, chunk_id: str) -> None:
         """Take a person's word on a chunk back, if there is one."""
-        with self._database.write() as connection:
-            labels.delete_label(connection, question, chunk_id)
+        self._database.free(partial(labels.delete_label, question=question, chunk_id=chunk_id))
 
     def labels(self) -> list[Label]:
         """All labels, oldest first."""

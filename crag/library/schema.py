@@ -168,13 +168,14 @@ def inspect(connection: sqlite3.Connection, path: Path) -> bool:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > VERSION:
         raise StorageError(
-            f"The library {path} was written by a newer version of this program "
+            f"The library {path.parent.name} was written by a newer version of this program "
             f"(schema {version}; this one knows {VERSION}).",
             "Update the program, or choose another folder. Nothing was changed.",
         )
     if version == 0 and tables:
         raise StorageError(
-            f"The file {path} is a database of another program.", "Choose another folder. Nothing was changed."
+            f"The file {path.name} of {path.parent.name} is a database of another program.",
+            "Choose another folder. Nothing was changed.",
         )
     return version == 0
 

@@ -16,8 +16,12 @@ __all__ = ["Snapshot", "Snapshots"]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One generation of a library: all vectors, and what the documents say of themselves."""
+    """One generation of a library: all vectors, and what the documents say of themselves.
 
+    `library` is the library's own id: what stands under a name may be another one later.
+    """
+
+    library: str
     generation: int
     vectors: Vectors
     cards: Cards
@@ -34,16 +38,21 @@ class Snapshots:
 
     def get(self, connection: sqlite3.Connection) -> Snapshot:
         """From memory if nothing changed, in this process or another, since it was made; else made anew."""
-        generation = int(store.meta(connection, "generation"))
+        library, generation = store.meta(connection, "library"), int(store.meta(connection, "generation"))
         current = self._current
-        if current is not None and current.generation == generation:
+        if current is not None and (current.library, current.generation) == (library, generation):
             return current
         with self._lock:
             current = self._current
-            if current is not None and current.generation == generation:
+            if current is not None and (current.library, current.generation) == (library, generation):
                 return current
-            made = Snapshot(generation, self._file.load(connection), Cards.read(connection))
+            made = Snapshot(library, generation, self._file.load(connection), Cards.read(connection))
             # A reader that began before the last change must not turn the clock back for the others.
-            if current is None or current.generation < generation:
+            if current is None or current.library != library or current.generation < generation:
                 self._current = made
             return made
+
+    def forget(self) -> None:
+        """Free the memory; the next search loads it again."""
+        with self._lock:
+            self._current = None

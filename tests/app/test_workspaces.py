@@ -1,6 +1,7 @@
 """Whose library a session sees: one for all, or each browser its own, kept in the address."""
 
 import re
+import shutil
 
 import pytest
 import streamlit as st
@@ -10,7 +11,10 @@ from streamlit import config as streamlit_config
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
+from crag.core.events import events_to_jsonl
+from crag.library.private import name_of
 from ui import workspaces
+from ui.export import page
 from ui.house import house
 
 TEXT = "The lighthouse of Alexandria guided ships into the harbour of the city, and was built of stone."
@@ -44,12 +48,13 @@ def drop(app, name="light.pdf"):
 
 def test_two_browsers_see_two_libraries(private, app):
     first, second = visit(app, "pages/documents.py"), visit(app, "pages/documents.py")
-    assert key(first) != key(second) and re.fullmatch("[0-9a-f]{32}", key(first))
+    assert key(first) != key(second) and re.fullmatch("[0-9a-f]{48}", key(first))
     drop(first)
     second.run()
     assert "The library is empty" in said(second) and "light.pdf" not in said(second)
     assert "This address is the key" in said(second)
-    assert [house().engine.library(each).size[0] for each in (key(first), key(second), "default")] == [1, 0, 0]
+    named = (name_of(key(first)), name_of(key(second)), "default")
+    assert [house().engine.library(each).size[0] for each in named] == [1, 0, 0]
 
 
 def test_the_address_opens_its_library_again(private, app):
@@ -68,15 +73,78 @@ def test_the_key_survives_page_switches_that_drop_the_address(private, app):
     assert key(first) == before
 
 
-@pytest.mark.parametrize(
-    "forged",
-    ["default", "", "../default", "0" * 31, "0" * 33, "G" * 32, "A" * 32, "0" * 32 + "\n", ["0" * 32, "1" * 32]],
-)
-def test_a_forged_key_is_replaced_by_a_new_one(private, app, forged):
-    visitor = visit(app, w=forged)
-    assert re.fullmatch("[0-9a-f]{32}", key(visitor)) and key(visitor) not in forged
-    folders = {folder.name for folder in (house().config.data / "workspaces").iterdir()}
-    assert folders == {key(visitor)}
+FORGED = ["default", "../default", "0" * 31, "0" * 32, "0" * 33, "G" * 32, "A" * 32, "0" * 32 + "\n"]
+
+
+@pytest.mark.parametrize("forged", [*FORGED, "0" * 48, "g" * 48, ["0" * 32, "1" * 32]])
+def test_a_key_that_was_not_given_out_here_is_refused(private, app, forged):
+    visitor = visit(app, "pages/documents.py", w=forged)
+    assert re.fullmatch("[0-9a-f]{48}", key(visitor)) and key(visitor) not in forged
+    assert "leads to no library here" in said(visitor)
+    assert not (house().config.data / "workspaces").exists()
+
+
+def test_an_address_with_an_empty_key_is_given_one(private, app):
+    assert re.fullmatch("[0-9a-f]{48}", key(visit(app, w="")))
+
+
+def test_a_key_with_a_changed_sign_opens_nothing(private, app):
+    owner = visit(app, "pages/documents.py")
+    drop(owner)
+    for place in (0, 31, 32, 47):
+        digit = "1" if key(owner)[place] == "0" else "0"
+        visitor = visit(app, "pages/documents.py", w=key(owner)[:place] + digit + key(owner)[place + 1 :])
+        assert key(visitor) != key(owner) and "light.pdf" not in said(visitor)
+
+
+def test_looking_at_every_page_stores_nothing(private, app):
+    visitor = visit(app)
+    for each in ("documents", "tune", "compare", "evaluate", "settings", "ask"):
+        visitor.switch_page(f"pages/{each}.py").run()
+        assert not visitor.exception
+    assert [each.name for each in house().config.data.iterdir()] == ["keys.secret"]
+
+
+def test_who_was_sent_to_a_library_is_told_and_can_leave_it(private, app):
+    owner = visit(app, "pages/documents.py")
+    assert "somebody sent you here" not in said(owner)
+    drop(owner)
+    sent = visit(app, "pages/documents.py", w=key(owner))
+    assert "somebody sent you here" in said(sent)
+    sent.button(key="own-library").click().run()
+    assert key(sent) != key(owner) and "light.pdf" not in said(sent) and "somebody sent you here" not in said(sent)
+
+
+def test_a_key_is_in_no_folder_record_or_export(private, app, caplog):
+    """Not even a part of one that would be enough to guess the rest."""
+    caplog.set_level("DEBUG")
+    owner = visit(app, "pages/documents.py")
+    drop(owner)
+    owner.switch_page("pages/ask.py").run()
+    owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
+    library = house().engine.library(name_of(key(owner)))
+    [run] = library.run_ids()
+    events = library.run_events(run)
+    exported = [events_to_jsonl(events), library.run_trace(run).to_json(), page(library.run_trace(run), events)]
+    library.rest()
+    stored = [file.read_bytes().decode("latin-1") for file in house().config.data.rglob("*") if file.is_file()]
+    names = [str(file) for file in house().config.data.rglob("*")]
+    assert events[0].workspace == name_of(key(owner)) == library.folder.name
+    for text in (*exported, *stored, *names, caplog.text):
+        assert key(owner)[:16] not in text
+
+
+def test_a_library_that_is_deleted_on_the_disk_is_noticed_and_begins_anew(app):
+    visitor = visit(app, "pages/documents.py")
+    drop(visitor)
+    shutil.rmtree(house().config.data / "workspaces" / "default")
+    visitor.run()
+    assert "was deleted or replaced on the disk" in said(visitor) and not visitor.exception
+    visitor.run()
+    assert "The library is empty" in said(visitor)
+    drop(visitor)
+    house().close()
+    assert [each.name for each in house().engine.library().documents()] == ["light.pdf"]
 
 
 def test_a_run_opens_in_its_own_library_only(private, app):
@@ -98,14 +166,14 @@ def test_another_key_in_the_same_tab_takes_nothing_along(private, app):
     owner.switch_page("pages/ask.py").run()
     owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
     owner.query_params.clear()
-    owner.query_params["w"] = "0" * 32
+    owner.query_params["w"] = other = house().engine.private_libraries.issue()
     owner.run()
-    assert key(owner) == "0" * 32 and "lighthouse" not in said(owner) and "run" not in owner.query_params
+    assert key(owner) == other and "lighthouse" not in said(owner) and "run" not in owner.query_params
 
 
 def test_an_upload_under_way_is_shown_in_its_own_library_only(private, app):
     owner = visit(app)
-    house().jobs.start("upload", "secret.pdf", lambda cancel, emit: cancel.wait(30), workspace=key(owner))
+    house().jobs.start("upload", "secret.pdf", lambda cancel, emit: cancel.wait(30), workspace=name_of(key(owner)))
     [job] = house().jobs.running()
     try:
         assert "secret.pdf" not in said(visit(app, "pages/documents.py"))
@@ -147,5 +215,7 @@ def test_the_servers_address_decides_unless_it_is_chosen(address, own):
         assert workspaces.private(AppConfig(workspaces="private")) and not workspaces.private(
             AppConfig(workspaces="one")
         )
+        assert workspaces.shared(AppConfig()) is workspaces.shared(AppConfig(workspaces="one")) is own
+        assert workspaces.shared(AppConfig(workspaces="private"))
     finally:
         streamlit_config.set_option("server.address", before)

@@ -16,7 +16,7 @@ PUBLIC = {
         *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
         *("EmptyLibraryError", "EncryptedError", "InputError", "KeyRejectedError", "LibraryError", "LimitError"),
         *("ModelError", "ModelMismatchError", "NotAPdfError", "NotFoundError", "ProviderError", "QuestionError"),
-        *("ReplyError", "SettingsError", "StorageError", "UnreachableError", "WebSearchError"),
+        *("ReplyError", "RoomError", "SettingsError", "StorageError", "UnreachableError", "WebSearchError"),
     ],
     "crag.core.events": [
         *("ActionTaken", "Answered", "ApprovalAsked", "ApprovalGiven", "Called", "Cancelled", "Event", "Failed"),

@@ -95,6 +95,12 @@ def make_document(
     return document, data, made
 
 
+def on_disk(library: Library) -> Library:
+    """The library with its file, which only a first write makes."""
+    with library._database.write():
+        return library
+
+
 def as_version(library: Library, version: int) -> None:
     """Make a closed library what it would be had `version` written it: its tables as they were, with the same rows."""
     now, then = library.folder / "library.db", library.folder / "then.db"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from library_makers import HashEmbedder, as_version
+from library_makers import HashEmbedder, as_version, on_disk
 
 from crag.core.errors import StorageError
 from crag.core.events import RunStarted
@@ -208,9 +208,9 @@ def test_a_library_of_version_1_opens_with_all_it_holds(library: Library, fill: 
 def test_a_new_library_and_a_migrated_one_are_alike(
     library: Library, tmp_path: Path, embedder: HashEmbedder, version: int
 ) -> None:
-    library.close()
+    on_disk(library).close()
     with Library.open(tmp_path / "new", embedder) as new:
-        file = new.folder / "library.db"
+        file = on_disk(new).folder / "library.db"
     as_version(library, version)
     Library.open(library.folder, embedder).close()
     layouts = []
@@ -236,7 +236,7 @@ def test_a_migration_that_breaks_off_leaves_version_1(library: Library, fill: Fi
 
 
 def test_a_library_of_a_later_version_is_refused_and_left_alone(library: Library, embedder: HashEmbedder) -> None:
-    library.close()
+    on_disk(library).close()
     change(library, f"PRAGMA user_version = {VERSION + 1}")
     before = (library.folder / "library.db").read_bytes()
     with pytest.raises(StorageError, match="newer version of this program"):

@@ -1,0 +1,160 @@
+"""Private libraries: keys that this program alone gives out, and folders that are named by a hash of them.
+
+Who has the key has the library, so the key is written nowhere: not in a folder's name, a record, an export or a log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import os
+import re
+import secrets
+import shutil
+import sqlite3
+import time
+from contextlib import closing, suppress
+from functools import cached_property
+from pathlib import Path
+
+from crag.core.errors import StorageError
+from crag.library.database import own_folder
+from crag.library.faults import translated
+from crag.library.schema import inspect
+
+__all__ = ["PrivateLibraries", "name_of"]
+
+_log = logging.getLogger(__name__)
+
+_SIGNED_WITH = "keys.secret"
+_RANDOM, _SIGN = 32, 16
+"""Hexadecimal digits of a key: what is random, and the sign that this program puts behind it."""
+_KEY = re.compile(rf"[0-9a-f]{{{_RANDOM + _SIGN}}}")
+_EARLIER = re.compile(rf"[0-9a-f]{{{_RANDOM}}}")
+"""Keys as earlier builds made them, and named folders after; they open their library as long as it is there."""
+_NAME = re.compile(r"p-[0-9a-f]{40}")
+_STALE = 24 * 3600.0
+"""Seconds for which an empty library is left alone."""
+_EMPTY_BYTES = 1024 * 1024
+"""An empty library's file is smaller; larger ones are not looked into."""
+_TABLES = ("documents", "runs", "question_sets", "labels")
+
+
+def name_of(key: str) -> str:
+    """The name of a key's library: it tells nothing of the key."""
+    return "p-" + hashlib.sha256(f"crag library {key}".encode()).hexdigest()[:40]
+
+
+class PrivateLibraries:
+    """The private libraries of one data folder. Thread-safe; several processes may serve the same folder."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._root = data / "workspaces"
+
+    def issue(self) -> str:
+        """A new key. Nothing is stored for it. Raises StorageError where the data folder can't be used."""
+        random = secrets.token_hex(_RANDOM // 2)
+        return random + self._sign(random)
+
+    def known(self, key: str) -> bool:
+        """Whether this program gave the key out, or a library of an earlier build is opened by it."""
+        if _KEY.fullmatch(key):
+            return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
+        return bool(_EARLIER.fullmatch(key)) and (self._root / name_of(key)).is_dir()
+
+    def settle(self) -> None:
+        """To be done once at the start: folders that earlier builds named by keys are renamed, and the keys in their
+        records replaced; everything is made readable by its owner alone; empty libraries of days ago are removed.
+
+        What fails is logged and left as it is: one broken library must not keep the program from starting.
+        """
+        if not self._root.is_dir():
+            return
+        for place in (self._data, self._root):
+            _for_the_owner(place, 0o700)
+        for folder in sorted(self._root.iterdir()):
+            if folder.is_symlink() or not folder.is_dir():
+                continue
+            try:
+                if _EARLIER.fullmatch(folder.name):
+                    folder = _renamed(folder)
+                _for_the_owner(folder, 0o700)
+                for file in folder.iterdir():
+                    _for_the_owner(file, 0o600)
+                if _NAME.fullmatch(folder.name) and _forgotten(folder):
+                    shutil.rmtree(folder)
+                    _log.info("an empty library was removed: %s", folder.name)
+            except (OSError, sqlite3.Error, StorageError) as error:
+                _log.warning("a library was left as it is: %s", type(error).__name__)
+
+    def _sign(self, random: str) -> str:
+        return hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()[:_SIGN]
+
+    @cached_property
+    def _secret(self) -> bytes:
+        """What keys are signed with: made once, and kept beside the libraries."""
+        file = self._data / _SIGNED_WITH
+        with translated(file):
+            with suppress(FileNotFoundError):
+                return file.read_bytes()
+            own_folder(self._data)
+            draft = self._data / f"{_SIGNED_WITH}.{secrets.token_hex(4)}"
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with os.fdopen(handle, "wb") as opened:
+                    opened.write(secrets.token_bytes(32))
+                with suppress(FileExistsError):  # another process was first: its secret is everybody's
+                    os.link(draft, file)
+            finally:
+                draft.unlink()
+            return file.read_bytes()
+
+
+def _renamed(folder: Path) -> Path:
+    """The folder under the name that tells nothing of its key, and no record in it that does."""
+    key, after = folder.name, folder.with_name(name_of(folder.name))
+    file = folder / "library.db"
+    if file.is_file():
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            if not inspect(connection, file):
+                connection.execute("PRAGMA secure_delete = ON")
+                connection.execute("BEGIN IMMEDIATE")
+                changed = connection.execute(
+                    "UPDATE runs SET trace = replace(trace, :key, :name), events = replace(events, :key, :name) "
+                    "WHERE instr(trace, :key) OR instr(events, :key)",
+                    {"key": key, "name": after.name},
+                ).rowcount
+                connection.execute("COMMIT")
+                if changed:
+                    connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    folder.rename(after)
+    _log.info("a private library was renamed, so that its folder does not name its key: %s", after.name)
+    return after
+
+
+def _forgotten(folder: Path) -> bool:
+    """Whether a library holds nothing at all, and nobody has written to it for a day."""
+    files = list(folder.iterdir())
+    if any(time.time() - file.stat().st_mtime < _STALE for file in [*files, folder]):
+        return False
+    file = folder / "library.db"
+    if not file.is_file():
+        return not files
+    if file.stat().st_size > _EMPTY_BYTES:
+        return False
+    with closing(sqlite3.connect(file)) as connection:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            return True
+        known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = known.intersection(_TABLES)
+        held = (connection.execute(f"SELECT EXISTS (SELECT 1 FROM {each})").fetchone()[0] for each in tables)
+        return bool(tables) and not any(held)
+
+
+def _for_the_owner(place: Path, mode: int) -> None:
+    """Takes the group's and everybody's rights away, where there are any."""
+    if not place.is_symlink() and place.stat().st_mode & 0o077:
+        place.chmod(mode)

@@ -1,0 +1,135 @@
+"""Private libraries: keys that only this program gives out, folders that tell nothing of them, and older ones."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from pathlib import Path
+
+import pytest
+from library_makers import HashEmbedder, make_document, on_disk
+
+from crag.core import events as ev
+from crag.core.trace import Trace
+from crag.library.library import Library
+from crag.library.private import PrivateLibraries, name_of
+
+EARLIER = "0123456789abcdef0123456789abcdef"
+
+
+def run(workspace: str) -> list[ev.Event]:
+    started = ev.RunStarted(
+        run_id="r1", question="Why?", strategy="balanced", settings={}, workspace=workspace, started_at="2026-01-01"
+    )
+    return [started, ev.RunFinished(at=1.0)]
+
+
+def fill(folder: Path, events: list[ev.Event]) -> None:
+    with Library.open(folder, HashEmbedder()) as library:
+        document, data, chunks = make_document("alpha")
+        library.add(document, data, chunks, HashEmbedder().embed([chunk.text for chunk in chunks]))
+        library.save_run(Trace.from_events(events), events)
+
+
+def test_a_key_is_known_here_and_nowhere_else(tmp_path: Path) -> None:
+    here, elsewhere = PrivateLibraries(tmp_path / "a"), PrivateLibraries(tmp_path / "b")
+    keys = {here.issue() for _ in range(100)}
+    assert len(keys) == 100 and all(re.fullmatch("[0-9a-f]{48}", key) for key in keys)
+    assert all(here.known(key) for key in keys) and not any(elsewhere.known(key) for key in keys)
+    assert all(PrivateLibraries(tmp_path / "a").known(key) for key in keys), "also after a restart"
+    assert [file.name for file in (tmp_path / "a").iterdir()] == ["keys.secret"]
+
+
+@pytest.mark.parametrize("forged", ["", "default", "0" * 32, "0" * 48, "../" * 16, "p-" + "0" * 40, "0" * 47 + "\n"])
+def test_what_was_not_given_out_is_not_known(tmp_path: Path, forged: str) -> None:
+    assert not PrivateLibraries(tmp_path).known(forged)
+
+
+def test_a_name_tells_nothing_of_its_key_and_is_no_key() -> None:
+    assert re.fullmatch("p-[0-9a-f]{40}", name_of(EARLIER)) and EARLIER[:8] not in name_of(EARLIER)
+
+
+def test_a_folder_named_by_its_key_is_renamed_with_its_records(tmp_path: Path) -> None:
+    before = tmp_path / "workspaces" / EARLIER
+    fill(before, run(EARLIER))
+    private = PrivateLibraries(tmp_path)
+    assert not private.known(EARLIER)
+    private.settle()
+    private.settle()
+    assert private.known(EARLIER), "who has the old address still gets the library"
+    after = tmp_path / "workspaces" / name_of(EARLIER)
+    assert [folder.name for folder in (tmp_path / "workspaces").iterdir()] == [after.name]
+    with Library.open(after, HashEmbedder()) as library:
+        assert library.size == (1, 4)
+        assert library.run_events("r1") == run(after.name) and library.run_trace("r1").workspace == after.name
+        library.verify()
+    assert not [file.name for file in after.iterdir() if EARLIER.encode() in file.read_bytes()]
+
+
+def test_a_rename_cut_off_in_its_middle_is_finished_at_the_next_start(tmp_path: Path, monkeypatch) -> None:
+    fill(tmp_path / "workspaces" / EARLIER, run(EARLIER))
+
+    def refused(self: Path, target: Path) -> Path:
+        raise OSError(5, "the disk went away")
+
+    with monkeypatch.context() as cut:
+        cut.setattr(Path, "rename", refused)
+        PrivateLibraries(tmp_path).settle()
+    assert (tmp_path / "workspaces" / EARLIER).is_dir()
+    PrivateLibraries(tmp_path).settle()
+    with Library.open(tmp_path / "workspaces" / name_of(EARLIER), HashEmbedder()) as library:
+        assert library.run_events("r1") == run(name_of(EARLIER))
+
+
+def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
+    broken = tmp_path / "workspaces" / EARLIER
+    broken.mkdir(parents=True)
+    (broken / "library.db").write_bytes(b"no database at all" * 100)
+    fill(tmp_path / "workspaces" / EARLIER[::-1], run(EARLIER[::-1]))
+    PrivateLibraries(tmp_path).settle()
+    assert (broken / "library.db").read_bytes() == b"no database at all" * 100
+    assert (tmp_path / "workspaces" / name_of(EARLIER[::-1])).is_dir()
+
+
+def test_empty_libraries_of_days_ago_are_removed_and_others_are_not(tmp_path: Path) -> None:
+    root, long_ago = tmp_path / "workspaces", time.time() - 3 * 24 * 3600
+    names = {what: name_of(what) for what in ("empty", "fresh", "full", "bare", "runs")}
+    for what in ("empty", "fresh"):
+        on_disk(Library.open(root / names[what], HashEmbedder())).close()
+    fill(root / names["full"], run("p"))
+    with Library.open(root / names["runs"], HashEmbedder()) as library:
+        library.save_run(Trace.from_events(run("p")), run("p"))
+    (root / names["bare"]).mkdir()
+    on_disk(Library.open(root / "default", HashEmbedder())).close()
+    for folder in root.iterdir():
+        if folder.name != names["fresh"]:
+            for place in (*folder.iterdir(), folder):
+                os.utime(place, (long_ago, long_ago))
+    PrivateLibraries(tmp_path).settle()
+    assert {folder.name for folder in root.iterdir()} == {
+        *(names[each] for each in ("fresh", "full", "runs")),
+        "default",
+    }
+
+
+def test_others_on_the_machine_can_read_nothing(tmp_path: Path) -> None:
+    """Neither what is made nor what an earlier build made."""
+    data = tmp_path / "data"
+    mask = os.umask(0o000)
+    try:
+        PrivateLibraries(data).issue()
+        fill(data / "workspaces" / "default", run("default"))
+        with Library.open(data / "workspaces" / "default", HashEmbedder()) as library:
+            library.search("alpha", 1)
+            made = {place: place.stat().st_mode for place in (data, *data.rglob("*"))}
+    finally:
+        os.umask(mask)
+    assert {place.name for place in made} >= {"data", "keys.secret", "library.db", "library.db-wal", "library.vectors"}
+    assert [place.name for place, mode in made.items() if stat.S_IMODE(mode) & 0o077] == []
+    for place in made:
+        if place.exists():
+            place.chmod(0o755 if place.is_dir() else 0o644)
+    PrivateLibraries(data).settle()
+    assert [each.name for each in (data, *data.glob("workspaces/**/*")) if each.stat().st_mode & 0o077] == []
