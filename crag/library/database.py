@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -21,8 +22,14 @@ _IDLE = 4
 """Connections kept for reuse; more are opened while more threads read at once."""
 _VACUUM_PAGES = 1024
 """Freed pages given back to the disk in one step: a step needs at most as much room while it works."""
+_LOG_PAGES = 256
+"""The write-ahead log is written back as soon as it has so many: a mebibyte."""
 _LOG_BYTES = 4 * 1024 * 1024
-"""What the write-ahead log may keep on the disk after it was written back."""
+"""What the log may keep on the disk after it was written back."""
+_SPARE = 1024 * 1024
+"""Bytes of the disk that a document leaves free."""
+_STEP = 64 * 1024
+"""Bytes of the reserve written at once."""
 
 Identity = tuple[int, int]
 """Device and number of a file: another file under the same name has another one."""
@@ -78,14 +85,15 @@ class Database:
         with translated(self.path), self._writing:
             self._may_grow(more, makes=_identity(self.path) is None)
             self._make()
+            self._check_disk(more)
             with self._transaction() as connection:
                 yield connection
 
     def free(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """A write transaction that only removes, and the space of what it removed given back to the disk.
 
-        It works on a full disk too: what can be made anew (the vector cache) makes room for it, and `work` is done
-        again.
+        It works on a full disk too: the reserve and the vector cache, which can be made anew, make room for it, and
+        `work` is done again.
         """
         with translated(self.path), self._writing:
             if _identity(self.path) is None:
@@ -97,9 +105,28 @@ class Database:
             except sqlite3.OperationalError as error:
                 if not full(error):
                     raise
-                self._make_room()
+                held = self._make_room()
                 self._remove(work)
-            self._reclaim()
+                self._reclaim()
+                self.reserve(held)
+            else:
+                self._reclaim()
+
+    def reserve(self, size: int) -> None:
+        """Keep so many bytes of the disk, so that something can be deleted when it is full; more, if more are kept.
+
+        Nothing happens where there is no room: then there was none to keep.
+        """
+        file = self.path.with_suffix(".reserve")
+        try:
+            if file.exists() and file.stat().st_size >= size:
+                return
+            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as opened:
+                for _ in range(0, size, _STEP):
+                    opened.write(bytes(_STEP))
+        except OSError:
+            with suppress(OSError):
+                file.unlink()
 
     def rest(self) -> None:
         """Close what is idle: no file stays open for a library that nobody uses. The next use opens it again."""
@@ -130,12 +157,32 @@ class Database:
                 if log != written or left >= before:
                     break  # somebody reads, and the log would grow; or the file was made without this way
 
-    def _make_room(self) -> None:
-        """What is on the disk beside the truth: the vector cache, which is stale by now anyway, and a written log."""
-        with suppress(OSError):
-            self.path.with_suffix(".vectors").unlink()
-        with self._borrowed() as connection:
+    def _make_room(self) -> int:
+        """Gives up what the disk can do without, and returns how large the reserve was."""
+        held = self._give_up()
+        # What is written back is in the log no more: that makes room, too.
+        with self._borrowed() as connection, suppress(sqlite3.OperationalError):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return held
+
+    def _give_up(self) -> int:
+        """Removes the reserve, whose size it returns, and the vector cache, which is made anew by the next search."""
+        held = 0
+        for ending in (".vectors", ".reserve"):
+            file = self.path.with_suffix(ending)
+            with suppress(OSError):
+                held = file.stat().st_size
+                file.unlink()
+        return held
+
+    def _check_disk(self, more: int) -> None:
+        """Raises OSError where what is to come does not fit in, in the log and in the file, with something to spare.
+
+        To find that out only when the disk is full would leave a log that can't be written back.
+        """
+        free = shutil.disk_usage(self.path.parent).free
+        if more and free < 2 * more + _SPARE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -191,7 +238,17 @@ class Database:
 
     def _connect(self, of: Identity | None) -> sqlite3.Connection:
         """A connection to the file, brought up to date; where there is none, to an empty library in memory."""
-        name = self.path if of is not None else ":memory:"
+        if of is None:
+            return self._connected(":memory:")
+        try:
+            return self._connected(self.path)
+        except sqlite3.OperationalError:
+            # Even reading takes a few pages of the disk, for what the connections share.
+            if shutil.disk_usage(self.path.parent).free >= _SPARE or not self._give_up():
+                raise
+            return self._connected(self.path)
+
+    def _connected(self, name: Path | str) -> sqlite3.Connection:
         connection = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
         try:
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
@@ -199,6 +256,7 @@ class Database:
             if inspect(connection, self.path):
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")

@@ -33,6 +33,8 @@ __all__ = ["Library"]
 
 _EMBED_BATCH = 64
 _TRACE_BATCH = 100
+_RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
+"""Bytes of the disk kept for deleting a document when it is full, in all and for each chunk."""
 
 
 class Library:
@@ -100,6 +102,7 @@ class Library:
             numbers = store.put_document(connection, document, data, chunks, first_page(chunks))
             store.put_vectors(connection, numbers, vectors)
             store.bump(connection)
+        self._database.reserve(_RESERVED + _RESERVED_EACH * len(chunks))
 
     def documents(self) -> list[Document]:
         """All documents, in the order they were added."""

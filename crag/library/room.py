@@ -14,7 +14,7 @@ __all__ = ["Room", "bytes_of"]
 
 _MB = 1024 * 1024
 _FRESH = 2.0
-"""Seconds for which the size of all libraries is believed; what is added meanwhile is counted in."""
+"""Seconds for which the size of all libraries is believed where little is added: a run, some grades."""
 
 
 @dataclass(kw_only=True)
@@ -27,14 +27,13 @@ class Room:
     libraries: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _known: tuple[float, int, int] = field(default=(-_FRESH, 0, 0), repr=False)
-    """When it was looked, and then: bytes in all, and how many libraries."""
+    """When it was looked, and what was found: bytes in all, and how many libraries."""
 
     def check(self, folder: Path, more: int = 0, *, makes: bool = False) -> None:
         """Whether the library in `folder` may take `more` bytes. Raises RoomError, which says which limit is reached.
 
         `makes`: the library is not there yet.
         """
-        # What is about to be written down is counted with what its index takes; the rest is small.
         own = bytes_of(folder)
         if self.library_mb and own + more > self.library_mb * _MB:
             raise RoomError(
@@ -42,29 +41,27 @@ class Room:
                 + (f"; {more / _MB:,.0f} more would be too much." if more > _MB else "."),
                 "Delete what is no longer needed, or ask who runs this program to raise CRAG_LIBRARY_MB.",
             )
-        with self._lock:
-            total, count = self._all()
-            if self.all_mb and total + more > self.all_mb * _MB:
-                raise RoomError(
-                    f"All libraries here together may hold {self.all_mb:,} MB, and no more fits in.",
-                    "Ask who runs this program to make room, or to raise CRAG_ALL_MB.",
-                )
-            if makes and self.libraries and count >= self.libraries:
-                raise RoomError(
-                    f"There are {count:,} libraries here, and there may be no more than {self.libraries:,}.",
-                    "Ask who runs this program to remove old ones, or to raise CRAG_LIBRARIES.",
-                )
-            at, total, count = self._known
-            self._known = (at, total + more, count + makes)
+        total, count = self._all(anew=more > 0 or makes)
+        if self.all_mb and total + more > self.all_mb * _MB:
+            raise RoomError(
+                f"All libraries here together may hold {self.all_mb:,} MB, and no more fits in.",
+                "Ask who runs this program to make room, or to raise CRAG_ALL_MB.",
+            )
+        if makes and self.libraries and count >= self.libraries:
+            raise RoomError(
+                f"There are {count:,} libraries here, and there may be no more than {self.libraries:,}.",
+                "Ask who runs this program to remove old ones, or to raise CRAG_LIBRARIES.",
+            )
 
-    def _all(self) -> tuple[int, int]:
+    def _all(self, *, anew: bool) -> tuple[int, int]:
         """Bytes of all libraries, and how many there are."""
-        at, total, count = self._known
-        if time.monotonic() - at >= _FRESH:
-            folders = _folders(self.root)
-            total, count = sum(bytes_of(each) for each in folders), len(folders)
-            self._known = (time.monotonic(), total, count)
-        return total, count
+        with self._lock:
+            at, total, count = self._known
+            if anew or time.monotonic() - at >= _FRESH:
+                folders = _folders(self.root)
+                total, count = sum(bytes_of(each) for each in folders), len(folders)
+                self._known = (time.monotonic(), total, count)
+            return total, count
 
 
 def bytes_of(folder: Path) -> int:

@@ -1,0 +1,188 @@
+"""Libraries that are not there yet, that go away, that are many, and that may hold no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from library_makers import HashEmbedder, make_document, on_disk
+
+from crag.core.config import AppConfig
+from crag.core.errors import NotFoundError, RoomError, StorageError
+from crag.core.types import Document
+from crag.engine import AWAKE, KNOWN, Engine
+from crag.library.library import Library
+from crag.library.room import Room, bytes_of
+
+Fill = Callable[..., Document]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_what_was_never_written_to_reads_as_empty_and_is_nothing_on_the_disk(
+    tmp_path: Path, embedder: HashEmbedder, fill: Fill
+) -> None:
+    folder = tmp_path / "never" / "there"
+    with Library.open(folder, embedder) as library:
+        assert not library.made and library.size == (0, 0) and library.documents() == [] == library.runs()
+        assert library.labels() == [] == library.evaluations.all() == library.spending()
+        with pytest.raises(NotFoundError):
+            library.delete("nothing")
+        assert list(tmp_path.iterdir()) == []
+        added = fill(library, "alpha")
+        assert library.made and library.documents() == [added] and library.search("alpha", 1)
+
+
+def test_a_library_that_another_object_makes_is_seen(tmp_path: Path, embedder: HashEmbedder, fill: Fill) -> None:
+    with Library.open(tmp_path / "library", embedder) as early, Library.open(tmp_path / "library", embedder) as late:
+        assert early.size == (0, 0)
+        added = fill(late, "alpha")
+        assert early.documents() == [added]
+
+
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_a_folder_that_goes_is_noticed_once_and_then_begun_anew(
+    library: Library, fill: Fill, embedder: HashEmbedder, tmp_path: Path, how: str
+) -> None:
+    fill(library, "alpha", 8)
+    assert library.search("alpha", 3)
+    shutil.rmtree(library.folder)
+    if how == "replaced":
+        with Library.open(library.folder, embedder) as other:
+            # As many changes as the one before had: only the library's own id tells them apart.
+            fill(other, "omega", 3)
+    with pytest.raises(StorageError, match="was deleted or replaced on the disk"):
+        library.documents()
+    if how == "deleted":
+        assert library.documents() == [] and not library.made
+        fill(library, "omega", 3)
+    assert {found.chunk.source for found in library.search("omega", 9)} == {"omega.pdf"}
+    library.close()
+    with Library.open(library.folder, embedder) as again:
+        assert [document.name for document in again.documents()] == ["omega.pdf"]
+        again.verify()
+
+
+def test_nothing_is_written_into_a_folder_that_is_gone(library: Library, fill: Fill) -> None:
+    fill(library, "alpha")
+    shutil.rmtree(library.folder)
+    with pytest.raises(StorageError, match="deleted or replaced"):
+        fill(library, "beta")
+    kept = fill(library, "beta")
+    assert library.documents() == [kept]
+
+
+def test_many_libraries_keep_few_files_open_and_stay_usable(tmp_path: Path, fill: Fill) -> None:
+    with_files = 3 * AWAKE
+    engine = Engine(AppConfig(data=tmp_path), embedder=HashEmbedder())
+    before = open_files()
+    libraries = [engine.library(f"p-{number}") for number in range(with_files)]
+    for number, library in enumerate(libraries):
+        fill(library, f"alpha{number}")
+        assert library.search("alpha", 1)
+        engine.library(f"p-{number}")
+    for number in range(with_files):
+        assert engine.library(f"p-{number}") is libraries[number]
+    assert open_files() - before <= 4 * (AWAKE + 1)
+    # One that rests is as good as one that does not.
+    assert all(library.size == (1, 4) and library.search("alpha", 1) for library in libraries)
+    engine.close()
+    for library in libraries:
+        library.close()
+    assert open_files() <= before + 1
+
+
+def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path) -> None:
+    engine = Engine(AppConfig(data=tmp_path), embedder=HashEmbedder())
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
+    try:
+        for number in range(2_000):
+            library = engine.library(f"p-{number}")
+            assert library.size == (0, 0) and library.documents() == [] == library.runs(1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(engine._libraries) <= KNOWN
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_many_open_files_are_named_as_what_they_are(tmp_path: Path, fill: Fill, embedder: HashEmbedder) -> None:
+    with Library.open(tmp_path / "library", embedder) as library:
+        fill(library, "alpha")
+        library.rest()
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() - 1, hard))
+        try:
+            with pytest.raises(StorageError) as raised:
+                library.documents()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert "too many files open" in raised.value.message and "ulimit" in raised.value.remedy
+        assert len(library.documents()) == 1
+
+
+def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbedder) -> None:
+    room = Room(root=tmp_path, library_mb=5)
+    with Library.open(tmp_path / "library", embedder, room) as library:
+        stored = []
+        with pytest.raises(RoomError, match="may hold 5 MB") as raised:
+            for number in range(100):
+                document, data, chunks = make_document(f"doc{number}")
+                vectors = embedder.embed([chunk.text for chunk in chunks])
+                library.add(document, data + bytes(200_000), chunks, vectors)
+                stored.append(document)
+        assert "CRAG_LIBRARY_MB" in raised.value.remedy
+        assert 2 <= len(stored) <= 25 and library.documents() == stored
+        assert bytes_of(library.folder) <= 6 * 1024**2
+        with pytest.raises(RoomError):
+            library.evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 5 * 1024**2)
+        for document in stored:
+            library.delete(document.id)
+        document, data, chunks = make_document("after")
+        library.add(document, data, chunks, embedder.embed([chunk.text for chunk in chunks]))
+
+
+def test_all_libraries_together_take_no_more_than_they_may(tmp_path: Path, embedder: HashEmbedder) -> None:
+    room = Room(root=tmp_path, all_mb=12)
+    added = 0
+    with pytest.raises(RoomError, match="together may hold 12 MB") as raised:
+        for number in range(50):
+            with Library.open(tmp_path / f"p-{number}", embedder, room) as library:
+                document, data, chunks = make_document(f"doc{number}")
+                vectors = embedder.embed([chunk.text for chunk in chunks])
+                library.add(document, data + bytes(300_000), chunks, vectors)
+                added += 1
+    assert "CRAG_ALL_MB" in raised.value.remedy and 2 <= added <= 6
+
+
+def test_there_are_no_more_libraries_than_there_may_be(tmp_path: Path, embedder: HashEmbedder) -> None:
+    room = Room(root=tmp_path, libraries=3)
+    for number in range(3):
+        on_disk(Library.open(tmp_path / f"p-{number}", embedder, room)).close()
+    with Library.open(tmp_path / "p-3", embedder, room) as fourth, pytest.raises(RoomError, match="no more than 3"):
+        on_disk(fourth)
+    assert not (tmp_path / "p-3").exists()
+    on_disk(Library.open(tmp_path / "p-0", embedder, room)).close()
+
+
+def test_on_a_full_disk_documents_can_be_deleted_and_what_is_stored_can_be_read(tmp_path: Path) -> None:
+    command = ["unshare", "-rm", sys.executable, str(Path(__file__).parent / "full_disk_child.py"), str(tmp_path)]
+    path = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("this machine gives no namespace of mounts, so no small disk can be made")
+    ran = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert found["before"] == found["stored"] > 10 and found["free"] == 0
+    assert found["left"] and found["found"] == 3 and found["freed"] > 0 and found["again"]
+    assert found["messages"] == ["There is no room left to store the library library."]
