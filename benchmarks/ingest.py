@@ -37,6 +37,7 @@ BEAT = 0.05
 def ours(files: list[Path]) -> dict[str, Any]:
     from crag.core.config import AppConfig
     from crag.core.ingesting import DocumentAdded, DocumentFailed
+    from crag.core.turns import Turns
     from crag.indexing import index_files
     from crag.library.library import Library
     from crag.models.minilm import MiniLM
@@ -48,7 +49,7 @@ def ours(files: list[Path]) -> dict[str, Any]:
         model.embed(["The model is loaded by its first text."])
         began = time.perf_counter()
         given = [(path.name, path.read_bytes) for path in files]
-        for event in index_files(given, library, model, AppConfig(), threading.Event()):
+        for event in index_files(given, library, model, AppConfig(), threading.Event(), Turns(2)):
             if isinstance(event, DocumentFailed):
                 raise SystemExit(f"{event.name} failed: {event.message}")
             if isinstance(event, DocumentAdded):

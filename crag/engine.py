@@ -8,6 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
@@ -22,6 +23,7 @@ from crag.core.keys import Keys
 from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.core.turns import Turn, Turns
 from crag.core.types import Grade, Passage, Step
 from crag.correct.folder import FolderWeb
 from crag.correct.rewriting import KeywordRewriter
@@ -71,6 +73,7 @@ class Engine:
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self.private_libraries = PrivateLibraries(self.config.data)
         self._room = _room(self.config)
+        self._runs, self._readers = Turns(self.config.runs_at_once), Turns(self.config.readers)
         self._libraries: OrderedDict[Path, Library] = OrderedDict()
         """Those in use lately, the latest last."""
         self._folders: dict[Path, FolderWeb] = {}
@@ -141,7 +144,7 @@ class Engine:
         if not 0 <= confidence <= 1:
             raise InputError(f"A confidence of {confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
         library, stop = self.library(workspace), cancel or threading.Event()
-        yield from index_files(files, library, self.embedder, self.config, stop, confidence)
+        yield from index_files(files, library, self.embedder, self.config, stop, self._readers, confidence)
 
     def ask(
         self,
@@ -157,6 +160,9 @@ class Engine:
         run_id: str | None = None,
     ) -> Iterator[ev.Event]:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
+
+        Where as many run as may (`config.runs_at_once`), it waits for its turn, which Queued tells. While a person is
+        asked, others have their turn.
 
         `settings` replace the strategy's own; `config` and `keys` choose other providers for this run. `allowed`
         is asked before a query leaves for the web, where `config.ask_before_web` says so (without it none leaves
@@ -199,7 +205,13 @@ class Engine:
             return time.perf_counter() - asked.began
 
         yield seen(run)
+        turn = self._runs.join()
         try:
+            for before in turn.wait(asked.cancel):
+                yield seen(ev.Queued(before=before, waited=now()))
+            if len(events) > 1:
+                yield seen(ev.Queued(before=0, waited=now()))
+            asked = replace(asked, began=time.perf_counter(), allowed=_asking(asked, turn))
             checked = _question(question)
             library = self.library(workspace)
             local = Local(
@@ -219,6 +231,8 @@ class Engine:
             yield seen(ev.Cancelled(at=now()))
         except CragError as error:
             yield seen(ev.Failed(step=step, message=error.message, remedy=error.remedy, fatal=True, at=now()))
+        finally:
+            turn.leave()
         finished = ev.RunFinished(at=now())
         if library is not None:
             trace = Trace.from_events([*events, finished])
@@ -264,6 +278,19 @@ class Engine:
             for library in self._libraries.values():
                 library.close()
             self._libraries.clear()
+
+
+def _asking(asked: Asked, turn: Turn) -> Callable[[str], bool] | None:
+    """Asks the person as `asked` says, while others have the turn: a person may take long, or be gone."""
+    ask = asked.allowed
+    if ask is None:
+        return None
+
+    def allowed(query: str) -> bool:
+        with turn.lent(asked.cancel):
+            return ask(query)
+
+    return allowed
 
 
 def _room(config: AppConfig) -> Room:

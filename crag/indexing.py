@@ -22,8 +22,10 @@ from crag.core.ingesting import (
     IngestEvent,
     ParsedDocument,
     ReadingPage,
+    ReadingQueued,
 )
 from crag.core.protocols import Embedder
+from crag.core.turns import Turns
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, safe_name
@@ -40,13 +42,16 @@ AHEAD = 2
 
 @dataclass(kw_only=True)
 class _Reading:
-    """A file on its way through the reader. `progress` ends with None."""
+    """A file on its way through the reader. `progress` ends with None.
+
+    Its bytes are let go as soon as it is stored: who keeps the job's events keeps no files.
+    """
 
     name: str
     data: bytes
     id: str
     began: float = field(default_factory=time.perf_counter)
-    progress: queue.SimpleQueue[tuple[int, int] | None] = field(default_factory=queue.SimpleQueue)
+    progress: queue.SimpleQueue[ReadingQueued | ReadingPage | None] = field(default_factory=queue.SimpleQueue)
     result: Future[tuple[ParsedDocument, list[Chunk]]] | None = None
 
 
@@ -64,10 +69,12 @@ def index_files(
     embedder: Embedder,
     config: AppConfig,
     cancel: threading.Event,
+    readers: Turns,
     confidence: float = 1.0,
 ) -> Iterator[IngestEvent]:
     """Adds each (name, bytes when asked for) to the library, in order, with `confidence` (0..1) in what it says.
 
+    A file waits for its turn among `readers`, with all others that are read at the same time.
     A file that can't be read or stored is a DocumentFailed, and the next one goes on. Stop ends all: the files
     added by then stay, and each other one is a DocumentFailed that says it was stopped.
     """
@@ -78,7 +85,8 @@ def index_files(
         try:
             while True:
                 while len(window) < AHEAD and (given := next(pending, None)) is not None:
-                    window.append(_begin(*given, library, config, cancel, pool, begun))
+                    window.append(_begin(*given, library, config, cancel, pool, readers, begun))
+                    del given  # it holds the file
                 if not window:
                     return
                 current = window.pop(0)
@@ -100,6 +108,7 @@ def _begin(
     config: AppConfig,
     cancel: threading.Event,
     pool: ThreadPoolExecutor,
+    readers: Turns,
     begun: set[str],
 ) -> _Reading | _Again | DocumentFailed | DuplicateFound:
     """Starts reading a file, unless it is here already or can't be had at all."""
@@ -121,7 +130,7 @@ def _begin(
         return _Again(name=label, id=identity)
     begun.add(identity)
     reading = _Reading(name=label, data=data, id=identity)
-    reading.result = pool.submit(_read, reading, config, cancel)
+    reading.result = pool.submit(_read, reading, config, cancel, readers)
     return reading
 
 
@@ -148,15 +157,18 @@ def _repeated(again: _Again, library: Library) -> DuplicateFound | DocumentFaile
     )
 
 
-def _read(reading: _Reading, config: AppConfig, cancel: threading.Event) -> tuple[ParsedDocument, list[Chunk]]:
+def _read(
+    reading: _Reading, config: AppConfig, cancel: threading.Event, readers: Turns
+) -> tuple[ParsedDocument, list[Chunk]]:
+    def waits(before: int) -> None:
+        reading.progress.put(ReadingQueued(name=reading.name, before=before))
+
+    def on_page(page: int, pages: int) -> None:
+        reading.progress.put(ReadingPage(name=reading.name, page=page, pages=pages))
+
     try:
-        parsed = read_pdf(
-            reading.data,
-            reading.name,
-            config,
-            on_page=lambda page, pages: reading.progress.put((page, pages)),
-            cancel=cancel,
-        )
+        with readers.taken(cancel, waits):
+            parsed = read_pdf(reading.data, reading.name, config, on_page=on_page, cancel=cancel)
         return parsed, chunk_document(parsed, reading.id, reading.name)
     finally:
         reading.progress.put(None)
@@ -168,7 +180,7 @@ def _finish(
     """Follows the reading, then embeds and stores."""
     assert reading.result is not None
     while (progress := reading.progress.get()) is not None:
-        yield ReadingPage(name=reading.name, page=progress[0], pages=progress[1])
+        yield progress
     try:
         parsed, chunks = reading.result.result()
         vectors: list[np.ndarray] = []
@@ -184,6 +196,7 @@ def _finish(
     except CragError as error:
         yield DocumentFailed(name=reading.name, message=error.message, remedy=error.remedy)
     else:
+        reading.data = b""
         yield DocumentAdded(name=reading.name, document=document)
 
 

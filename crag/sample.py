@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from crag.core.errors import NotFoundError
@@ -33,6 +35,19 @@ class Sample:
     web: Path
     questions: tuple[SampleQuestion, ...]
     question_set: Path
+
+    @property
+    def document_id(self) -> str:
+        """What its PDF is known by in a library that holds it. Raises NotFoundError where it can't be read."""
+        return _content_id(self.pdf)
+
+
+@lru_cache(maxsize=4)
+def _content_id(pdf: Path) -> str:
+    try:
+        return hashlib.sha256(pdf.read_bytes()).hexdigest()
+    except OSError as error:
+        raise NotFoundError(f"The sample's PDF can't be read: {error.strerror or error}.") from error
 
 
 def load_sample(folder: Path = FOLDER) -> Sample:

@@ -37,7 +37,7 @@ class Job(Generic[E]):
         self.kind, self.label, self.workspace = kind, label, workspace
         self.problem: CragError | None = None
         self.over_at: float | None = None
-        self._work_of = work
+        self._work_of: Work[E] | None = work
         self._events: list[E] = []
         self._changed = threading.Condition()
         self._cancel = threading.Event()
@@ -118,8 +118,10 @@ class Job(Generic[E]):
             self._changed.notify_all()
 
     def _work(self) -> None:
+        work, self._work_of = self._work_of, None  # what it works on is let go with it, though the job is kept
         try:
-            self._work_of(self._cancel, self._record)
+            if work is not None:
+                work(self._cancel, self._record)
         except CragError as error:
             self.problem = error
         except Exception as error:  # noqa: BLE001
@@ -130,6 +132,7 @@ class Job(Generic[E]):
                 "Try again; the log of the server holds the details for a report.",
             )
         finally:
+            del work
             with self._changed:
                 self.over_at = time.monotonic()
                 self._changed.notify_all()

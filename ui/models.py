@@ -83,7 +83,7 @@ def _answers(session: Session) -> None:
 
 
 def _web(session: Session) -> None:
-    mine = not session.shared or session.own.web_folder is not None
+    mine = not session.shared or session.config.web_folder is not None
     kinds = [kind for kind in _WEBS if kind != "folder" or mine or session.config.web == "folder"]
     controls.segments(session, "web", kinds)
     config = session.config

@@ -101,6 +101,8 @@ def _meanwhile(trace: Trace) -> str:
     if trace.cancelled:
         return "Stopped before an action was taken."
     here = trace.round
+    if trace.before and not trace.finished:
+        return f"Waits for its turn: {words.count(trace.before, 'question')} before this one…"
     if here is None:
         return "Searching your documents…" if not trace.finished else "Nothing was retrieved."
     if trace.settings.get("evaluator") == "none":

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from crag.core.config import AppConfig
+from crag.core.errors import NotFoundError
 from crag.core.fields import meta
+from crag.sample import load_sample
 from ui.house import overridden
 
-__all__ = ["ADDRESSES", "CHOICES", "addresses", "bare", "free", "permitted", "readable", "services", "why_fixed"]
+__all__ = [
+    "ADDRESSES",
+    "CHOICES",
+    "addresses",
+    "bare",
+    "free",
+    "permitted",
+    "readable",
+    "sample_web",
+    "services",
+    "why_fixed",
+]
 
 CHOICES = tuple(
     name for name in AppConfig.model_fields if meta(AppConfig, name)["group"] == "providers" and name != "servers"
@@ -37,8 +51,18 @@ def permitted(own: AppConfig, changes: Mapping[str, Any], *, shared: bool) -> Ap
     return AppConfig.from_environment({}, **{**own.model_dump(), **kept})
 
 
-def free(name: str, *, shared: bool) -> bool:
-    """Whether a session may choose this at all."""
+def sample_web() -> Path | None:
+    """The sample's own pages, which any session may search in place of the web; None where the sample is missing."""
+    try:
+        return load_sample().web
+    except NotFoundError:
+        return None
+
+
+def free(name: str, value: Any = None, *, shared: bool) -> bool:
+    """Whether a session may choose this, or just this `value` of it: the sample's pages are anybody's."""
+    if name == "web_folder" and value is not None and value == sample_web():
+        return not overridden(name)
     return name in CHOICES and not overridden(name) and not (shared and name in _OWNERS)
 
 
@@ -77,7 +101,7 @@ def readable(address: str) -> bool:
 
 
 def _may(own: AppConfig, name: str, value: Any, shared: bool) -> bool:
-    if not free(name, shared=shared):
+    if not free(name, value, shared=shared):
         return False
     only = addresses(own, shared=shared)
     if name == "llm":

@@ -94,6 +94,8 @@ def _said(event: ev.Event) -> str:
             return f"action: {event.decision.action}"
         case ev.Graded() if event.grade.score is not None:
             return f"graded: {event.grade.score:.2f}"
+        case ev.Queued():
+            return "waits for its turn" if event.before else "its turn has come"
         case ev.Token():
             return "writing"
         case ev.ApprovalAsked():

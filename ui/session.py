@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -14,9 +15,10 @@ from crag.core.keys import Keys
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.library.library import Library
+from crag.sample import Sample
 from crag.strategies import STRATEGIES
 from ui import keys, permits, workspaces
-from ui.house import house
+from ui.house import house, overridden
 from ui.jobs import Job
 
 __all__ = ["Session"]
@@ -40,6 +42,25 @@ class Session:
         state.setdefault("strategy", "balanced")
         state.setdefault("opened", None)
         state.setdefault("selected", None)
+        if state.get("stood-in") != self.workspace:
+            self._stand_in()
+
+    def _stand_in(self) -> None:
+        """Where the library holds the sample, its pages stand in for the web; taken along to no other library."""
+        st.session_state["stood-in"] = self.workspace
+        kept = self.choices
+        if kept.get("web_folder") is not None and kept["web_folder"] == permits.sample_web():
+            st.session_state.choices = {name: kept[name] for name in kept if name not in ("web", "web_folder")}
+        with suppress(NotFoundError):  # either the sample is missing here, or the library does not hold it
+            sample = house().engine.sample()
+            self.library.document(sample.document_id)
+            self.use_sample_web(sample)
+
+    def use_sample_web(self, sample: Sample) -> None:
+        """Search the sample's pages in place of the web, in this session alone, unless it has a web or wants none."""
+        fixed = "web" in self.choices or overridden("web") or overridden("web_folder")
+        if self.config.web == "off" and not fixed:
+            st.session_state.choices = {**self.choices, "web": "folder", "web_folder": sample.web}
 
     @property
     def library(self) -> Library:
@@ -212,7 +233,9 @@ class Session:
         """From now on ask with these; only what differs from the program's is kept. Raises SettingsError."""
         own, shared = self.own, self.shared
         wanted = {
-            name: value for name, value in {**self.choices, **values}.items() if permits.free(name, shared=shared)
+            name: value
+            for name, value in {**self.choices, **values}.items()
+            if permits.free(name, value, shared=shared)
         }
         permits.permitted(own, wanted, shared=shared)
         st.session_state.choices = {name: value for name, value in wanted.items() if value != getattr(own, name)}

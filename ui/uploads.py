@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 import streamlit as st
@@ -15,9 +16,10 @@ from crag.core.ingesting import (
     Embedding,
     IngestEvent,
     ReadingPage,
+    ReadingQueued,
 )
 from ui import problems, words
-from ui.house import house, overridden
+from ui.house import house
 from ui.jobs import Job
 from ui.look import draw
 from ui.safe import text
@@ -31,9 +33,14 @@ Result = DocumentAdded | DuplicateFound | DocumentFailed
 def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], label: str) -> None:
     """Begin adding files, one after another. Raises CragError."""
     engine, workspace = house().engine, session.workspace
+    waiting = deque(files)
+
+    def each() -> Iterator[tuple[str, Callable[[], bytes]]]:
+        while waiting:
+            yield waiting.popleft()  # so that the job, which is kept, holds no file that was read
 
     def work(cancel: threading.Event, emit: Callable[[IngestEvent], None]) -> None:
-        for event in engine.add_files(files, workspace, cancel=cancel):
+        for event in engine.add_files(each(), workspace, cancel=cancel):
             emit(event)
 
     job: Job[IngestEvent] = house().jobs.start("upload", label, work, workspace=workspace)
@@ -41,11 +48,9 @@ def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], la
 
 
 def load_sample(session: Session) -> None:
-    """Begin adding the sample's report, and let its pages stand in for the web unless another web is set."""
+    """Begin adding the sample's report, and let its pages stand in for the web in this session, unless a web is set."""
     sample = house().engine.sample()
-    config = house().config
-    if config.web == "off" and not (overridden("web") or overridden("web_folder")):
-        house().configure(web="folder", web_folder=sample.web)
+    session.use_sample_web(sample)
     start(session, [(sample.pdf.name, sample.pdf.read_bytes)], "the sample library")
 
 
@@ -70,11 +75,11 @@ def follow(job: Job[IngestEvent]) -> None:
             disabled=job.stopping,
             help="Files that are already added stay.",
         )
-    latest: ReadingPage | Embedding | None = None
+    latest: ReadingQueued | ReadingPage | Embedding | None = None
     finished: list[Result] = []
     for fresh in job.follow():
         for event in fresh:
-            if isinstance(event, ReadingPage | Embedding):
+            if isinstance(event, ReadingQueued | ReadingPage | Embedding):
                 latest = event
             else:
                 finished.append(event)
@@ -89,9 +94,12 @@ def follow(job: Job[IngestEvent]) -> None:
         st.success(f"Done: {job.label}.")
 
 
-def _progress(event: ReadingPage | Embedding | None, label: str, done: int) -> str:
+def _progress(event: ReadingQueued | ReadingPage | Embedding | None, label: str, done: int) -> str:
     if event is None:
         name, said, share = label, "starting", 0.0
+    elif isinstance(event, ReadingQueued):
+        name, share = event.name, 0.0
+        said = f"waits for its turn: {words.count(event.before, 'file')} before it"
     elif isinstance(event, ReadingPage):
         name, said = event.name, f"reading page {event.page} of {event.pages}"
         share = 0.5 * event.page / max(1, event.pages)

@@ -70,10 +70,8 @@ def _questions(session: Session) -> None:
     st.caption(f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library.")
     try:
         sample = house().engine.sample()
-        loaded = any(document.name == sample.pdf.name for document in session.library.documents())
-    except CragError:
-        return
-    if not loaded:
+        session.library.document(sample.document_id)
+    except CragError:  # no sample, or not in this library: there is nothing to suggest
         return
     st.subheader("Three questions to try", anchor=False)
     for number, each in enumerate(sample.questions):

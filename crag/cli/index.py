@@ -14,7 +14,7 @@ from typing import Any, assert_never
 from crag.cli.options import add_library, interruptible, opened, target
 from crag.cli.output import Output, plain
 from crag.core.errors import CancelledError, DocumentError, LimitError
-from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
+from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage, ReadingQueued
 
 __all__ = ["add_arguments", "run"]
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
                     yield file.name, partial(load, file)
 
         for event in engine.add_files(files(), target(options), confidence=options.confidence, cancel=cancel):
-            if isinstance(event, ReadingPage | Embedding):
+            if isinstance(event, ReadingQueued | ReadingPage | Embedding):
                 output.progress(_progress(event))
                 continue
             result = _result(event, begun.popleft())  # one result a file, in the order they were begun
@@ -78,7 +78,9 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
 
 
-def _progress(event: ReadingPage | Embedding) -> str:
+def _progress(event: ReadingQueued | ReadingPage | Embedding) -> str:
+    if isinstance(event, ReadingQueued):
+        return f"{event.name}: waits until {event.before} others are read"
     if isinstance(event, ReadingPage):
         return f"{event.name}: page {event.page} of {event.pages}"
     return f"{event.name}: chunk {event.done} of {event.total} embedded"

@@ -141,7 +141,7 @@ class AppConfig(BaseModel):
         le=3600,
     )
     runs_at_once: int = setting(
-        4,
+        8,
         "Runs at once",
         "Questions that are answered side by side, of all visitors together. The others wait in a queue and see their "
         "place in it.",

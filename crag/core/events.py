@@ -34,6 +34,7 @@ __all__ = [
     "Event",
     "Failed",
     "Graded",
+    "Queued",
     "Refined",
     "Retrieved",
     "Rewritten",
@@ -63,6 +64,19 @@ class RunStarted:
     started_at: str
     at: float = 0.0
     kind: Literal["run_started"] = "run_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queued:
+    """The run waits, because as many run as may: `before` others must end first. 0: its turn has come.
+
+    The clock of the run stands still meanwhile; `waited` are the seconds it waited so far.
+    """
+
+    before: int
+    waited: float
+    at: float = 0.0
+    kind: Literal["queued"] = "queued"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +265,7 @@ class RunFinished:
 
 Event = (
     RunStarted
+    | Queued
     | StepStarted
     | StepFinished
     | Retrieved

@@ -16,6 +16,7 @@ __all__ = [
     "Page",
     "ParsedDocument",
     "ReadingPage",
+    "ReadingQueued",
     "TableSpan",
 ]
 
@@ -54,6 +55,15 @@ class ParsedDocument:
     title: str
     pages: tuple[Page, ...]
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingQueued:
+    """As many files are read as may be at once: `before` others must end first."""
+
+    name: str
+    before: int
+    kind: Literal["reading_queued"] = "reading_queued"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,4 +114,4 @@ class DocumentFailed:
     kind: Literal["document_failed"] = "document_failed"
 
 
-IngestEvent = ReadingPage | Embedding | DocumentAdded | DuplicateFound | DocumentFailed
+IngestEvent = ReadingQueued | ReadingPage | Embedding | DocumentAdded | DuplicateFound | DocumentFailed

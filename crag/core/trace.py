@@ -102,6 +102,7 @@ class Failure:
 class Trace:
     """Everything a person can see of a run, at any moment of it.
 
+    `before` runs must end before it begins, for which it has waited `waited` seconds.
     `rounds` are the retrievals in order; the last one is acted on. `strips` maps a chunk's or page's id to its
     strips. `text` grows token by token; `answer` is set at the end.
     """
@@ -112,6 +113,8 @@ class Trace:
     settings: dict[str, Any] = field(default_factory=dict)
     workspace: str = ""
     started_at: str = ""
+    before: int = 0
+    waited: float = 0.0
     steps: tuple[StepRecord, ...] = ()
     rounds: tuple[Round, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
@@ -151,6 +154,8 @@ class Trace:
                     workspace=event.workspace,
                     started_at=event.started_at,
                 )
+            case ev.Queued():
+                return replace(after, before=event.before, waited=event.waited)
             case ev.StepStarted():
                 record = StepRecord(step=event.step, round=event.round, started=event.at)
                 return replace(after, steps=(*self.steps, record))

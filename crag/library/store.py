@@ -38,6 +38,7 @@ _CHUNK = """
 SELECT c.number, c.id, c.page, c.ordinal, c."start", c."end", c.text, c.context, c.kind, c.lines, d.id, d.name, d.title
 FROM chunks c JOIN documents d ON d.number = c.document
 """
+_PIECE = 1024 * 1024
 _BATCH = 500
 """Values bound in one statement; SQLite allows 999 in old builds."""
 
@@ -86,7 +87,7 @@ def put_document(
         ),
     )
     number = cursor.lastrowid
-    connection.execute("INSERT INTO files VALUES (?, ?)", (number, data))
+    _put_file(connection, int(number or 0), data)
     added = []
     for chunk in chunks:
         row = connection.execute(
@@ -107,6 +108,14 @@ def put_document(
         ).lastrowid
         added.append(int(row or 0))
     return added
+
+
+def _put_file(connection: sqlite3.Connection, number: int, data: bytes) -> None:
+    """Written piece by piece: a value that is bound whole stays in the connection's memory with its statement."""
+    connection.execute("INSERT INTO files VALUES (?, zeroblob(?))", (number, len(data)))
+    with connection.blobopen("files", "bytes", number) as blob:
+        for at in range(0, len(data), _PIECE):
+            blob.write(data[at : at + _PIECE])
 
 
 def put_vectors(connection: sqlite3.Connection, numbers: Sequence[int], vectors: NDArray[np.float32]) -> None:

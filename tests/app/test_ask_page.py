@@ -2,6 +2,7 @@
 
 import pytest
 from app_text import said
+from small_pdf import small_pdf
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -155,10 +156,14 @@ def test_a_second_question_leaves_the_first_one_a_click_away(with_sample, app):
 def test_a_question_before_any_document_says_what_to_do(app):
     app.run()
     app.session_state.opened = None
-    house().engine.library()
     app.session_state.strategy = "balanced"
+    library = house().engine.library()
     list(house().engine.ask("Anything?"))
-    [summary] = house().engine.library().runs(1)
+    assert not library.made, "a question that nothing could be retrieved for leaves nothing behind"
+    list(house().engine.add("light.pdf", small_pdf("The lighthouse guided ships.")))
+    library.delete(library.documents()[0].id)
+    list(house().engine.ask("Anything?"))
+    [summary] = library.runs(1)
     app.query_params["run"] = summary.run_id
     app.run()
     assert not app.exception and "Add a PDF on the Documents page" in said(app)

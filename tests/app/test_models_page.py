@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
+from crag.library.private import name_of
 from crag.providers.discovery import LOCAL_SERVERS
 from ui import forms, permits
 from ui.house import house
@@ -423,7 +424,7 @@ def test_strangers_pick_from_the_servers_that_are_allowed(private, app, model_se
 
 def test_a_choice_smuggled_past_the_widgets_is_dropped(private, app, other_server, tmp_path):
     models = opened(app)
-    list(house().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), models.query_params["w"]))
+    list(house().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), name_of(models.query_params["w"])))
     models.session_state["choices"] = {
         **{"llm": "openai-compatible", "llm_base_url": other_server.address, "llm_model": "ok"},
         **{"evaluator": "reranker", "rerank_base_url": other_server.address},
@@ -433,7 +434,7 @@ def test_a_choice_smuggled_past_the_widgets_is_dropped(private, app, other_serve
     models.run()
     assert not models.exception
     ask(models, "Who leads the agency?")
-    [run] = house().engine.library(models.query_params["w"]).runs(5)
+    [run] = house().engine.library(name_of(models.query_params["w"])).runs(5)
     assert run.action and not other_server.heard
 
 

@@ -20,7 +20,17 @@ PUBLIC = {
     ],
     "crag.core.events": [
         *("ActionTaken", "Answered", "ApprovalAsked", "ApprovalGiven", "Called", "Cancelled", "Event", "Failed"),
-        *("Graded", "Refined", "Retrieved", "Rewritten", "RunFinished", "RunStarted", "Searched", "StepFinished"),
+        *(
+            "Graded",
+            "Queued",
+            "Refined",
+            "Retrieved",
+            "Rewritten",
+            "RunFinished",
+            "RunStarted",
+            "Searched",
+            "StepFinished",
+        ),
         *("StepStarted", "Token", "Verified", "event_from_json", "event_to_json", "events_from_jsonl"),
         "events_to_jsonl",
     ],
@@ -29,7 +39,7 @@ PUBLIC = {
     "crag.core.fields": ["first_problem", "meta", "setting"],
     "crag.core.ingesting": [
         *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
-        *("ReadingPage", "TableSpan"),
+        *("ReadingPage", "ReadingQueued", "TableSpan"),
     ],
     "crag.core.keys": ["Keys", "VARIABLES"],
     "crag.core.meter": ["Budget", "Call", "Meter"],
@@ -43,6 +53,7 @@ PUBLIC = {
     "crag.core.settings": ["Settings"],
     "crag.core.stems": ["stem"],
     "crag.core.trace": ["Approval", "Failure", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
+    "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "WebPage"),

@@ -1,0 +1,91 @@
+"""What uploads leave behind in memory once they are stored."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.attacks.figure import Figure, main
+
+FILES, MB = 4, 60
+
+
+def four_large_files_uploaded() -> Figure:
+    """Four PDFs of 60 MB, as a browser's upload hands them over; what the process holds before and after."""
+    os.environ["CRAG_DATA"] = tempfile.mkdtemp()
+    sys.path.insert(0, os.getcwd())
+    import streamlit as st
+
+    from ui import uploads
+    from ui.house import house
+
+    class Visitor:
+        workspace = "default"
+
+    def reader(number: int) -> Callable[[], bytes]:
+        data = _pdf(number)
+        return lambda: data
+
+    engine = house().engine
+    for thread in threading.enumerate():
+        if thread.name == "warm-up":
+            thread.join()
+    uploads.start(Visitor(), [("small.pdf", lambda: _pdf(9, mb=1))], "a small one first")
+    _wait(house().jobs)
+    before = _resident_mb()
+    st.session_state["upload"] = None
+    uploads.start(Visitor(), [(f"{number}.pdf", reader(number)) for number in range(FILES)], "four files")
+    _wait(house().jobs)
+    stored = len(engine.library().documents()) - 1
+    after = _resident_mb()
+    return Figure(
+        finding=8,
+        what=f"{FILES} files of {MB} MB uploaded and stored: memory held while the job is remembered, more than before",
+        value=f"{after - before:,.0f} MB ({stored} stored)",
+    )
+
+
+def _wait(jobs: Any) -> None:
+    while jobs.running():
+        time.sleep(0.1)
+    gc.collect()
+
+
+def _resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024**2
+
+
+def _pdf(number: int, mb: int = MB) -> bytes:
+    """One page with a sentence, and so many MB that no page uses."""
+    shown = b"BT /F1 12 Tf 60 700 Td (Document %d tells of the lighthouse that guided ships.) Tj ET" % number
+    ballast = os.urandom(1024 * 1024) * mb
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R"
+        b" /Resources << /Font << /F1 3 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(shown), shown),
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(ballast), ballast),
+    ]
+    parts, offsets, at = [b"%PDF-1.4\n"], [], 9
+    for place, each in enumerate(objects, 1):
+        offsets.append(at)
+        parts.append(b"%d 0 obj\n%s\nendobj\n" % (place, each))
+        at += len(parts[-1])
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    parts.append(b"xref\n0 7\n0000000000 65535 f \n%strailer\n<< /Size 7 /Root 1 0 R >>\n" % table)
+    parts.append(b"startxref\n%d\n%%%%EOF" % at)
+    return b"".join(parts)
+
+
+if __name__ == "__main__":
+    main([four_large_files_uploaded])

@@ -1,0 +1,94 @@
+"""The sample's pages in place of the web: one session's choice, whatever others do, and gone with the sample."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from app_text import said
+from streamlit.testing.v1 import AppTest
+
+from crag.sample import load_sample
+from ui import permits
+from ui.house import house
+
+
+@pytest.fixture(params=["one", "private"])
+def workspaces(request, monkeypatch) -> str:
+    monkeypatch.setenv("CRAG_WORKSPACES", request.param)
+    return request.param
+
+
+def visit(app, **address) -> AppTest:
+    fresh = AppTest.from_file(app._script_path, default_timeout=60)
+    for name, value in address.items():
+        fresh.query_params[name] = value
+    fresh.run()
+    assert not fresh.exception
+    return fresh
+
+
+def loaded(visitor: AppTest) -> AppTest:
+    visitor.button(key="sample").click().run()
+    assert not visitor.exception and "Three questions to try" in said(visitor)
+    return visitor
+
+
+def address(visitor: AppTest) -> dict[str, str]:
+    return {"w": visitor.query_params["w"]} if "w" in visitor.query_params else {}
+
+
+def web_of(visitor: AppTest) -> object:
+    return visitor.session_state["choices"].get("web_folder")
+
+
+def test_loading_the_sample_is_the_session_s_choice_and_changes_nothing_for_others(workspaces, app, data):
+    first = loaded(visit(app))
+    assert web_of(first) == load_sample().web
+    assert house().config.web == "off" and not (data / "settings.json").exists()
+    if workspaces == "private":
+        assert web_of(visit(app)) is None
+
+
+def test_it_works_while_another_visitor_s_job_runs(workspaces, app):
+    stop = threading.Event()
+    job = house().jobs.start("run", "another's question", lambda cancel, emit: stop.wait(60), workspace="p-other")
+    try:
+        loaded(visit(app))
+        assert job.running
+    finally:
+        stop.set()
+
+
+def test_a_session_that_comes_back_to_the_sample_has_its_web_again(workspaces, app):
+    first = loaded(visit(app))
+    again = visit(app, **address(first))
+    assert web_of(again) == load_sample().web
+    again.button(key="try-2").click().run()
+    assert "From the web" in said(again)
+
+
+def test_who_turned_the_web_off_keeps_it_off(app):
+    first = loaded(visit(app))
+    first.switch_page("pages/settings.py").run()
+    first.segmented_control(key="models-web").set_value("off").run()
+    first.switch_page("pages/ask.py").run()
+    first.run()
+    assert "web" not in first.session_state["choices"] and house().config.web == "off"
+
+
+def test_the_sample_s_pages_are_not_taken_along_to_another_library(monkeypatch, app):
+    monkeypatch.setenv("CRAG_WORKSPACES", "private")
+    visitor = loaded(visit(app))
+    visitor.query_params.clear()
+    visitor.query_params["w"] = house().engine.private_libraries.issue()
+    visitor.run()
+    assert web_of(visitor) is None
+
+
+def test_no_other_folder_of_the_machine_can_be_chosen_where_others_visit(tmp_path):
+    own = house().config
+    chosen = {"web": "folder", "web_folder": tmp_path}
+    assert permits.permitted(own, chosen, shared=True).web_folder is None
+    chosen["web_folder"] = load_sample().web
+    assert permits.permitted(own, chosen, shared=True).web_folder == load_sample().web

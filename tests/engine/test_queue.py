@@ -1,0 +1,151 @@
+"""More questions and files than may be worked on at once: the others wait, see their place, and get their turn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from small_library import WordEmbedder, fill, spread
+
+from crag.core import events as ev
+from crag.core.config import AppConfig
+from crag.core.fakes import ScriptedEvaluator
+from crag.core.ingesting import DocumentAdded, DocumentFailed, ReadingPage, ReadingQueued
+from crag.core.protocols import RetrievalEvaluator
+from crag.core.trace import Trace
+from crag.core.types import Grade, Passage
+from crag.engine import Engine
+
+QUESTION = "How long did hiring take in 2019?"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Held:
+    """Grades as `inner` does, once it is let; counts how many grade at the same time."""
+
+    def __init__(self, inner: RetrievalEvaluator) -> None:
+        self.inner, self.id, self.calls_models = inner, inner.id, inner.calls_models
+        self.free, self.lock, self.now, self.most = threading.Event(), threading.Lock(), 0, 0
+
+    def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        assert self.free.wait(60)
+        yield from self.inner.grade(question, passages)
+        with self.lock:
+            self.now -= 1
+
+    def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
+        return self.inner.grade_joint(question, passages)
+
+
+@pytest.fixture
+def evaluator() -> Held:
+    return Held(ScriptedEvaluator(score=spread))
+
+
+@pytest.fixture
+def engine(tmp_path: Path, evaluator: Held) -> Iterator[Engine]:
+    config = AppConfig(data=tmp_path, runs_at_once=2, readers=1)
+    made = Engine(config, embedder=WordEmbedder(), evaluator=evaluator)
+    fill(made)
+    yield made
+    evaluator.free.set()
+    made.close()
+
+
+def asked(engine: Engine, cancel: threading.Event, seen: list[ev.Event], waits: threading.Semaphore) -> Trace:
+    for event in engine.ask(QUESTION, cancel=cancel):
+        seen.append(event)
+        if isinstance(event, ev.Queued) and event.before:
+            waits.release()
+    return Trace.from_events(seen)
+
+
+def test_six_questions_two_at_once_all_answered_each_seeing_its_place(engine: Engine, evaluator: Held) -> None:
+    never, waits = threading.Event(), threading.Semaphore(0)
+    lists: list[list[ev.Event]] = [[] for _ in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        runs = [pool.submit(asked, engine, never, seen, waits) for seen in lists]
+        for _ in range(4):
+            assert waits.acquire(timeout=60)
+        evaluator.free.set()
+        traces = [run.result(60) for run in runs]
+    assert evaluator.most <= 2
+    assert all(trace.finished and trace.answer and not trace.before for trace in traces)
+    places = [[event.before for event in seen if isinstance(event, ev.Queued)] for seen in lists]
+    waited = [each for each in places if each]
+    assert len(waited) == 4 and {each[0] for each in waited} == {1, 2, 3, 4}
+    assert all(each[-1] == 0 and each == sorted(each, reverse=True) for each in waited)
+    for trace, seen in zip(traces, lists, strict=True):
+        assert [event.at for event in seen] == sorted(event.at for event in seen), "the clock stands still meanwhile"
+        assert engine.library().run_events(trace.run_id) == seen
+
+
+def test_stop_ends_a_run_that_waits_and_those_before_it_go_on(engine: Engine, evaluator: Held) -> None:
+    never, stop, waits = threading.Event(), threading.Event(), threading.Semaphore(0)
+    with ThreadPoolExecutor(3) as pool:
+        first = [pool.submit(asked, engine, never, [], threading.Semaphore(0)) for _ in range(2)]
+        while evaluator.now < 2:
+            threading.Event().wait(0.01)
+        last = pool.submit(asked, engine, stop, [], waits)
+        assert waits.acquire(timeout=60)
+        stop.set()
+        assert last.result(60).cancelled
+        evaluator.free.set()
+        assert all(run.result(60).answer for run in first)
+
+
+def test_who_is_asked_for_a_word_keeps_nobody_waiting(tmp_path: Path) -> None:
+    config = AppConfig(data=tmp_path, runs_at_once=1, web="duckduckgo", ask_before_web=True, fetch_pages=False)
+    engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0))
+    fill(engine)
+    here, word = threading.Event(), threading.Event()
+
+    def allowed(query: str) -> bool:
+        here.set()
+        word.wait(60)
+        return False
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(lambda: Trace.from_events(engine.ask(QUESTION, allowed=allowed)))
+        assert here.wait(60)
+        other = Trace.from_events(engine.ask(QUESTION, "plain-rag"))
+        assert other.answer and other.finished
+        word.set()
+        assert waiting.result(60).finished
+    engine.close()
+
+
+def test_files_are_read_one_after_the_other_where_that_is_set(engine: Engine) -> None:
+    report = next((ROOT / "samples").glob("*.pdf")).read_bytes()
+    begun, never = threading.Event(), threading.Event()
+
+    def added(name: str, data: bytes, workspace: str) -> list[object]:
+        events = []
+        for event in engine.add(name, data, workspace, cancel=never):
+            begun.set()
+            events.append(event)
+        return events
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(added, "one.pdf", report, "one")
+        assert begun.wait(60)
+        second = pool.submit(added, "two.pdf", report, "two")
+        one, two = first.result(120), second.result(120)
+    assert isinstance(one[-1], DocumentAdded) and isinstance(two[-1], DocumentAdded)
+    assert any(isinstance(event, ReadingPage) for event in one)
+    assert any(isinstance(event, ReadingQueued) and event.before == 1 for event in two)
+
+
+def test_a_document_over_the_library_s_room_is_refused_in_words(tmp_path: Path) -> None:
+    report = next((ROOT / "samples").glob("*.pdf")).read_bytes()
+    engine = Engine(AppConfig(data=tmp_path, library_mb=1), embedder=WordEmbedder())
+    [*_, last] = engine.add("one.pdf", report)
+    assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and "CRAG_LIBRARY_MB" in last.remedy
+    assert engine.library().documents() == []
+    engine.close()
