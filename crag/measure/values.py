@@ -37,7 +37,7 @@ PAGE_CHARS = 60
 """Of one page or one range."""
 
 _BYTES = {"{": 200, "[": 100, ",": 80, ":": 150}
-"""At most what CPython holds for a value that begins at such a sign; measured by benchmarks/attacks/sets.py."""
+"""At most what CPython holds for a value that begins at such a sign, in bytes beyond its own characters."""
 _PART = re.compile(r"[^,;\s][^,;]*")
 _LIST = re.compile(r"\s*\[")
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")

@@ -10,7 +10,7 @@ import pytest
 
 from crag.core.errors import InputError
 from crag.evaluation import _id_of
-from crag.measure import sets, tables
+from crag.measure import sets, tables, values
 from crag.measure.sets import Question, QuestionSet, read_set
 from crag.measure.values import MOST_VALUES, json_in, pages_in, texts_in
 
@@ -199,6 +199,30 @@ def test_many_values_on_many_lines_are_still_read_line_by_line(monkeypatch: pyte
     assert len(read_set("set", lines).questions) == 100
     with pytest.raises(InputError, match="holds too many values"):
         read_set("set", json.dumps([json.loads(line) for line in lines.splitlines()], indent=1).encode())
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        "{}",
+        "[]",
+        "[1]",
+        '{"a":1}',
+        '{"%x":"%x"}',
+        '"%x"',
+        "1.5",
+        "%d",
+        '{"a":' * 90 + "1" + "}" * 90,
+        "[" * 90 + "]" * 90,
+    ],
+)
+def test_no_document_takes_more_than_is_reckoned(each: str) -> None:
+    made = (each % ((number,) * each.count("%")) for number in range(100_000 // len(each)))
+    text = f"[{','.join(made)}]"
+    reckoned = sum(text.count(sign) * size for sign, size in values._BYTES.items())
+    with pytest.raises(ValueError, match="too many values"):
+        json_in(text, reckoned - 1)
+    assert most_held(lambda: json_in(text, reckoned)) <= reckoned + len(text)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 5000, "9" * 10_000, "[" + "9" * 10_000 + "]", "{", "[1,]"])
