@@ -71,11 +71,21 @@ def add_set(library: Library, questions: QuestionSet) -> str:
     """Store a set; its id. The same questions are stored once, under the latest name. InputError for no question."""
     if not questions.questions:
         raise InputError(f"{questions.name} holds no question that can be asked.", "Correct the rows named above.")
-    id = hashlib.sha256(_QUESTIONS.dump_json(questions.questions)).hexdigest()[:32]
+    id = _id_of(questions)
     content = _SET.dump_json(questions).decode()
     counts = len(questions.questions), len(questions.problems)
     library.evaluations.save_set(id, questions.name, questions.kind, *counts, content)
     return id
+
+
+def _id_of(questions: QuestionSet) -> str:
+    """Made from the questions alone, written as one list in JSON; one at a time, so that no second copy is held."""
+    digest = hashlib.sha256(b"[")
+    for place, each in enumerate(questions.questions):
+        digest.update(b"," if place else b"")
+        digest.update(_QUESTION.dump_json(each))
+    digest.update(b"]")
+    return digest.hexdigest()[:32]
 
 
 def stored_sets(library: Library) -> list[StoredSet]:
@@ -247,5 +257,5 @@ def _documents(library: Library) -> list[str]:
     return sorted(document.id for document in library.documents())
 
 
-_QUESTIONS: TypeAdapter[tuple[Question, ...]] = TypeAdapter(tuple[Question, ...])
+_QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
 _SET: TypeAdapter[QuestionSet] = TypeAdapter(QuestionSet)

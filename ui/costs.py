@@ -13,6 +13,7 @@ from crag.core.errors import SettingsError
 from crag.library.outside import DaySpending
 from crag.measure.costs import Spent, of_day, summed
 from crag.measure.prices import PRICES, Price, table, written
+from crag.measure.tables import guarded, unguarded
 from ui import problems, words, workspaces
 from ui.house import house, overridden
 from ui.look import draw
@@ -89,16 +90,17 @@ _COLUMNS: dict[str, Any] = {
 
 
 def _line(row: DaySpending, sums: Spent) -> dict[str, Any]:
+    """A row of the table; names are guarded, for the table's own menu copies and downloads its cells."""
     return {
         "Day": row.day,
-        "Model": row.model or row.provider,
+        "Model": guarded(row.model or row.provider),
         "Cost": sums.cost,
         "Calls": sums.calls,
         "Failed": sums.failed,
         "Tokens in": sums.input_tokens if row.model else None,
         "Tokens out": sums.output_tokens if row.model else None,
         "Seconds": sums.seconds,
-        "Provider": row.provider,
+        "Provider": guarded(row.provider),
     }
 
 
@@ -215,7 +217,8 @@ def _dollars(help: str) -> Any:
 _PRICE_COLUMNS: dict[str, Any] = {
     _NAME: st.column_config.TextColumn(
         "Model or provider",
-        help="The model as its server names it, or the web provider.",
+        help="The model as its server names it, or the web provider. An apostrophe in front of @ or = is no part of "
+        "the name: it keeps a spreadsheet from running it.",
         max_chars=200,
         width="medium",
     ),
@@ -226,10 +229,10 @@ _PRICE_COLUMNS: dict[str, Any] = {
 
 
 def _row(name: str, price: Price) -> dict[str, Any]:
-    """A price's cells: what costs nothing is left empty, unless all of it does."""
+    """A price's cells, the name guarded: what costs nothing is left empty, unless all of it does."""
     numbers = (price.input, price.output, price.call)
     shown = [number or None for number in numbers] if any(numbers) else numbers
-    return dict(zip((_NAME, _IN, _OUT, _CALL), (name, *shown), strict=True))
+    return dict(zip((_NAME, _IN, _OUT, _CALL), (guarded(name), *shown), strict=True))
 
 
 def _stored() -> Mapping[str, Price]:
@@ -270,7 +273,7 @@ def edited(rows: Sequence[Mapping[str, Any]]) -> dict[str, Price]:
     """
     prices: dict[str, Price] = {}
     for place, row in enumerate(rows, 1):
-        name = str(row.get(_NAME) or "").strip()
+        name = unguarded(str(row.get(_NAME) or "").strip())
         numbers = [_number(row.get(column)) for column in (_IN, _OUT, _CALL)]
         if not name and all(number is None for number in numbers):
             continue

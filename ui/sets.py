@@ -148,7 +148,8 @@ def _read(path: Path) -> tuple[str, bytes]:
             raise InputError(f"There is no file {path}.", "Check the path; it must be a file on the app's machine.")
         if found.stat().st_size > MOST_BYTES:
             raise InputError(f"{path.name} has over {MOST_BYTES // _MIB} MiB.", "Split it, or leave out long columns.")
-        return found.name, found.read_bytes()
+        with found.open("rb") as file:  # some files are longer than they say
+            return found.name, file.read(MOST_BYTES + 1)
     except (OSError, RuntimeError, ValueError) as error:
         why = getattr(error, "strerror", None) or "the path can't be used"
         raise InputError(f"{path} can't be read: {why}.", "Check the path and its permissions.") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crag.measure.expected import files_of, name_of, on_web, pages_of
-from crag.measure.sets import UNANSWERABLE, Question, QuestionSet
+from crag.measure.sets import FIELDS, UNANSWERABLE, Question, QuestionSet
 from crag.measure.tables import csv_export, json_export
 from ui import words
 from ui.safe import excerpt, text
@@ -14,7 +14,7 @@ __all__ = ["bad_rows", "exported", "faults", "grid", "understood"]
 
 _SHOWN = 8
 """Problems that the page itself names; all of them are in the export."""
-_COLUMNS = ("id", "question", "answers", "sources", "pages", "topics", "labels")
+_COLUMNS = tuple(FIELDS)
 
 
 def understood(found: QuestionSet, in_library: Sequence[str]) -> str:

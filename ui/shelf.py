@@ -10,6 +10,7 @@ import streamlit as st
 from crag.core.errors import CragError, ModelMismatchError
 from crag.core.ingesting import Embedding
 from crag.core.types import Chunk, Document
+from crag.measure.tables import guarded
 from ui import pageview, problems, uploads, words
 from ui.house import house
 from ui.look import draw
@@ -70,16 +71,17 @@ def _reindex(session: Session) -> None:
 
 
 def table(session: Session, documents: Sequence[Document]) -> None:
+    """The documents; a click opens one. Texts are guarded, for the table's own menu copies and downloads its cells."""
     rows = [
         {
-            "Document": document.name,
-            "Title": document.title,
+            "Document": guarded(document.name),
+            "Title": guarded(document.title),
             "Size": words.size(document.size),
             "Pages": document.pages,
             "Chunks": document.chunks,
             "Added": words.ago(document.added_at),
-            "Model": document.model,
-            "Notes": " ".join(document.warnings),
+            "Model": guarded(document.model),
+            "Notes": guarded(" ".join(document.warnings)),
         }
         for document in documents
     ]

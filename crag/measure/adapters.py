@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["UNANSWERABLE", "adapted", "entries_of", "squad_records"]
+from crag.measure.values import MOST_VALUES, VALUE_CHARS, texts_in
+
+__all__ = ["PUBLISHED", "UNANSWERABLE", "adapted", "entries_of", "squad_records"]
 
 UNANSWERABLE = "unanswerable"
 """The label of a question to which the expected source gives no answer."""
+PUBLISHED = frozenset({"evidence", "possible_answers", "s_wiki_title", "financebench_id"})
+"""Columns that only published sets have."""
 
 
 def adapted(record: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -35,12 +39,15 @@ def _has_pages(evidence: object) -> bool:
 
 def _financebench(record: Mapping[str, Any]) -> dict[str, Any]:
     """Evidence pages, which FinanceBench counts from 0, counted from 1; each with its document where several are."""
+    if len(record["evidence"]) > MOST_VALUES:
+        raise ValueError(f"it has over {MOST_VALUES:,} pieces of evidence")
+    own = _pdf(record["doc_name"])
     places: dict[tuple[str, int], None] = {}
     for each in record["evidence"]:
-        number = each.get("evidence_page_num")
+        number, name = each.get("evidence_page_num"), each.get("doc_name") or each.get("evidence_doc_name")
         if type(number) is not int or number < 0:
-            raise ValueError(f"{number!r} is no page number: FinanceBench counts evidence_page_num from 0")
-        places[_pdf(each.get("doc_name") or each.get("evidence_doc_name") or record["doc_name"]), number + 1] = None
+            raise ValueError("an evidence_page_num is no page number: FinanceBench counts them from 0")
+        places[_pdf(name) if name else own, number + 1] = None
     names = [name for name, _ in places]
     return {
         "id": record.get("financebench_id"),
@@ -52,8 +59,13 @@ def _financebench(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pdf(name: object) -> str:
-    """FinanceBench names documents without their ending."""
-    return str(name) if str(name).lower().endswith(".pdf") else f"{name}.pdf"
+    """FinanceBench names documents without their ending. Raises ValueError for what is no name of a file."""
+    if not isinstance(name, (str, int, float)):
+        raise ValueError("a doc_name is no text")
+    text = str(name).strip()
+    if len(text) > VALUE_CHARS:
+        raise ValueError(f"a doc_name has over {VALUE_CHARS:,} characters")
+    return text if text.lower().endswith(".pdf") else f"{text}.pdf"
 
 
 def _popqa(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,15 +115,16 @@ def _article(article: object) -> Iterator[Mapping[str, Any] | str]:
     if not isinstance(article, Mapping) or not isinstance(article.get("paragraphs"), list):
         yield "the article has no list of paragraphs"
         return
+    titles = _titles(article.get("title"))
     for paragraph in article["paragraphs"]:
         if not isinstance(paragraph, Mapping) or not isinstance(paragraph.get("qas"), list):
-            yield f"a paragraph of {article.get('title', 'an article')!r} has no list of questions"
+            yield "it is a paragraph without a list of questions"
             continue
         for each in paragraph["qas"]:
-            yield _nested_squad(each, article.get("title")) if isinstance(each, Mapping) else "it is no object"
+            yield _nested_squad(each, titles) if isinstance(each, Mapping) else "it is no object"
 
 
-def _nested_squad(asked: Mapping[str, Any], title: object) -> Mapping[str, Any] | str:
+def _nested_squad(asked: Mapping[str, Any], titles: list[Any]) -> Mapping[str, Any] | str:
     answers = asked.get("answers") or []
     if not isinstance(answers, list) or not all(isinstance(each, Mapping) and "text" in each for each in answers):
         return "its answers are no list of objects with a text"
@@ -120,9 +133,17 @@ def _nested_squad(asked: Mapping[str, Any], title: object) -> Mapping[str, Any] 
         "id": asked.get("id"),
         "question": asked.get("question"),
         "answers": [] if impossible else [each["text"] for each in answers],
-        "sources": _listed(title),
+        "sources": titles,
         "labels": [UNANSWERABLE] if impossible else [],
     }
+
+
+def _titles(title: object) -> list[Any]:
+    """An article's title as its questions share it, so that it is looked through once; what is no title as it is."""
+    try:
+        return list(texts_in(_listed(title), bars=False))
+    except ValueError:
+        return _listed(title)
 
 
 def entries_of(document: object) -> list[object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,8 +9,17 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from crag.core.errors import InputError
-from crag.measure.adapters import UNANSWERABLE, adapted, entries_of, squad_records
-from crag.measure.tables import column_key, csv_records, json_lines, pages_in, text_of, texts_in
+from crag.measure.adapters import PUBLISHED, UNANSWERABLE, adapted, entries_of, squad_records
+from crag.measure.tables import MOST_COLUMNS, blank, column_key, csv_records, text_of, unguarded
+from crag.measure.values import (
+    DOCUMENT_BYTES,
+    VALUE_CHARS,
+    OverfullError,
+    json_in,
+    json_lines,
+    pages_in,
+    texts_in,
+)
 
 __all__ = ["MOST_QUESTIONS", "UNANSWERABLE", "Problem", "Question", "QuestionSet", "read_set"]
 
@@ -20,10 +28,15 @@ MOST_QUESTIONS = 100_000
 MOST_BYTES = 64 * 1024 * 1024
 QUESTION_CHARS = 2_000
 """As long as a question may be that is asked."""
-VALUE_CHARS = 20_000
-"""Of one answer, source, topic or label."""
 ID_CHARS = 200
-MOST_VALUES = 1_000
+SET_VALUES = 2_000_000
+"""Answers, sources, pages, topics and labels of a whole set: 20 for each of the most questions."""
+SET_CHARS = MOST_BYTES
+"""Of all texts of a set: no more than a file holds, though a title may be the source of every question below it."""
+COLUMN_CHARS = 100
+"""A longer name of a column is not looked at."""
+MOST_NAMES = 50
+"""Of columns that are remembered to say how a file was read."""
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "question_id", "qid", "query_id"),
@@ -131,9 +144,11 @@ def read_set(name: str, data: bytes) -> QuestionSet:
 
 def _from_json(name: str, text: str) -> QuestionSet:
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        lines = ((number, reason or _record(value)) for number, value, reason in json_lines(text))
+        document = json_in(text, DOCUMENT_BYTES)
+    except ValueError as error:
+        if isinstance(error, OverfullError) and next(json_lines(text, name))[2]:
+            raise InputError(f"{name} holds too many values.", "Split it, or leave out what is no question.") from error
+        lines = ((number, reason or _record(value)) for number, value, reason in json_lines(text, name))
         return _Reading(name, "JSON Lines").read(lines)
     nested = squad_records(document)
     if nested is not None:
@@ -147,30 +162,40 @@ def _record(value: object) -> Mapping[str, Any] | str:
 
 def _from_csv(name: str, text: str) -> Iterator[Row]:
     """The rows below the header. Raises InputError where the header can't be read, or nothing is below it."""
-    records = csv_records(text, _FIELD_OF)
+    records = csv_records(text, _FIELD_OF, name)
     _, header = next(records, (0, []))
     if isinstance(header, str):
         raise InputError(f"The first row of {name} can't be read: {header}.", _START)
+    if len(header) > MOST_COLUMNS:
+        raise InputError(f"The first row of {name} has {len(header):,} columns, more than {MOST_COLUMNS:,}.", _START)
     columns = [column.strip() for column in header]
-    _must_ask(name, columns)
+    if not any(_field(column)[0] == "question" for column in columns):
+        raise _asks_nothing(name, f"the first row names {len(set(columns) - {''})}")
+    used = [(place, column) for place, column in enumerate(columns) if _field(column)[0] or column in PUBLISHED]
+    ours = header == list(FIELDS)
     for number, cells in records:
-        if isinstance(cells, list) and any(cell.strip() for cell in cells[len(columns) :]):
+        if isinstance(cells, str):
+            yield number, cells
+        elif not blank(cells[len(columns) :]):
             yield number, f"it has {len(cells)} cells, the header {len(columns)}: quote a cell that holds a delimiter"
         else:
-            yield number, cells if isinstance(cells, str) else dict(zip(columns, cells, strict=False))
+            given = ((column, cells[place]) for place, column in used if place < len(cells))
+            yield number, {column: unguarded(cell) if ours else cell for column, cell in given}
 
 
-def _must_ask(name: str, columns: Iterable[str]) -> None:
-    """Raises InputError with the columns found where none of them is the question."""
-    found = list(dict.fromkeys(columns))
-    if not any(_field(column)[0] == "question" for column in found):
-        listed = ", ".join(repr(_BROKEN.sub("?", column[:60])) for column in found[:20]) or "none"
-        raise InputError(f"{name} has no question column. Columns found: {listed}.", _START)
+def _asks_nothing(name: str, found: str) -> InputError:
+    """What a file without a question column is refused with; how many columns it has, but nothing out of it."""
+    *names, last = FIELDS["question"]
+    return InputError(f"{name} has no question column: {found}, and none is {', '.join(names)} or {last}.", _START)
+
+
+def _field(column: str) -> tuple[str, int]:
+    """The field that a column stands for, and how far back it stands in its list; "" for a column that is not used."""
+    return _known(column) if len(column) <= COLUMN_CHARS else ("", 0)
 
 
 @lru_cache(maxsize=1024)
-def _field(column: str) -> tuple[str, int]:
-    """The field that a column stands for, and how far back it stands in its list; "" for a column that is not used."""
+def _known(column: str) -> tuple[str, int]:
     return _FIELD_OF.get(column_key(column), ("", 0))
 
 
@@ -181,13 +206,15 @@ class _Reading:
         self.name = name
         self.kind = kind
         self.kinds: dict[str, None] = {}
-        self.columns: dict[str, None] = {}
+        self.columns: set[str] = set()
+        self.asks = False
         self.understood: dict[tuple[str, str], None] = {}
         self.questions: list[tuple[int, Question]] = []
         self.problems: list[Problem] = []
+        self.values = self.chars = 0
 
     def read(self, rows: Iterable[Row]) -> QuestionSet:
-        """The whole set. Raises InputError for too many rows, for none, and where no row has a question."""
+        """The whole set. Raises InputError for too many rows or values, for none, and where no row has a question."""
         count = 0
         for count, (number, held) in enumerate(rows, start=1):
             if count > MOST_QUESTIONS:
@@ -198,9 +225,9 @@ class _Reading:
                 self.problems.append(Problem(number, str(error)))
         if not count:
             raise InputError(f"{self.name} holds no questions below its header.", _START)
-        if not self.questions and self.columns:
-            _must_ask(self.name, self.columns)
-        elif not self.questions and self.kind != "CSV":
+        if not self.questions and self.columns and not self.asks:
+            raise _asks_nothing(self.name, f"its rows name {len(self.columns)}")
+        if not self.questions and self.kind != "CSV" and not self.columns:
             raise InputError(f"No row of {self.name} can be read. {self.problems[0]}", _START)
         questions = tuple(self._with_own_ids())
         kind = " and ".join(self.kinds) or self.kind
@@ -215,29 +242,72 @@ class _Reading:
         if kind:
             self.kinds[kind] = None
         taken = self._taken(record, seen=not kind and self.kind != "SQuAD")
-        asked = _one(taken, "question", QUESTION_CHARS)
+        asked = self._one(taken, "question", QUESTION_CHARS)
         if not asked:
             raise ValueError("it has no question")
         bars = self.kind == "CSV"
-        answers, topics, labels = (_once(_many(taken, field, bars)) for field in ("answers", "topics", "labels"))
-        sources, pages = _many(taken, "sources", bars), _pages(taken)
+        answers, topics, labels = (_once(self._many(taken, field, bars)) for field in ("answers", "topics", "labels"))
+        sources, pages = self._many(taken, "sources", bars), self._pages(taken)
         if len(sources) != len(pages):
             sources, pages = _once(sources), _once(pages)
-        return Question(_one(taken, "id", ID_CHARS), asked, answers, sources, pages, topics, labels)
+        return Question(self._one(taken, "id", ID_CHARS), asked, answers, sources, pages, topics, labels)
 
     def _taken(self, record: Mapping[str, Any], seen: bool) -> dict[str, Any]:
         """By field, the value of the first of its columns that holds anything."""
         best: dict[str, tuple[int, str]] = {}
         for column, value in record.items():
             field, rank = _field(column)
-            if seen and len(self.columns) < 50:
-                self.columns[column] = None
-            empty = value in (None, []) or (isinstance(value, str) and not value.strip())
+            self.asks = self.asks or (seen and field == "question")
+            if seen and len(self.columns) < MOST_COLUMNS:
+                self.columns.add(column)
+            empty = value in (None, [], "") or (isinstance(value, str) and value.isspace())
             if field and not empty and rank <= best.get(field, (rank, ""))[0]:
                 best[field] = (rank, column)
-        if seen:
+        if seen and len(self.understood) < MOST_NAMES:
             self.understood.update(dict.fromkeys((field, column) for field, (_, column) in best.items()))
         return {field: record[column] for field, (_, column) in best.items()}
+
+    def _one(self, taken: Mapping[str, Any], field: str, limit: int) -> str:
+        """A field that holds one text of at most `limit` characters; "" where it is missing."""
+        value = taken.get(field, "")
+        if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+            raise ValueError(f"its {field} is no text")
+        return self._checked(str(value).strip(), field, limit)
+
+    def _many(self, taken: Mapping[str, Any], field: str, bars: bool) -> tuple[str, ...]:
+        try:
+            texts = texts_in(taken.get(field), bars)
+        except ValueError as error:
+            raise ValueError(f"{field}: {error}") from error
+        self._spend(len(texts), 0)
+        return tuple(self._checked(text, field, VALUE_CHARS) for text in texts)
+
+    def _pages(self, taken: Mapping[str, Any]) -> tuple[int, ...]:
+        try:
+            pages = pages_in(taken.get("pages"))
+        except ValueError as error:
+            raise ValueError(f"pages: {error}") from error
+        self._spend(len(pages), 0)
+        return pages
+
+    def _checked(self, text: str, field: str, limit: int) -> str:
+        if len(text) > limit:
+            raise ValueError(f"its {field} has {len(text):,} characters, more than {limit:,}")
+        self._spend(0, len(text))
+        if _BROKEN.search(text):
+            raise ValueError(f"its {field} holds bytes that are no text: save the file as UTF-8")
+        return text
+
+    def _spend(self, values: int, chars: int) -> None:
+        """Count what a row takes, whether or not it is good. Raises InputError where the set takes too much."""
+        self.values += values
+        self.chars += chars
+        if self.values > SET_VALUES or self.chars > SET_CHARS:
+            raise InputError(
+                f"{self.name} holds too much: over {SET_VALUES:,} answers, sources, pages, topics and labels, "
+                f"or over {SET_CHARS:,} characters in them.",
+                "Split it into several sets.",
+            )
 
     def _with_own_ids(self) -> Iterator[Question]:
         """The questions, each with an id of its own; the second of two equal ids gets a new one and is named."""
@@ -251,42 +321,11 @@ class _Reading:
                 fresh = f"{start}-{copies[start]}"
             used.add(fresh)
             if question.id and fresh != question.id:
-                self.problems.append(Problem(number, f"the id {start!r} is used above, so it is {fresh!r} here", True))
+                self.problems.append(
+                    Problem(number, f"its id is used above, so it ends in -{copies[start]} here", True)
+                )
             yield question if fresh == question.id else replace(question, id=fresh)
-
-
-def _one(taken: Mapping[str, Any], field: str, limit: int) -> str:
-    """A field that holds one text of at most `limit` characters; "" where it is missing."""
-    value = taken.get(field, "")
-    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
-        raise ValueError(f"its {field} is no text")
-    return _checked(str(value).strip(), field, limit)
-
-
-def _many(taken: Mapping[str, Any], field: str, bars: bool) -> tuple[str, ...]:
-    try:
-        texts = texts_in(taken.get(field), bars)
-    except ValueError as error:
-        raise ValueError(f"{field}: {error}") from error
-    if len(texts) > MOST_VALUES:
-        raise ValueError(f"it has over {MOST_VALUES:,} {field}")
-    return tuple(_checked(text, field, VALUE_CHARS) for text in texts)
 
 
 def _once(values: Iterable[Value]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(values))
-
-
-def _pages(taken: Mapping[str, Any]) -> tuple[int, ...]:
-    try:
-        return pages_in(taken.get("pages"))
-    except ValueError as error:
-        raise ValueError(f"pages: {error}") from error
-
-
-def _checked(text: str, field: str, limit: int) -> str:
-    if len(text) > limit:
-        raise ValueError(f"its {field} has {len(text):,} characters, more than {limit:,}")
-    if _BROKEN.search(text):
-        raise ValueError(f"its {field} holds bytes that are no text: save the file as UTF-8")
-    return text

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import codecs
-import contextlib
 import csv
 import io
 import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from itertools import islice
 
-__all__ = ["column_key", "csv_export", "csv_records", "json_export", "json_lines", "pages_in", "text_of", "texts_in"]
+from crag.core.errors import InputError
+from crag.measure.values import MOST_ROWS, too_many_rows
 
-UNDECODED = re.compile("[\udc80-\udcff]+")
-"""Bytes that are no UTF-8, as Python keeps them in a text."""
+__all__ = ["blank", "column_key", "csv_export", "csv_records", "guarded", "json_export", "text_of", "unguarded"]
+
 DELIMITERS = ",;\t"
-CELL_CHARS = 64 * 1024 * 1024
-"""Python's own limit on a cell is 131,072 characters."""
-FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
-"""How a cell begins that a spreadsheet may run: = + - @ (also full-width), a tab or a line's end."""
-PAGES = re.compile(r"(?:pages?|pp?\b\.?|p(?=\d))?\s*(\d{1,6})(?:\.0+)?(?:\s*[-\u2013]\s*(\d{1,6}))?", re.IGNORECASE)
-MOST_PAGES = 1_000
-"""In one range."""
+MOST_COLUMNS = 1_000
+ROW_CHARS = 8 * 1024 * 1024
+"""Of one row, and so of one cell; Python's own limit on a cell is 131,072 characters."""
+ROW_CELLS = 1_000_000
+"""Delimiters of one row, also those in quoted cells."""
+LINE_COST = 20
+"""As many characters as a line takes as long to read, however short it is."""
+MOST_WASTED = 16 * ROW_CHARS
+"""Characters read in vain, in all, for rows whose quotation marks do not match."""
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
+_BLANK_LINES = re.compile(r"[ \r\n\v\f]*")
+_WESTERN = {
+    0xDC00 + byte: bytes([byte]).decode("cp1252")
+    for byte in range(0x80, 0x100)
+    if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
+}
+"""Bytes that are no UTF-8, as Python keeps them in a text, and what they are in Windows-1252, which lacks five."""
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
@@ -40,8 +51,11 @@ def text_of(data: bytes) -> str:
     if encoding:
         whole = data[: len(data) // 2 * 2]
         return whole.decode(encoding, "surrogatepass").removeprefix("\ufeff")
-    text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
-    return UNDECODED.sub(lambda found: _western(found.group()), text)
+    plain = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return plain.decode()
+    except UnicodeDecodeError:
+        return plain.decode("utf-8", "surrogateescape").translate(_WESTERN)
 
 
 def _utf16(data: bytes) -> str | None:
@@ -55,98 +69,99 @@ def _utf16(data: bytes) -> str | None:
     return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
 
 
-def _western(escaped: str) -> str:
-    try:
-        return escaped.encode("utf-8", "surrogateescape").decode("cp1252")
-    except UnicodeDecodeError:
-        return escaped
-
-
-def csv_records(text: str, known: Iterable[str] = ()) -> Iterator[tuple[int, list[str] | str]]:
+def csv_records(text: str, known: Iterable[str] = (), name: str = "The file") -> Iterator[tuple[int, list[str] | str]]:
     """Row number and cells of every row that is not blank, the header first; a reason in words for a broken row.
 
     Rows count from 1 with the header, as a spreadsheet shows them. The delimiter (comma, semicolon or tab) is the one
     with which the header holds most names out of `known` (see column_key), then most names. A quote that is never
-    closed spoils its own line and no other.
+    closed spoils its own line and no other: reading goes on with the line below, so a row, and all that is read in
+    vain, is bounded. Raises InputError with `name` where it is over.
     """
-    csv.field_size_limit(max(csv.field_size_limit(), CELL_CHARS))
-    lines = list(io.StringIO(text, newline=""))
+    csv.field_size_limit(max(csv.field_size_limit(), ROW_CHARS))
     names = frozenset(known)
-    delimiter = max(DELIMITERS, key=lambda each: _fit(lines, each, names))
-    place = row = 0
-    while place < len(lines):
-        done = 0
-        reader = csv.reader((lines[at] for at in range(place, len(lines))), delimiter=delimiter, strict=True)
+    delimiter = max(DELIMITERS, key=lambda each: _fit(text, each, names))
+    place = row = wasted = 0
+    while place < len(text):
+        lines = _Lines(text, place, delimiter)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
         try:
             for cells in reader:
-                row, done = row + 1, reader.line_num
-                if any(cell.strip() for cell in cells):
+                row += 1
+                if row > MOST_ROWS:
+                    raise too_many_rows(name)
+                lines.begin()
+                if not blank(cells):
                     yield row, cells
             return
         except csv.Error:
-            row, place = row + 1, place + done + 1
+            row, place, wasted = row + 1, lines.second, wasted + lines.cost
+            if wasted > MOST_WASTED:
+                raise InputError(
+                    f"{name} can't be read as a table: the quotation marks of many rows do not match.",
+                    "Save it again as CSV (UTF-8) from a spreadsheet program.",
+                ) from None
             yield (
                 row,
-                "its quotation marks do not match: a cell in quotes ends in a quote, and quotes inside are doubled",
+                "its quotation marks do not match, or it is far too long: a cell in quotes ends in a quote, and "
+                "quotes inside are doubled",
             )
 
 
-def _fit(lines: Sequence[str], delimiter: str, known: frozenset[str]) -> tuple[int, int]:
+class _Lines:
+    """The lines of a text from a place on, for one csv.reader, which asks for as many as a row has.
+
+    Raises csv.Error, as the reader does, where the row has more characters or delimiters than one may.
+    """
+
+    def __init__(self, text: str, place: int, delimiter: str) -> None:
+        self._text, self._delimiter = text, delimiter
+        self._place = place
+        self.begin()
+
+    def begin(self) -> None:
+        """Count anew: a row begins here."""
+        self.second = self._place
+        self.cost = self._cells = 0
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        if self._place >= len(self._text):
+            raise StopIteration
+        found = _LINE.match(self._text, self._place)
+        assert found is not None  # the pattern matches anywhere
+        start, end = found.span()
+        if not self.cost:
+            self.second = end
+        self._place = end
+        self.cost += end - start + LINE_COST
+        self._cells += self._text.count(self._delimiter, start, end)
+        if self.cost > ROW_CHARS or self._cells > ROW_CELLS:
+            raise csv.Error("the row is too long")
+        return found.group()
+
+
+def blank(cells: Sequence[str]) -> bool:
+    """Whether no cell holds anything."""
+    return not "".join(cells).strip()
+
+
+def _fit(text: str, delimiter: str, known: frozenset[str]) -> tuple[int, int]:
     """How many known names the header holds with this delimiter, and how many names at all."""
+    start = _BLANK_LINES.match(text)
+    assert start is not None  # the pattern matches anywhere
+    rows = csv.reader(_Lines(text, start.end(), delimiter), delimiter=delimiter)
     try:
-        header = next((cells for cells in csv.reader(lines, delimiter=delimiter) if any(cells)), [])
+        header = next((cells for cells in islice(rows, 100) if any(cells)), [])
     except csv.Error:
         return 0, 0
-    return sum(column_key(cell) in known for cell in header), len(header)
+    return sum(column_key(cell) in known for cell in header[:MOST_COLUMNS]), len(header)
 
 
 def column_key(column: str) -> str:
     """The name of a column however it is written: "Expected Answer" and "expected-answer" are expected_answer."""
     return re.sub(r"[\s-]+", "_", column.strip().lower())
-
-
-def json_lines(text: str) -> Iterator[tuple[int, Any, str]]:
-    """Line number, value and "" of every line that is not blank; the reason in words where a line is no JSON."""
-    for number, line in enumerate(io.StringIO(text), start=1):
-        if not line.strip():
-            continue
-        try:
-            yield number, json.loads(line), ""
-        except (ValueError, RecursionError) as error:
-            said = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply, or a number too long"
-            yield number, None, f"it is no JSON ({said})"
-
-
-def texts_in(value: object, bars: bool) -> tuple[str, ...]:
-    """The texts of a value: a list, a list in JSON, one text, or with `bars` several parted by a bar.
-
-    Raises ValueError with the reason in words for a value that is no text and no number.
-    """
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        with contextlib.suppress(ValueError, RecursionError):
-            value = json.loads(value)
-    elif isinstance(value, str) and bars:
-        value = value.split("|")
-    listed = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(isinstance(each, (str, int, float)) and not isinstance(each, bool) for each in listed):
-        raise ValueError("it holds something that is neither text nor number")
-    return tuple(text for each in listed if (text := str(each).strip()))
-
-
-def pages_in(value: object) -> tuple[int, ...]:
-    """Page numbers from 1, as given: 4 or "p. 4" or "4, 7-9" or [4, 7]. Raises ValueError with the reason in words."""
-    pages: list[int] = []
-    for text in texts_in(value, bars=True):
-        for part in re.split(r"[,;]", text):
-            found = PAGES.fullmatch(part.strip())
-            if part.strip() and not found:
-                raise ValueError(f"{part.strip()[:40]!r} is no page number")
-            if found:
-                first, last = int(found[1]), int(found[2] or found[1])
-                if not 1 <= first <= last < first + MOST_PAGES:
-                    raise ValueError(f"{part.strip()!r} are no pages: they count from 1 and go upwards")
-                pages.extend(range(first, last + 1))
-    return tuple(pages)
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
@@ -155,8 +170,8 @@ def pages_in(value: object) -> tuple[int, ...]:
 def csv_export(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """A CSV file for a spreadsheet: UTF-8 with its mark, and no cell that would run as a formula.
 
-    A text cell that begins like a formula gets an apostrophe in front, as OWASP recommends; numbers stay numbers,
-    None and numbers that are not finite become empty, several values are parted by a bar.
+    Texts are `guarded`; numbers stay numbers, None and numbers that are not finite become empty, several values are
+    parted by a bar.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out)
@@ -172,16 +187,41 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (tuple, list)):
-        return _guarded("|".join(_plain(each) for each in value))
-    return _plain(value) if isinstance(value, (int, float)) else _guarded(_plain(value))
+        return guarded("|".join(_plain(each) for each in value))
+    return _plain(value) if isinstance(value, (int, float)) else guarded(_plain(value))
 
 
 def _plain(value: object) -> str:
     return str(value).replace("\x00", "")
 
 
-def _guarded(text: str) -> str:
-    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+_UNSEEN = (
+    '"\x00-\x08\x0b\x0c\x0e-\x20\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680'
+    "\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+"""What a spreadsheet may drop in front of a formula: quotation marks, space, and whatever is not seen."""
+_SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
+_FORMULA = f"'*[{_UNSEEN}]*[{_SIGNS}]"
+_GAP = r"(?:\A|(?<=[,;|\t\r\n]))"
+"""Where a cell begins: at the start of a text, and where a program of another country or an older one may part it."""
+_LIVE = re.compile(rf"\A(?='*[\t\r\n])|{_GAP}(?={_FORMULA})")
+_GUARD = re.compile(rf"\A'(?='*[\t\r\n])|{_GAP}'(?={_FORMULA})")
+
+
+def guarded(text: str) -> str:
+    """A text with an apostrophe, as OWASP recommends, at each place where a formula would begin; a number as it is.
+
+    Inside a text too: a spreadsheet that parts cells at semicolons reads "a;=1+1" as two, and one that takes no
+    quotation marks begins a row at every line's end. `unguarded` gives the text back.
+    """
+    return text if NUMBER.fullmatch(text) else _LIVE.sub("'", text)
+
+
+def unguarded(text: str) -> str:
+    """The text that was `guarded`: also where it had apostrophes of its own, for those are guarded by one more."""
+    return _GUARD.sub("", text)
 
 
 def json_export(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:

@@ -179,6 +179,18 @@ def row(name=None, given=None, written=None, call=None):
     return {"Model": name, "In": given, "Out": written, "Per call": call}
 
 
+def test_a_name_like_a_formula_is_shown_inert_and_kept_as_it_is(tab):
+    """Models are called @cf/…; the table's own menu downloads what it shows."""
+    house().configure(prices=("@cf/meta=1/2",))
+    spend(0, call(5, 5, model="=1+1"))
+    shown(tab)
+    assert "'@cf/meta" in prices_of(tab) and "@cf/meta" not in prices_of(tab)
+    assert tab.dataframe[0].value["Model"].tolist() == ["'=1+1"]
+    tab.button(key="prices-save").click().run()
+    assert not tab.error and house().config.prices == ("@cf/meta=1/2",)
+    assert costs.edited([row("'@x", 1), row("@y", 1)]) == {"@x": Price(1), "@y": Price(1)}
+
+
 def test_typed_rows_become_prices():
     rows = [row(" a ", 1, 2), row("b", 0.5), row("c", None, float("nan"), 0.01), row("d", 0), row(), row("", None)]
     assert costs.edited(rows) == {"a": Price(1, 2), "b": Price(0.5), "c": Price(call=0.01), "d": Price()}

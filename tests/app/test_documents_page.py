@@ -56,6 +56,15 @@ def test_a_hostile_name_stays_text_and_loses_its_path(documents):
     assert "/" not in house().engine.library().documents()[0].name
 
 
+def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(documents):
+    drop(documents, ("@SUM(1).pdf", small_pdf(TEXT)))
+    [frame] = documents.dataframe
+    row = frame.value.iloc[0]
+    assert row["Document"] == "'@SUM(1).pdf" and row["Title"].startswith("'@SUM")
+    assert house().engine.library().documents()[0].name == "@SUM(1).pdf"
+    assert documents.selectbox[0].options == ["@SUM(1).pdf"]
+
+
 def test_a_document_shows_its_chunks_on_its_pages(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT, "Second page about something else entirely, with enough words.")))
     assert len(documents.image) == 1 and "lighthouse of Alexandria" in said(documents)

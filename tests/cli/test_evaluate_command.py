@@ -212,7 +212,7 @@ def test_a_service_that_cannot_be_used_ends_it(place: Path, tmp_path: Path) -> N
     [
         ("gone.csv", None, "can't be read: No such file"),
         ("empty.csv", b"", "is empty"),
-        ("columns.csv", b"name,city\nAnna,Veldt\n", "Columns found: 'name', 'city'"),
+        ("columns.csv", b"name,city\nAnna,Veldt\n", "has no question column: the first row names 2"),
         ("sheet.xlsx", b"PK\x03\x04....", "a spreadsheet"),
         ("bad.csv", b"question,page\n,1\n", "holds no question that can be asked"),
         (".", None, "can't be read: Is a directory"),
