@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PY  := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test check lint format lock clean
+.PHONY: help run setup test test-all check lint format lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ run: $(VENV)/.run ## set up once, then serve the app on http://localhost:$(PORT)
 setup: $(VENV)/.dev ## set up everything that tests and checks need
 
 test: $(VENV)/.dev ## set up once, then run all tests (browser tests where Chromium is installed)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile -m "not heavy" $(OPTIONS) $(TESTS)
+
+test-all: $(VENV)/.dev ## the same, with the tests that take minutes each
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(OPTIONS) $(TESTS)
 
 check: lint test ## what a change must pass: format, lint, types, import direction, tests

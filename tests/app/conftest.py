@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit import config as streamlit_config
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
@@ -68,6 +69,19 @@ def with_sample(data, sample_data, monkeypatch):
     monkeypatch.setenv("CRAG_WEB", "folder")
     monkeypatch.setenv("CRAG_WEB_FOLDER", str(load_sample().web))
     return data
+
+
+@pytest.fixture(params=["private libraries", "one library on a reachable address"])
+def shared(request, monkeypatch) -> Iterator[None]:
+    """Others than the owner may be visiting, in either way in which that can be."""
+    if request.param == "private libraries":
+        monkeypatch.setenv("CRAG_WORKSPACES", "private")
+        yield
+        return
+    before = st.get_option("server.address")
+    streamlit_config.set_option("server.address", "0.0.0.0")
+    yield
+    streamlit_config.set_option("server.address", before)
 
 
 @pytest.fixture

@@ -148,11 +148,24 @@ def test_a_path_on_this_machine_is_read_and_a_wrong_one_stays_typed(page, tmp_pa
     assert "Stored: mine.jsonl, 2 questions" in said(page)
 
 
-def test_no_path_is_offered_where_others_can_reach_the_app(app, monkeypatch):
-    monkeypatch.setenv("CRAG_WORKSPACES", "private")
+def test_no_file_of_the_machine_is_read_where_others_can_reach_the_app(shared, app, tmp_path):
+    secret = tmp_path / "secrets.toml"
+    secret.write_text('OPENAI_API_KEY = "sk-secret-of-the-owner"\n')
     app.run()
     app.switch_page("pages/evaluate.py").run()
     assert app.button(key="eval-sample") and "eval-path" not in [each.key for each in app.text_input]
+    app.session_state["eval-wanted"] = (secret,)  # smuggled past the widgets
+    app.run()
+    assert not app.exception and "sk-secret" not in said(app) and "secrets.toml" not in said(app)
+
+
+def test_a_file_that_is_no_set_is_refused_without_a_word_of_it(page, tmp_path):
+    secret = tmp_path / "secrets.toml"
+    secret.write_text('OPENAI_API_KEY = "sk-secret-of-the-owner"\nTAVILY_API_KEY = "tvly-another"\n')
+    page.text_input(key="eval-path").set_value(str(secret)).run()
+    page.button(key="eval-path-load").click().run()
+    [refusal] = page.error
+    assert "sk-secret" not in said(page) and "API" not in refusal.value and "tvly" not in said(page)
 
 
 def test_deleting_a_set_takes_its_evaluations_along(with_sample, page):

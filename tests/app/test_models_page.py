@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
-from crag.library.private import name_of
 from crag.providers.discovery import LOCAL_SERVERS
 from ui import forms, permits
 from ui.house import house
@@ -27,11 +26,6 @@ OWNER_KEY = "sk-owner-9dKw4TbXe1"
 @pytest.fixture
 def models(app):
     return opened(app)
-
-
-@pytest.fixture
-def private(monkeypatch):
-    monkeypatch.setenv("CRAG_WORKSPACES", "private")
 
 
 def opened(app) -> AppTest:
@@ -404,7 +398,7 @@ def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
 # Where others can reach the app
 
 
-def test_strangers_choose_none_or_openai_with_a_key_of_their_own(private, app):
+def test_strangers_choose_none_or_openai_with_a_key_of_their_own(shared, app):
     models = opened(app)
     assert widget(models, "llm").options == ["None", "OpenAI"]
     choose(models, llm="openai", web="tavily")
@@ -414,7 +408,7 @@ def test_strangers_choose_none_or_openai_with_a_key_of_their_own(private, app):
     assert widget(models, "web").options == ["Off", "Tavily", "DuckDuckGo"]
 
 
-def test_strangers_pick_from_the_servers_that_are_allowed(private, app, model_server, other_server, monkeypatch):
+def test_strangers_pick_from_the_servers_that_are_allowed(shared, app, model_server, other_server, monkeypatch):
     monkeypatch.setenv("CRAG_SERVERS", model_server.address)
     models = choose(opened(app), llm="openai-compatible")
     assert widget(models, "llm_base_url-allowed").options == [model_server.address]
@@ -422,9 +416,10 @@ def test_strangers_pick_from_the_servers_that_are_allowed(private, app, model_se
     assert "It works" in said(press(models, "test-llm"))
 
 
-def test_a_choice_smuggled_past_the_widgets_is_dropped(private, app, other_server, tmp_path):
+def test_a_choice_smuggled_past_the_widgets_is_dropped(shared, app, other_server, tmp_path):
     models = opened(app)
-    list(house().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), name_of(models.query_params["w"])))
+    library = house().engine.library(models.session_state["workspace"])
+    list(house().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), library.folder.name))
     models.session_state["choices"] = {
         **{"llm": "openai-compatible", "llm_base_url": other_server.address, "llm_model": "ok"},
         **{"evaluator": "reranker", "rerank_base_url": other_server.address},
@@ -434,7 +429,7 @@ def test_a_choice_smuggled_past_the_widgets_is_dropped(private, app, other_serve
     models.run()
     assert not models.exception
     ask(models, "Who leads the agency?")
-    [run] = house().engine.library(name_of(models.query_params["w"])).runs(5)
+    [run] = library.runs(5)
     assert run.action and not other_server.heard
 
 
