@@ -1,4 +1,4 @@
-"""kill -9 at 30 random moments while documents are added: what was confirmed is there, and search works."""
+"""kill -9 at 50 random moments while documents are added: what was confirmed is there, and search works."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from library_makers import HashEmbedder
 from crag.library.library import Library
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = 30
+KILLS = 50
 SEED = 20240115
 
 
@@ -39,7 +39,7 @@ def add_until_killed(folder: Path, prefix: str, seconds: float) -> list[str]:
     return [line.decode() for line in (first + rest).split(b"\n")[:-1]]
 
 
-def test_thirty_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
+def test_fifty_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
     moments = random.Random(SEED)
     folder = tmp_path / "library"
     embedder = HashEmbedder()
