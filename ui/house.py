@@ -18,7 +18,7 @@ from crag.engine import Engine
 from ui import warmup
 from ui.jobs import Jobs
 
-__all__ = ["House", "house", "overridden", "providers"]
+__all__ = ["House", "at_start", "house", "overridden", "providers"]
 
 _FILE = "settings.json"
 _PLACE = ("data",)
@@ -92,6 +92,14 @@ class House:
 @st.cache_resource(show_spinner=False)
 def house() -> House:
     return House()
+
+
+def at_start() -> AppConfig:
+    """What a process that starts now is given, by environment and stored choices; no engine is made.
+
+    Raises SettingsError.
+    """
+    return House()._configured()
 
 
 def providers(config: AppConfig | None = None, keys: Keys | None = None) -> list[tuple[str, bool, str]]:
