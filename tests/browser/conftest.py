@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.app_server import Served, serving
 
-POLICY = "Content Security Policy"
+HEADER, POLICY = "content-security-policy", "Content Security Policy"
 """Of what a policy forbids, Chromium says so in the console."""
 
 GATED = Path(__file__).with_name("gated_app.py")
@@ -68,9 +68,10 @@ def browser():
 def open_page(browser, served):
     """Opens a page of the app in a fresh browser profile.
 
-    At the end nothing may have left this machine, and the app may have wanted nothing that its policy forbids.
+    At the end nothing may have left this machine, every answer must have carried the app's policy, and the app may have
+    wanted nothing that this forbids.
     """
-    left, contexts, forbidden = [], [], []
+    left, contexts, forbidden, unarmed = [], [], [], []
 
     def opened(path: str = "", *, width: int = 1440, theme: str = "light", base: str = ""):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
@@ -78,6 +79,7 @@ def open_page(browser, served):
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: left.append(request.url))
+        page.on("response", lambda found: HEADER in found.headers or unarmed.append(found.url))
         page.on("console", lambda said: POLICY in said.text and forbidden.append(said.text))
         page.goto((base or served.url) + path)
         return page
@@ -89,4 +91,5 @@ def open_page(browser, served):
     outside = [url for url in left if not url.startswith(("data:", "blob:")) and urlsplit(url).hostname != "127.0.0.1"]
     assert not outside
     assert not forbidden
+    assert not [url for url in unarmed if not url.startswith(("data:", "blob:"))]
     assert left, "the browser asked the app for something"

@@ -40,10 +40,14 @@ def serving(
     *,
     address: str = "127.0.0.1",
     files: int = 0,
+    base: str = "",
     options: Sequence[str] = (),
     **chosen: str,
 ) -> Iterator[Served]:
-    """The app until the block ends. `files`: the most it may have open; `chosen`: of its environment."""
+    """The app until the block ends.
+
+    `files`: the most it may have open; `base`: the path it lies under; `chosen`: of its environment.
+    """
     data, gate, log = folder / "data", folder / "gate", folder / "log"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -52,13 +56,14 @@ def serving(
     environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(ROOT), **chosen}
     environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    command += ["--server.port", str(port), "--server.address", address, *options]
+    command += ["--server.port", str(port), "--server.address", address, "--server.baseUrlPath", base]
+    command += options
     if files:
         command = ["bash", "-c", f'ulimit -n {files}; exec "$@"', "bash", *command]
     with log.open("wb") as out:
         server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
     try:
-        _await(f"http://127.0.0.1:{port}/_stcore/host-config", server, log)
+        _await(f"http://127.0.0.1:{port}/{base}/_stcore/host-config".replace("//_", "/_"), server, log)
         yield Served(url=f"http://127.0.0.1:{port}", data=data, gate=gate, log=log, process=server)
     finally:
         server.terminate()

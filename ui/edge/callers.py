@@ -89,7 +89,8 @@ def _name(host: str) -> str:
     """The host without its port, in lower case; "" where it is no host."""
     try:
         parts = urlsplit(f"//{host}")
-        return (parts.hostname or "").rstrip(".") if parts.netloc == host and parts.username is None else ""
+        whole = parts.netloc == host and parts.username is None and (parts.port or 0) >= 0
+        return (parts.hostname or "").rstrip(".") if whole else ""
     except ValueError:
         return ""
 

@@ -17,6 +17,7 @@ _POLICY = {
     "script-src": "'self' blob:",
     # Streamlit and plotly write their styles into the page as they draw.
     "style-src": "'self' 'unsafe-inline'",
+    "font-src": "'self' data:",
     "img-src": "'self' data: blob:",
     "frame-src": "'none'",
     "object-src": "'none'",
