@@ -65,10 +65,10 @@ def healthy(port: int) -> None:
 def knock(port: int) -> socket.socket:
     """A page of another site opens the app's socket; the answer is not waited for."""
     line = socket.create_connection(("127.0.0.1", port))
-    line.sendall(
-        f"GET /_stcore/stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://evil.example\r\nUpgrade: websocket\r\n"
-        "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
-    )
+    asked = ["GET /_stcore/stream HTTP/1.1", f"Host: 127.0.0.1:{port}", "Origin: http://evil.example"]
+    asked += ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+    asked += ["Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "", ""]
+    line.sendall("\r\n".join(asked).encode())
     return line
 
 

@@ -85,7 +85,7 @@ def test_what_the_program_is_given_is_stored_and_in_use(settings, data):
 def test_pages_that_may_frame_the_app_are_typed_and_checked(settings, data):
     field = settings.text_input(key="program-framed_by")
     assert field.value == ""
-    field.set_value("https://portal.example,  http://10.0.0.7:8080")
+    field.set_value("https://portal.example, http://10.0.0.7:8080")
     save(settings)
     assert house().config.framed_by == ("https://portal.example", "http://10.0.0.7:8080")
     assert settings.text_input(key="program-framed_by").value == "https://portal.example, http://10.0.0.7:8080"

@@ -1,6 +1,7 @@
 """The edge around an app that says what reached it: refusals, sizes, metrics, health and headers, without a server."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from starlette.responses import PlainTextResponse
@@ -75,7 +76,8 @@ def answer(edge, path="/", *, method="GET", headers=(), kind="http", chunks=(b""
     async def send(message):
         sent.append(message)
 
-    asyncio.run(edge(scope, receive, send))
+    with ThreadPoolExecutor(1) as apart:  # this thread may have the browser tests' event loop
+        apart.submit(asyncio.run, edge(scope, receive, send)).result()
     if kind == "websocket":
         return sent
     return sent[0]["status"], dict(sent[0]["headers"]), sent[1]["body"].decode()
