@@ -18,7 +18,7 @@ _LOCAL_ORIGINS = ("localhost", "127.0.0.1", "0.0.0.0")  # noqa: S104  names in a
 
 _HOST = (
     "This server answers to names of this machine only, such as localhost. Behind a proxy set CRAG_WORKSPACES=private, "
-    "or name the hosts in STREAMLIT_SERVER_ALLOWED_HOSTS; then start again."
+    "or name all hosts in STREAMLIT_SERVER_ALLOWED_HOSTS, blanks between them; then start again."
 )
 _ORIGIN = (
     "Pages of other sites may not use this server. Its owner can name theirs in STREAMLIT_SERVER_CORS_ALLOWED_ORIGINS."
