@@ -25,7 +25,6 @@ SCREEN   := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
 HEADLESS ?= $(if $(CI)$(if $(SCREEN),,none),true,false)
 
 run: $(VENV)/.run ## set up once, then serve the app on http://localhost:$(PORT)
-	@echo "CRAG Explorer: http://localhost:$(PORT)  (Ctrl-C stops it)"
 	@exec $(PY) -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) \
 	    --server.headless $(HEADLESS) --server.showEmailPrompt false
 

@@ -1,26 +1,39 @@
-"""The app's front door: page settings, style and the list of pages."""
+"""The app's front door: what is served, and page settings, style and the list of pages.
+
+Streamlit runs this file for each visitor; the server imports it once, for `app`.
+"""
 
 from pathlib import Path
 
 import streamlit as st
 
 from ui import door, look
+from ui.edge import start
 
 PAGES = Path(__file__).parent / "pages"
 
-st.set_page_config(page_title="CRAG Explorer", page_icon=str(look.ASSETS / "icon.svg"), layout="wide")
-look.apply()
-st.logo(str(look.ASSETS / "wordmark.svg"), icon_image=str(look.ASSETS / "icon.svg"), size="large")
-pages = {
-    "ask": st.Page(PAGES / "ask.py", title="Ask", default=True),
-    "documents": st.Page(PAGES / "documents.py", title="Documents", url_path="documents"),
-    "tune": st.Page(PAGES / "tune.py", title="Tune", url_path="tune"),
-    "compare": st.Page(PAGES / "compare.py", title="Compare", url_path="compare"),
-    "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
-    "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
-}
-page = st.navigation(list(pages.values()), position="top")
-wanted = door.wanted()
-if wanted in pages and pages[wanted] is not page:
-    st.switch_page(pages[wanted])
-page.run()
+
+def draw() -> None:
+    """The page that this visitor wants, in the app's style."""
+    st.set_page_config(page_title="CRAG Explorer", page_icon=str(look.ASSETS / "icon.svg"), layout="wide")
+    look.apply()
+    st.logo(str(look.ASSETS / "wordmark.svg"), icon_image=str(look.ASSETS / "icon.svg"), size="large")
+    pages = {
+        "ask": st.Page(PAGES / "ask.py", title="Ask", default=True),
+        "documents": st.Page(PAGES / "documents.py", title="Documents", url_path="documents"),
+        "tune": st.Page(PAGES / "tune.py", title="Tune", url_path="tune"),
+        "compare": st.Page(PAGES / "compare.py", title="Compare", url_path="compare"),
+        "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
+        "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
+    }
+    page = st.navigation(list(pages.values()), position="top")
+    wanted = door.wanted()
+    if wanted in pages and pages[wanted] is not page:
+        st.switch_page(pages[wanted])
+    page.run()
+
+
+if __name__ == "__main__":
+    draw()
+else:
+    app = st.App(__file__, **start.prepared())

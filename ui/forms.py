@@ -58,6 +58,9 @@ def field(
     choices = list(options) if options is not None else _choices(kind)
     if choices:
         return st.selectbox(options=choices, index=choices.index(value), format_func=_word, **common)
+    if kind == tuple[str, ...]:
+        typed = st.text_input(value=", ".join(value), placeholder="none", **common)
+        return tuple(each.strip() for each in typed.split(",") if each.strip())
     if typing.get_origin(kind) is tuple:
         picked = st.pills(
             options=list(Action), default=list(value), selection_mode="multi", format_func=_word, **common

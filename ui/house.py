@@ -19,7 +19,7 @@ from crag.library.database import own_folder
 from ui import warmup
 from ui.jobs import Jobs
 
-__all__ = ["House", "house", "overridden", "providers"]
+__all__ = ["House", "at_start", "house", "overridden", "providers"]
 
 _FILE = "settings.json"
 _PLACE = ("data",)
@@ -94,6 +94,14 @@ class House:
 @st.cache_resource(show_spinner=False)
 def house() -> House:
     return House()
+
+
+def at_start() -> AppConfig:
+    """What a process that starts now is given, by environment and stored choices; no engine is made.
+
+    Raises SettingsError.
+    """
+    return House()._configured()
 
 
 def providers(config: AppConfig | None = None, keys: Keys | None = None) -> list[tuple[str, bool, str]]:

@@ -34,7 +34,7 @@ def drop_zone(session: Session) -> None:
             key=f"drop-{turn}",
         )
         if dropped:
-            files: list[tuple[str, Callable[[], bytes]]] = [(file.name, file.getvalue) for file in dropped]
+            files: list[tuple[str, Callable[[], bytes]]] = [(file.name, uploads.reader(file)) for file in dropped]
             uploads.start(session, files, words.count(len(files), "file"))
             st.session_state["drop-turn"] = turn + 1
             st.rerun()

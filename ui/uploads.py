@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from crag.core.ingesting import (
     DocumentAdded,
@@ -25,7 +28,7 @@ from ui.look import draw
 from ui.safe import text
 from ui.session import Session
 
-__all__ = ["current", "follow", "load_sample", "results", "start"]
+__all__ = ["current", "follow", "load_sample", "reader", "results", "start"]
 
 Result = DocumentAdded | DuplicateFound | DocumentFailed
 
@@ -45,6 +48,19 @@ def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], la
 
     job: Job[IngestEvent] = house().jobs.start("upload", label, work, workspace=workspace)
     st.session_state.upload = job.id
+
+
+def reader(file: UploadedFile) -> Callable[[], bytes]:
+    """Reads an uploaded file; from then on Streamlit holds it no longer, which would be until the browser leaves."""
+    context = get_script_run_ctx()
+
+    def read() -> bytes:
+        data = file.getvalue()
+        if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
+            context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+        return data
+
+    return read
 
 
 def load_sample(session: Session) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from crag.core.errors import SettingsError
 from crag.core.fields import first_problem, setting
 
 __all__ = ["AppConfig"]
+
+_ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 
 
 class AppConfig(BaseModel):
@@ -215,6 +218,24 @@ class AppConfig(BaseModel):
         ge=2,
         le=600,
     )
+    uploads_mb: int = setting(
+        1000,
+        "Uploads in memory",
+        "What all visitors together have sent and is not yet read; more is refused for the time being. Applies from "
+        "the next start.",
+        group="serving",
+        unit="MB",
+        step=100,
+        ge=1,
+        le=100_000,
+    )
+    framed_by: tuple[str, ...] = setting(
+        (),
+        "Pages that may frame the app",
+        "Origins such as https://portal.example.org whose pages may show the app in a frame. None: no page may. "
+        "Applies from the next start.",
+        group="serving",
+    )
     threads: int = setting(
         0,
         "Threads",
@@ -225,6 +246,15 @@ class AppConfig(BaseModel):
         le=64,
     )
 
+    @field_validator("framed_by")
+    @classmethod
+    def _origins(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        plain = tuple(each.strip().lower().rstrip("/") for each in given)
+        for each in plain:
+            if not _ORIGIN.fullmatch(each):
+                raise ValueError(f"{each[:80]} is no origin; one is https:// or http://, a host, and perhaps a port")
+        return plain
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> AppConfig:
         """Given values first, then CRAG_* variables, then defaults. Raises SettingsError naming the variable."""
@@ -233,7 +263,7 @@ class AppConfig(BaseModel):
             name: source[f"CRAG_{name.upper()}"] for name in cls.model_fields if source.get(f"CRAG_{name.upper()}")
         }
         values.update({name: value for name, value in given.items() if value is not None})
-        for name in ("servers", "prices"):
+        for name in ("servers", "prices", "framed_by"):
             if isinstance(values.get(name), str):
                 values[name] = tuple(each.strip() for each in values[name].split(",") if each.strip())
         try:

@@ -82,6 +82,19 @@ def test_what_the_program_is_given_is_stored_and_in_use(settings, data):
     assert json.loads((data / "settings.json").read_text())["threads"] == 3
 
 
+def test_pages_that_may_frame_the_app_are_typed_and_checked(settings, data):
+    field = settings.text_input(key="program-framed_by")
+    assert field.value == ""
+    field.set_value("https://portal.example, http://10.0.0.7:8080")
+    save(settings)
+    assert house().config.framed_by == ("https://portal.example", "http://10.0.0.7:8080")
+    assert settings.text_input(key="program-framed_by").value == "https://portal.example, http://10.0.0.7:8080"
+    settings.text_input(key="program-framed_by").set_value("https://portal.example/page; script-src *")
+    save(settings)
+    assert "is no origin" in said(settings)
+    assert len(json.loads((data / "settings.json").read_text())["framed_by"]) == 2
+
+
 def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
     monkeypatch.setenv("CRAG_MAX_PAGES", "77")
     app.run()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.app_server import Served, serving
+
+HEADER, POLICY = "content-security-policy", "Content Security Policy"
+"""Of what a policy forbids, Chromium says so in the console."""
+
+GATED = Path(__file__).with_name("gated_app.py")
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -29,15 +27,6 @@ ARGUMENTS = [
     "--disable-dev-shm-usage",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
-
-
-@dataclass(frozen=True)
-class Served:
-    """A running app: its address, its data folder, and the gate that holds its evaluator."""
-
-    url: str
-    data: Path
-    gate: Path
 
 
 @pytest.fixture(scope="session")
@@ -56,40 +45,13 @@ def served_to_many(tmp_path) -> Iterator[Served]:
 @pytest.fixture
 def served_fresh(tmp_path) -> Iterator[Served]:
     """The app itself, which nobody has opened yet."""
-    with _serving(tmp_path, ROOT / "app.py") as found:
+    with serving(tmp_path) as found:
         yield found
 
 
-@contextmanager
-def _serving(folder: Path, script: Path = Path(__file__).parent / "gated_app.py", **chosen: str) -> Iterator[Served]:
-    data, gate, log = folder / "data", folder / "gate", folder / "log"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
-    environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(ROOT), **chosen}
-    environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    command += ["--server.port", str(port), "--server.address", "127.0.0.1"]
-    with log.open("wb") as out:
-        server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
-    try:
-        _await(f"http://127.0.0.1:{port}/_stcore/health", server, log)
-        yield Served(url=f"http://127.0.0.1:{port}", data=data, gate=gate)
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + 60
-    while time.monotonic() < until and server.poll() is None:
-        try:
-            urllib.request.urlopen(address, timeout=2).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail(f"the app did not start:\n{log.read_text()[-3000:]}")
+def _serving(folder: Path, **chosen: str) -> AbstractContextManager[Served]:
+    """The app with a gate, behind the edge that users meet."""
+    return serving(folder, GATED, **chosen)
 
 
 @pytest.fixture(scope="session")
@@ -104,8 +66,12 @@ def browser():
 
 @pytest.fixture
 def open_page(browser, served):
-    """Opens a page of the app in a fresh browser profile; at the end nothing may have left this machine."""
-    left, contexts = [], []
+    """Opens a page of the app in a fresh browser profile.
+
+    At the end nothing may have left this machine, every answer must have carried the app's policy, and the app may have
+    wanted nothing that this forbids.
+    """
+    left, contexts, forbidden, unarmed = [], [], [], []
 
     def opened(path: str = "", *, width: int = 1440, theme: str = "light", base: str = ""):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
@@ -113,6 +79,8 @@ def open_page(browser, served):
         contexts.append(context)
         page = context.new_page()
         page.on("request", lambda request: left.append(request.url))
+        page.on("response", lambda found: HEADER in found.headers or unarmed.append(found.url))
+        page.on("console", lambda said: POLICY in said.text and forbidden.append(said.text))
         page.goto((base or served.url) + path)
         return page
 
@@ -122,4 +90,6 @@ def open_page(browser, served):
     served.gate.unlink(missing_ok=True)
     outside = [url for url in left if not url.startswith(("data:", "blob:")) and urlsplit(url).hostname != "127.0.0.1"]
     assert not outside
+    assert not forbidden
+    assert not [url for url in unarmed if not url.startswith(("data:", "blob:"))]
     assert left, "the browser asked the app for something"

@@ -1,6 +1,7 @@
 """The app with an evaluator that can be held: while the file CRAG_TEST_GATE names exists, grading waits.
 
-Run with `streamlit run`; the browser tests use it to look at a run, and to touch things, in its middle.
+Run with `streamlit run`, behind the same edge as the app; the browser tests use it to look at a run, and to touch
+things, in its middle.
 """
 
 import os
@@ -9,10 +10,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import streamlit as st
+
 from crag.core.config import AppConfig
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
+from ui.edge import start
 from ui.house import house
 
 GATE = Path(os.environ["CRAG_TEST_GATE"])
@@ -41,5 +45,8 @@ def gated(config: AppConfig) -> Engine:
     return Engine(config, embedder=plain.embedder, evaluator=GatedEvaluator(plain.evaluator))
 
 
-house().make = gated
-runpy.run_path(str(Path(__file__).resolve().parents[2] / "app.py"), run_name="__main__")
+if __name__ == "__main__":
+    house().make = gated
+    runpy.run_path(str(Path(__file__).resolve().parents[2] / "app.py"), run_name="__main__")
+else:
+    app = st.App(__file__, **start.prepared())

@@ -1,0 +1,79 @@
+"""The server's edge as a browser meets it: frames of other pages, a portal that may, uploads that find no room."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tests.support.app_server import serving
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+
+@pytest.fixture
+def portal():
+    """A page of another origin that shows `shown` in a frame."""
+
+    class Portal(BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            data = f"<h1>Portal</h1><iframe width=1200 height=800 src='{self.server.shown}'></iframe>".encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Portal) as server:
+        server.address = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def visit(browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(40_000)
+    yield context.new_page()
+    context.close()
+
+
+def test_a_page_of_another_origin_can_t_frame_the_app(served, portal, visit) -> None:
+    portal.shown, said = served.url, []
+    visit.on("console", lambda message: said.append(message.text))
+    visit.goto(portal.address)
+    visit.get_by_role("heading", name="Portal").wait_for()
+    visit.wait_for_function("() => document.readyState === 'complete'")
+    assert visit.frame_locator("iframe").locator("#root").count() == 0
+    assert any("frame-ancestors" in each for each in said), said
+
+
+def test_a_portal_that_the_owner_named_can(tmp_path, portal, visit) -> None:
+    with serving(tmp_path, CRAG_FRAMED_BY=portal.address) as app:
+        portal.shown = app.url
+        visit.goto(portal.address)
+        visit.frame_locator("iframe").get_by_role("button", name="Load the sample library").wait_for()
+
+
+def test_an_upload_that_finds_no_room_is_told_and_harms_nothing(tmp_path, visit) -> None:
+    with serving(tmp_path, CRAG_UPLOADS_MB="1") as app:
+        answered: list[int] = []
+        visit.on("response", lambda found: "upload_file" in found.url and answered.append(found.status))
+        visit.goto(f"{app.url}/documents")
+        drop = visit.get_by_test_id("stFileUploaderDropzoneInput").first
+        drop.wait_for(state="attached")
+        drop.set_input_files(
+            [{"name": "big.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.4\n" + b" " * 2**21}]
+        )
+        expect(visit.get_by_test_id("stFileUploader")).to_contain_text("Error")
+        assert answered == [503]
+        for number in range(3):  # each alone fits, and what was read makes room for the next
+            name = f"small-{number}.pdf"
+            body = b"%PDF-1.4\n" + b"%d" % number * 600_000
+            drop.set_input_files([{"name": name, "mimeType": "application/pdf", "buffer": body}])
+            visit.locator(".result", has_text=name).wait_for()

@@ -1,0 +1,163 @@
+"""The edge around an app that says what reached it: refusals, sizes, metrics, health and headers, without a server."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from starlette.responses import PlainTextResponse
+
+from ui.edge.callers import Callers
+from ui.edge.headers import protective
+from ui.edge.health import Health
+from ui.edge.middleware import Edge, Rules
+from ui.edge.sizes import BODY_MB, Uploads
+
+MB = 2**20
+EVIL = (b"origin", b"http://evil.example")
+HOST = (b"host", b"localhost")
+
+
+class Inner:
+    """Reads the whole body and answers; `reached`: the paths, `read`: bytes."""
+
+    def __init__(self) -> None:
+        self.reached, self.read = [], 0
+
+    async def __call__(self, scope, receive, send) -> None:
+        self.reached.append(scope.get("path"))
+        if scope["type"] != "http":
+            return
+        more = True
+        while more:
+            message = await receive()
+            self.read += len(message.get("body", b""))
+            more = message.get("more_body", False)
+        await PlainTextResponse("inner", headers={"x-frame-options": "ALLOWALL"})(scope, receive, send)
+
+
+@pytest.fixture
+def inner() -> Inner:
+    return Inner()
+
+
+@pytest.fixture
+def edge(inner, tmp_path):
+    def made(held: int = 0, uploads_mb: int = 10, **told) -> Edge:
+        rules = {
+            "callers": Callers(),
+            "headers": protective(),
+            "health": Health(tmp_path),
+            "uploads": Uploads(uploads_mb * MB, lambda: held),
+            "upload_mb": 5,
+        }
+        return Edge(inner, Rules(**{**rules, **told}))
+
+    return made
+
+
+def answer(edge, path="/", *, method="GET", headers=(), kind="http", chunks=(b"",), extensions=None):
+    """Status, headers and body of an answer; messages as they were sent, for a websocket."""
+    sent, left = [], list(chunks)
+    scope = {
+        "type": kind,
+        "method": method,
+        "path": path,
+        "headers": [HOST, *headers],
+        "server": ("127.0.0.1", 80),
+        "extensions": extensions or {},
+    }
+
+    async def receive():
+        if kind == "websocket":
+            return {"type": "websocket.connect"}
+        body = left.pop(0) if left else b""
+        return {"type": "http.request", "body": body, "more_body": bool(left)}
+
+    async def send(message):
+        sent.append(message)
+
+    with ThreadPoolExecutor(1) as apart:  # this thread may have the browser tests' event loop
+        apart.submit(asyncio.run, edge(scope, receive, send)).result()
+    if kind == "websocket":
+        return sent
+    return sent[0]["status"], dict(sent[0]["headers"]), sent[1]["body"].decode()
+
+
+def test_what_is_let_in_reaches_the_app_and_goes_back_armed(edge, inner) -> None:
+    status, headers, body = answer(edge())
+    assert (status, body, inner.reached) == (200, "inner", ["/"])
+    assert headers[b"x-frame-options"] == b"DENY" and b"content-security-policy" in headers
+
+
+def test_a_foreign_page_is_refused_before_the_app_hears_of_it(edge, inner) -> None:
+    status, headers, body = answer(edge(), "/_stcore/health", headers=[EVIL])
+    assert status == 403 and body.count("\n") == 1 and inner.reached == []
+    assert b"content-security-policy" in headers and b"access-control-allow-origin" not in headers
+
+
+def test_a_foreign_page_s_socket_is_refused_before_it_is_open(edge, inner) -> None:
+    (closed,) = answer(edge(), "/_stcore/stream", headers=[EVIL], kind="websocket")
+    assert closed["type"] == "websocket.close"
+    start, _ = answer(edge(), headers=[EVIL], kind="websocket", extensions={"websocket.http.response": {}})
+    assert start["status"] == 403 and inner.reached == []
+    answer(edge(), "/_stcore/stream", headers=[(b"origin", b"http://localhost")], kind="websocket")
+    assert inner.reached == ["/_stcore/stream"]
+
+
+@pytest.mark.parametrize("base", ["", "/crag"])
+def test_metrics_are_for_the_owner(edge, inner, base) -> None:
+    for path in ("/_stcore/metrics", "/_stcore/metrics/"):
+        assert answer(edge(base=base), base + path)[0] == 404
+    assert inner.reached == []
+    assert answer(edge(base=base, metrics=True), f"{base}/_stcore/metrics")[0] == 200
+
+
+@pytest.mark.parametrize("base", ["", "/crag"])
+def test_health_is_the_app_s_unless_the_process_can_t_serve(edge, inner, tmp_path, base) -> None:
+    for path in ("/_stcore/health", "/healthz"):
+        assert answer(edge(base=base), base + path)[0] == 200
+    assert inner.reached == [f"{base}/_stcore/health"] * 2
+    full = Health(tmp_path, free=lambda _: 0)
+    for method in ("GET", "HEAD"):
+        status, _, body = answer(edge(base=base, health=full), f"{base}/healthz", method=method)
+        assert status == 503 and body.count("\n") == 1
+    assert len(inner.reached) == 2
+
+
+@pytest.mark.parametrize("length", [str(BODY_MB * MB + 1), "9" * 30])
+def test_a_body_that_says_it_is_too_large_is_not_read(edge, inner, length) -> None:
+    status, headers, _ = answer(edge(), method="POST", headers=[(b"content-length", length.encode())])
+    assert status == 413 and b"content-security-policy" in headers and inner.reached == []
+
+
+@pytest.mark.parametrize("headers", [[], [(b"content-length", b"5")]])
+def test_a_body_that_does_not_say_so_is_cut_off_where_it_is(edge, inner, headers) -> None:
+    assert answer(edge(), method="POST", headers=headers, chunks=[b"x" * MB, b"x", b"x" * MB])[0] == 413
+    assert inner.read == MB
+    assert answer(edge(), method="POST", headers=headers, chunks=[b"x" * MB])[0] == 200
+
+
+def test_an_upload_may_be_larger_but_no_larger_than_uploads_are(edge, inner) -> None:
+    assert answer(edge(), "/_stcore/upload_file/a/b", method="PUT", chunks=[b"x" * MB] * 6)[0] == 200
+    assert answer(edge(), "/_stcore/upload_file/a/b", method="PUT", chunks=[b"x" * MB] * 7)[0] == 413
+    assert answer(edge(), "/upload_file/_stcore/upload_file/", method="PUT", chunks=[b"x" * MB] * 2)[0] == 413
+
+
+def test_uploads_that_nobody_has_read_leave_no_room_for_more(edge, inner) -> None:
+    path, said = "/_stcore/upload_file/a/b", [(b"content-length", b"%d" % (3 * MB))]
+    full = edge(held=8 * MB)
+    status, _, body = answer(full, path, method="PUT", headers=said)
+    assert status == 503 and "uploads" in body and inner.reached == []
+    assert answer(full, path, method="PUT", chunks=[b"x" * MB] * 3)[0] == 503
+    assert inner.read == 2 * MB
+    assert answer(full, path, method="PUT", chunks=[b"x" * MB] * 2)[0] == 200, "what was refused is given back"
+    assert answer(full, path, method="DELETE")[0] == 200
+
+
+def test_uploads_on_their_way_count_for_all() -> None:
+    uploads = Uploads(10, lambda: 0)
+    uploads.take(8)
+    with pytest.raises(Exception, match="as many uploads as it may"):
+        uploads.take(3)
+    uploads.give_back(8)
+    uploads.take(10)

@@ -1,0 +1,81 @@
+"""A real server of the app on a free loopback port, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running app: its address, its data folder, the gate that holds its evaluator, its log and its process."""
+
+    url: str
+    data: Path
+    gate: Path
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+
+@contextmanager
+def serving(
+    folder: Path,
+    script: Path = ROOT / "app.py",
+    *,
+    address: str = "127.0.0.1",
+    files: int = 0,
+    base: str = "",
+    options: Sequence[str] = (),
+    **chosen: str,
+) -> Iterator[Served]:
+    """The app until the block ends.
+
+    `files`: the most it may have open; `base`: the path it lies under; `chosen`: of its environment.
+    """
+    data, gate, log = folder / "data", folder / "gate", folder / "log"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
+    environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(ROOT), **chosen}
+    environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    command += ["--server.port", str(port), "--server.address", address, "--server.baseUrlPath", base]
+    command += options
+    if files:
+        command = ["bash", "-c", f'ulimit -n {files}; exec "$@"', "bash", *command]
+    with log.open("wb") as out:
+        server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+    try:
+        _await(f"http://127.0.0.1:{port}/{base}/_stcore/host-config".replace("//_", "/_"), server, log)
+        yield Served(url=f"http://127.0.0.1:{port}", data=data, gate=gate, log=log, process=server)
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until and server.poll() is None:
+        try:
+            urllib.request.urlopen(address, timeout=2).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"the app did not start:\n{log.read_text()[-3000:]}")

@@ -1,0 +1,1 @@
+"""The server's edge: what is refused, limited and added before Streamlit sees a request, and how the process starts."""

@@ -1,0 +1,66 @@
+"""What every answer tells the browser: load from here alone, show in nobody's frame, tell other sites nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+__all__ = ["inline_scripts", "policy", "protective", "replaced"]
+
+Header = tuple[bytes, bytes]
+
+_POLICY = {
+    "default-src": "'self'",
+    # blob: Streamlit loads the script of a component from one; no markup can make one. No 'unsafe-eval', no inline.
+    "script-src": "'self' blob:",
+    # Streamlit and plotly write their styles into the page as they draw.
+    "style-src": "'self' 'unsafe-inline'",
+    "font-src": "'self' data:",
+    "img-src": "'self' data: blob:",
+    "frame-src": "'none'",
+    "object-src": "'none'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+}
+
+_OFF = (
+    *("accelerometer", "autoplay", "camera", "display-capture", "geolocation", "gyroscope", "magnetometer"),
+    *("microphone", "midi", "payment", "usb"),
+)
+
+
+def inline_scripts(page: str) -> tuple[str, ...]:
+    """The scripts that stand in a page itself, each as the source that lets it, and no other, run."""
+    found = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    digests = (hashlib.sha256(each.encode()).digest() for each in found)
+    return tuple(f"'sha256-{base64.b64encode(each).decode()}'" for each in digests)
+
+
+def policy(framed_by: Sequence[str] = (), scripts: Sequence[str] = ()) -> str:
+    """The Content-Security-Policy: `scripts` may run beside the app's own files, `framed_by` may frame the app."""
+    told = {**_POLICY, "frame-ancestors": " ".join(framed_by) or "'none'"}
+    told["script-src"] = " ".join((told["script-src"], *scripts))
+    return "; ".join(f"{name} {sources}" for name, sources in told.items())
+
+
+def protective(framed_by: Sequence[str] = (), scripts: Sequence[str] = ()) -> tuple[Header, ...]:
+    """The headers of every answer. An address may hold the key to a library, so it is no site's referrer."""
+    told = {
+        "content-security-policy": policy(framed_by, scripts),
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "permissions-policy": ", ".join(f"{each}=()" for each in _OFF),
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+    }
+    if not framed_by:
+        told["x-frame-options"] = "DENY"
+    return tuple((name.encode(), value.encode("latin-1")) for name, value in told.items())
+
+
+def replaced(before: Iterable[Header], added: Sequence[Header]) -> list[Header]:
+    """An answer's headers with ours in place of any of the same name."""
+    names = {name for name, _ in added}
+    return [*((name, value) for name, value in before if name.lower() not in names), *added]

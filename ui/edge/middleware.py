@@ -1,0 +1,127 @@
+"""The outermost layer of the server: asks who calls and how much they bring, and adds the headers to every answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ui.edge.callers import Callers
+from ui.edge.headers import Header, replaced
+from ui.edge.health import Health
+from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
+
+__all__ = ["Edge", "Rules"]
+
+LOG = logging.getLogger(__name__)
+_TOLD = 20
+"""Refusals that are logged; after so many an owner knows, and a stranger can't fill the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the edge goes by from one start to the next. `base`: the path that the app lies under, "" or "/path"."""
+
+    callers: Callers
+    headers: Sequence[Header]
+    health: Health
+    uploads: Uploads
+    upload_mb: int = 200
+    metrics: bool = False
+    base: str = ""
+
+
+class Edge:
+    """ASGI middleware around all of Streamlit."""
+
+    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+        self._app, self._rules = app, rules
+        self._told = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._rules.callers.refusal(
+            _values(scope, b"host"), _values(scope, b"origin"), str((scope.get("server") or ("",))[0])
+        )
+        if scope["type"] == "websocket":
+            await (self._close(scope, receive, send, refusal) if refusal else self._app(scope, receive, send))
+            return
+        armed = self._armed(send)
+        if refusal:
+            self._tell(scope, refusal)
+            await _answer(403, refusal)(scope, receive, armed)
+        else:
+            await self._serve(scope, receive, armed)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        rules, path = self._rules, scope["path"].removeprefix(self._rules.base)
+        if path.rstrip("/") == "/_stcore/metrics" and not rules.metrics:
+            await _answer(404, "Not Found")(scope, receive, send)
+            return
+        if path in ("/_stcore/health", "/healthz") and scope["method"] in ("GET", "HEAD"):
+            if problem := rules.health.problem():
+                await _answer(503, problem)(scope, receive, send)
+                return
+            whole = f"{rules.base}/_stcore/health"
+            scope = {**scope, "path": whole, "raw_path": whole.encode()}
+        await self._within_size(scope, receive, send, upload=path.startswith("/_stcore/upload_file/"))
+
+    async def _within_size(self, scope: Scope, receive: Receive, send: Send, *, upload: bool) -> None:
+        rules = self._rules
+        body = Body((rules.upload_mb + BODY_MB) * 2**20, rules.uploads) if upload else Body(BODY_MB * 2**20)
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            for length in _values(scope, b"content-length"):
+                body.announced(length)
+            await self._app(scope, body.counted(receive), watched)
+        except TooMuch as too_much:
+            if begun:
+                raise
+            await _answer(too_much.status, too_much.line)(scope, receive, send)
+        finally:
+            body.over()
+
+    def _armed(self, send: Send) -> Send:
+        async def arming(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": replaced(message.get("headers", ()), self._rules.headers)}
+            await send(message)
+
+        return arming
+
+    async def _close(self, scope: Scope, receive: Receive, send: Send, refusal: str) -> None:
+        """Refuse a websocket before it is open: the browser is answered 403."""
+        self._tell(scope, refusal)
+        await receive()
+        if "websocket.http.response" in scope.get("extensions", {}):
+            headers = replaced([(b"content-type", b"text/plain; charset=utf-8")], self._rules.headers)
+            await send({"type": "websocket.http.response.start", "status": 403, "headers": headers})
+            await send({"type": "websocket.http.response.body", "body": refusal.encode()})
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    def _tell(self, scope: Scope, refusal: str) -> None:
+        if self._told < _TOLD:
+            self._told += 1
+            host, origin = (" ".join(_values(scope, name))[:100] for name in (b"host", b"origin"))
+            LOG.warning("Refused: host %r, origin %r. %s", host, origin, refusal)
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+def _answer(status: int, line: str) -> PlainTextResponse:
+    close = {"connection": "close"} if status in (413, 503) else {}
+    return PlainTextResponse(line + "\n", status_code=status, headers={"cache-control": "no-store", **close})

@@ -1,0 +1,129 @@
+"""How the serving process starts: no look-up outside, room for open files, files for their owner alone, the rules read.
+
+`prepared()` is what `st.App` is given; until it is called, importing this changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import webbrowser
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from starlette.middleware import Middleware
+from streamlit import config as options
+from streamlit import file_util, net_util, runtime
+from streamlit.runtime.stats import CACHE_MEMORY_FAMILY
+
+from crag.core.config import AppConfig
+from crag.core.errors import CragError
+from ui import workspaces
+from ui.edge.callers import Callers, is_loopback
+from ui.edge.headers import inline_scripts, protective
+from ui.edge.health import Health
+from ui.edge.middleware import Edge, Rules
+from ui.edge.sizes import Uploads
+from ui.house import at_start
+
+__all__ = ["LOOK_UPS", "held_uploads", "prepared", "rules"]
+
+LOG = logging.getLogger(__name__)
+
+LOOK_UPS = ("get_external_ip", "get_internal_ip")
+"""By these Streamlit finds this machine's address, from an outside service and an outside route."""
+
+_MOST_FILES = 65_536
+
+
+def prepared() -> dict[str, Any]:
+    """Makes this process ready to serve; returns the middleware and lifespan that `st.App` is given."""
+    for name in LOOK_UPS:
+        setattr(net_util, name, _nowhere)
+    _raise_the_limit_of_files()
+    os.umask(0o077)
+    try:
+        config = at_start()
+    except CragError as error:
+        LOG.warning("%s Until then the strictest rules apply.", error)  # each page says so too
+        config = AppConfig()
+    return {"middleware": [Middleware(Edge, rules(config))], "lifespan": _opened}
+
+
+def rules(config: AppConfig) -> Rules:
+    """The edge's rules, by Streamlit's options and the app's settings as they are now."""
+    shared, named = workspaces.shared(config), _by_hand("browser.serverAddress")
+    base = st.get_option("server.baseUrlPath").strip("/")
+    page = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
+    callers = Callers(
+        local=not workspaces.reachable(),
+        proxied=config.workspaces == "private",
+        hosts=_plain(*st.get_option("server.allowedHosts"), *named),
+        origins=_plain(*st.get_option("server.corsAllowedOrigins"), *named),
+        any_origin=not st.get_option("server.enableCORS"),
+    )
+    return Rules(
+        callers=callers,
+        headers=protective(config.framed_by, inline_scripts(page)),
+        health=Health(config.data),
+        uploads=Uploads(config.uploads_mb * 2**20, held_uploads),
+        upload_mb=int(st.get_option("server.maxUploadSize")),
+        metrics=not shared,
+        base=f"/{base}" if base else "",
+    )
+
+
+def held_uploads() -> int:
+    """Bytes of uploads that Streamlit holds for all sessions."""
+    if not runtime.exists():
+        return 0
+    stats = runtime.get_instance().uploaded_file_mgr.get_stats()
+    return sum(each.byte_length for each in stats.get(CACHE_MEMORY_FAMILY, ()))
+
+
+def _nowhere() -> None:
+    """This machine's address, which nobody is asked for."""
+
+
+def _by_hand(name: str) -> tuple[str, ...]:
+    return (str(st.get_option(name)),) if options.is_manually_set(name) else ()
+
+
+def _plain(*given: str) -> tuple[str, ...]:
+    return tuple(each.strip().lower().rstrip("/.") for each in given if each.strip())
+
+
+def _raise_the_limit_of_files() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+@contextlib.asynccontextmanager
+async def _opened(_: st.App) -> AsyncIterator[None]:
+    """Says where the app is, and opens a browser where there is a screen: `streamlit run` leaves that to the app."""
+    sys.stdout.write(f"CRAG Explorer: {_address()}  (Ctrl-C stops it)\n")
+    sys.stdout.flush()
+    if not st.get_option("server.headless"):
+        threading.Thread(target=webbrowser.open, args=(_address(),), daemon=True).start()
+    yield
+
+
+def _address() -> str:
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    listens = str(st.get_option("server.address") or "")
+    found = "localhost" if is_loopback(listens) or listens in ("", "::") else listens
+    host = (_by_hand("browser.serverAddress") or (found,))[0]
+    base = st.get_option("server.baseUrlPath").strip("/")
+    return f"{scheme}://{host}:{st.get_option('server.port')}" + (f"/{base}" if base else "")
