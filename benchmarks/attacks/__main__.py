@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.attacks.figure import Figure
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 RESULTS = ROOT / "benchmarks" / "results" / "attacks.md"
@@ -22,22 +24,22 @@ LONGEST = 300
 """Seconds after which an attack is given up, and said to have taken longer."""
 
 
-def figures(tree: Path, chosen: list[str]) -> dict[tuple[int, str], str]:
-    """What each attack comes to on a tree, by finding and what was done."""
-    found: dict[tuple[int, str], str] = {}
+def figures(tree: Path, chosen: list[str]) -> dict[str, Figure]:
+    """What each attack comes to on a tree, by module and name; one that ended without a figure says only how."""
+    found: dict[str, Figure] = {}
     for module in MODULES:
         for name in run(tree, module).stdout.split():
             if chosen and name not in chosen and module not in chosen:
                 continue
             try:
                 done = run(tree, module, name)
-                figure = json.loads(done.stdout.strip().splitlines()[-1])
+                figure = Figure(**json.loads(done.stdout.strip().splitlines()[-1]))
             except subprocess.TimeoutExpired:
-                figure = {"finding": 0, "what": name, "value": f"not over after {LONGEST} s"}
+                figure = Figure(finding=0, what="", value=f"not over after {LONGEST} s")
             except (IndexError, ValueError):
-                figure = {"finding": 0, "what": name, "value": f"died: {done.stderr.strip()[-120:]}"}
+                figure = Figure(finding=0, what="", value=f"died: {done.stderr.strip()[-120:]}")
             print(f"{tree.name}: {figure}", file=sys.stderr, flush=True)
-            found[figure["finding"], figure["what"]] = figure["value"]
+            found[f"{module}.{name}"] = figure
     return found
 
 
@@ -69,15 +71,17 @@ def main() -> None:
             before = figures(old, chosen.only)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(old)], cwd=ROOT, check=True)
-    rows = "\n".join(
-        f"| {finding or '–'} | {what} | {before.get((finding, what), '–')} | {after.get((finding, what), '–')} |"
-        for finding, what in sorted({*before, *after})
-    )
+    rows = []
+    for name in {**before, **after}:
+        was, now = (found.get(name, Figure(finding=0, what="", value="–")) for found in (before, after))
+        told = now if now.what else was
+        rows.append((told.finding, f"| {told.finding or '–'} | {told.what or name} | {was.value} | {now.value} |"))
+    table = "\n".join(row for _, row in sorted(rows, key=lambda row: row[0]))
     RESULTS.write_text(
         "# Attacks, before and after\n\n"
         f"`python -m benchmarks.attacks --before {chosen.before}`: each attack in a process of its own, one after the "
         "other. Findings are numbered as in [security.md](../../docs/security.md).\n\n"
-        f"| finding | attack | before | after |\n|---|---|---|---|\n{rows}\n",
+        f"| finding | attack | before | after |\n|---|---|---|---|\n{table}\n",
         encoding="utf-8",
     )
     print(RESULTS.read_text(encoding="utf-8"))

@@ -65,11 +65,16 @@ class Room:
 
 
 def bytes_of(folder: Path) -> int:
-    """The bytes of the files in a folder; none where it is not there. What vanishes meanwhile counts as nothing."""
+    """The bytes of the files in a folder; none where it is not there. What vanishes meanwhile counts as nothing.
+
+    The database's log is left out: it shrinks with the next write.
+    """
     total = 0
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
+                if entry.name.endswith(("-wal", "-shm")):
+                    continue
                 try:
                     total += entry.stat(follow_symlinks=False).st_size
                 except OSError:
