@@ -1,0 +1,147 @@
+"""Hostile names, titles, texts, questions, sets and model output on every page: words, and nothing that acts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.fakes import chunk_of
+from crag.core.trace import Trace
+from crag.core.types import Document
+from crag.engine import Engine
+from crag.evaluation import add_set, evaluate
+from crag.measure.sets import read_set
+from tests.support.app_server import Served, serving
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "app"))
+from small_pdf import small_pdf
+from whole_run import events as whole_run
+
+HOSTILE = [
+    "<img src=x onerror=\"window.hit='img'\">",
+    "<script>window.hit='script'</script>",
+    "<svg/onload=window.hit='svg'>",
+    "[click](javascript:window.hit='link')",
+    "![picture](http://outside.example/picture.png)",
+    "</details></div><iframe src=//outside.example></iframe>",
+    '"><a href="javascript:window.hit=\'anchor\'">there</a>',
+    "$\\href{javascript:window.hit='tex'}{x}$ :material/bolt: :red[colour]",
+    "<style>body{display:none}</style><base href=//outside.example>",
+    "<form action=//outside.example><button>Send</button></form>",
+]
+ALL = " ".join(HOSTILE)
+BUILT = (
+    "img[onerror], [onload], iframe, script:not([src]):not([type='application/json']), "
+    "a[href^='javascript' i], form[action*='outside'], base[href*='outside'], img[src*='outside']"
+)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> tuple[Path, list[str]]:
+    """A data folder full of hostile words, and the runs in it."""
+    folder = tmp_path_factory.mktemp("hostile")
+    engine = Engine(AppConfig(data=folder / "data"))
+    library = engine.library()
+    for number, each in enumerate(HOSTILE):
+        chunk = chunk_of(f"The harbour was built in 18{number:02}. {each} {ALL}", name=f"{number} {each}.pdf", page=1)
+        document = Document(
+            id=chunk.document_id,
+            name=chunk.source,
+            title=f"Harbours {ALL}",
+            size=3,
+            pages=1,
+            chunks=1,
+            added_at="2026-01-01T00:00:00+00:00",
+            model=engine.embedder.id,
+            warnings=(f"Page 1 {ALL}",),
+        )
+        library.add(document, small_pdf("The harbour"), [chunk], engine.embedder.embed([chunk.indexed_text]))
+    asked = [Trace.from_events(engine.ask(f"When was the harbour built? {ALL}"[:1900])).run_id]
+    written = whole_run()
+    library.save_run(Trace.from_events(written), written)
+    asked.append(Trace.from_events(written).run_id)
+    row = dict.fromkeys(("answer", "source", "topics", "labels"), ALL)
+    row |= {"id": HOSTILE[0], "question": f"When was the harbour built? {ALL}"}
+    rows = json.dumps([row])
+    set_id = add_set(library, read_set(f"set {HOSTILE[0]}.json", rows.encode()))
+    for _ in evaluate(engine, set_id, "plain-rag"):
+        pass
+    asked += [run for run in library.run_ids() if run not in asked]
+    engine.close()
+    return folder, asked
+
+
+@pytest.fixture(scope="module")
+def app(runs: tuple[Path, list[str]]):
+    with serving(runs[0]) as found:
+        yield found
+
+
+@pytest.fixture
+def look(open_page, app: Served):
+    """Opens a page, and says afterwards what was built or done that never should be."""
+    said: list[str] = []
+
+    def looked(path: str):
+        page = open_page(path, base=app.url)
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.get_by_role("link", name="Documents").first.wait_for()
+        settled(page)
+        return page
+
+    yield looked
+    assert said == []
+
+
+def settled(page) -> None:
+    page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
+
+
+def inert(page) -> None:
+    settled(page)
+    assert page.evaluate("() => window.hit") is None
+    outside = f"() => [...document.querySelectorAll(`{BUILT}`)].filter(e => e.closest('#root')).map(e => e.outerHTML)"
+    assert page.evaluate(outside) == []
+    assert page.get_by_test_id("stException").count() == 0
+    assert page.get_by_test_id("stMain").is_visible()
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_run_of_hostile_words_only_shows_them(look, runs, number: int) -> None:
+    page = look(f"/?run={runs[1][number]}")
+    page.locator(".question").first.wait_for()
+    inert(page)
+    for card in page.locator("details[data-keep]").all()[:4]:
+        card.locator("summary").click()
+    for citation in page.locator("button.cite").all()[:1]:
+        citation.click()
+        page.get_by_role("button", name="Close").wait_for()
+    inert(page)
+
+
+def test_documents_of_hostile_names_only_show_them(look) -> None:
+    page = look("/documents")
+    page.get_by_text(f"{len(HOSTILE)} documents").wait_for()
+    inert(page)
+    page.get_by_role("button", name="Delete document").click()
+    page.get_by_text("with its 1 chunk").wait_for()
+    inert(page)
+
+
+@pytest.mark.parametrize("path", ["tune", "compare", "settings", ""])
+def test_no_page_acts_on_what_is_stored(look, path: str) -> None:
+    inert(look(f"/{path}"))
+
+
+def test_a_set_of_hostile_questions_and_its_results_only_show_them(look) -> None:
+    page = look("/evaluate")
+    page.get_by_role("radio", name="Results").or_(page.get_by_text("Results", exact=True)).first.click()
+    inert(page)
+    page.get_by_text("Questions", exact=True).first.click()
+    inert(page)
+    page.get_by_text("Questions", exact=True).last.click()
+    inert(page)
