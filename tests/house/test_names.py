@@ -32,6 +32,7 @@ PUBLIC = {
         *("ReadingPage", "TableSpan"),
     ],
     "crag.core.keys": ["Keys", "VARIABLES"],
+    "crag.core.marks": ["few_marks", "unmarked"],
     "crag.core.meter": ["Budget", "Call", "Meter"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
