@@ -26,8 +26,10 @@ MAX_PIECES = 4 * MAX_ELEMENTS
 """Tags and comments. Of what follows these, only the text is written again."""
 MAX_ATTRIBUTES = 12
 """Of one element that are written again; so many times four are looked at."""
-MAX_VALUE = 300
-MAX_ADDRESS = 2_000
+MAX_VALUE, MAX_CONTENT = 300, 2_000
+"""Characters of a value, and of what a page states of itself."""
+MAX_ADDRESS = 8_000
+"""Of an address, which is left out where it is longer: a part of it is another address."""
 
 # Possessive throughout, and every tag ends with the source at the latest: no part is read twice.
 _PIECE = re.compile(
@@ -47,7 +49,6 @@ _KEPT = frozenset(
     "class id role style itemprop property name rel href content datetime hidden aria-hidden data-component "
     "data-testid".split()
 )
-_ADDRESSES = frozenset({"href", "content"})
 _RAW = frozenset("script style textarea title xmp iframe noembed noframes".split())
 """Elements that hold no tags but their own end."""
 _BLANKS = re.compile(r"\s{2,}")
@@ -85,7 +86,7 @@ def plain_markup(source: str) -> str:
             parts.append(f"<{name}{_attributes(found['attributes'])}>")
         elif end := ends.after(name, place):
             if name == "title":
-                parts.append(f"<title>{_text(source[place : end[0]][:MAX_ADDRESS])}</title>")
+                parts.append(f"<title>{_text(source[place : end[0]][:MAX_CONTENT])}</title>")
             place = end[1]
         elif name != "title":
             break
@@ -123,15 +124,11 @@ class _Ends:
 
 def _text(source: str) -> str:
     """Text with its entities as characters, runs of blanks as one, long data as nothing, and no sign of a tag."""
-    text = unmarked(few_marks(_unescaped(source[: 2 * MAX_TEXT])))
+    text = unmarked(few_marks(unescape(_OVERLONG.sub("\ufffd", source[: 2 * MAX_TEXT]))))
     text = _BLANKS.sub(lambda blanks: "\n" if "\n" in blanks[0] else " ", text)
     if len(text) > MAX_WORD:
         text = _WORD.sub(lambda word: word[0] if len(word[0]) <= MAX_WORD else " ", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _unescaped(source: str) -> str:
-    return unescape(_OVERLONG.sub("\ufffd", source))
 
 
 def _attributes(source: str) -> str:
@@ -141,6 +138,9 @@ def _attributes(source: str) -> str:
         name = found[1].lower()
         if name in _KEPT and name not in kept and len(kept) < MAX_ATTRIBUTES:
             value = next((each for each in found.groups()[1:] if each is not None), "")
-            value = _unescaped(value[: MAX_ADDRESS if name in _ADDRESSES else MAX_VALUE])
-            kept[name] = value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+            if name == "href" and len(value) > MAX_ADDRESS:
+                continue
+            # Entities stay as they are written: in an address, &copy= is none, and a parser knows that.
+            value = value if name == "href" else value[: MAX_CONTENT if name == "content" else MAX_VALUE]
+            kept[name] = value.replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
     return "".join(f' {name}="{value}"' for name, value in kept.items())
