@@ -12,6 +12,7 @@ PUBLIC = {
     "crag": ["__version__"],
     "crag.core.amounts": ["without_amounts"],
     "crag.core.config": ["AppConfig"],
+    "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError"],
     "crag.core.errors": [
         *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
         *("EmptyLibraryError", "EncryptedError", "InputError", "KeyRejectedError", "LibraryError", "LimitError"),
