@@ -6,8 +6,9 @@ import re
 
 __all__ = ["without_amounts"]
 
-_AMOUNT = re.compile(r"[$€£¥(+−-]*(?<!\w)\d[\d.,]*(?!-?\w)[)%]*")
-_GAPS = re.compile(r"[;:|—–\s]*[;:|—–][;:|—–\s]*")
+# Each begins where its run of signs or blanks does, so that a long run is looked at once.
+_AMOUNT = re.compile(r"(?<![$€£¥(+−-])[$€£¥(+−-]*+(?<!\w)\d[\d.,]*(?!-?\w)[)%]*")
+_GAPS = re.compile(r"(?<!\s)\s*+[;:|—–][;:|—–\s]*+")
 _EDGES = " \t;:,.$€£¥()%|—–-"
 
 

@@ -33,7 +33,8 @@ _OPENERS = _words(
 )
 
 # A run of terminators with closing quotes or brackets, then white space or the end; East Asian stops need no space.
-_STOP = re.compile(r"""[.!?…]+["'”’»)\]]*(?=\s|$)|[。！？]+["'”’」』）]*|\n""")
+# From the first stop of a run on, and never back: a run that ends nothing is looked at once.
+_STOP = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s|$)|[。！？]+["'”’」』）]*|\n""")
 _WORD_BEFORE = re.compile(r"[\w&][\w.&'’-]*$")
 _NEXT = re.compile(r"""\s*["'“‘«(\[]*\s*([^\s]+)""")
 _MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}|[A-Za-z]|[ivxlcIVXLC]{1,5})$")

@@ -6,6 +6,7 @@ results alike, follows redirects with the query, and decodes the addresses it fo
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import primp
 from ddgs.engines.duckduckgo import Duckduckgo
-from ddgs.exceptions import DDGSException, TimeoutException
 from ddgs.results import TextResult
 
 from crag.core.errors import ProviderError, UnreachableError, WebSearchError
+from crag.correct.markup import plain_markup
 
 __all__ = ["ADDRESS", "Reply", "reply", "translated"]
 
@@ -26,6 +27,8 @@ ELSEWHERE = "Wait a few minutes, or choose another web provider in Settings."
 REFUSALS = frozenset({202, 403, 418, 429})
 """202 is the puzzle that DuckDuckGo sets to what it takes for a robot."""
 PUZZLE = ("anomaly-modal", "challenge-form")
+MAX_BYTES = 1_000_000
+"""Of a page of results, unpacked: ten times what one has."""
 NONE_FOUND = ("no-results", "result--no-result")
 """Classes on the page by which DuckDuckGo says that it found nothing."""
 
@@ -47,37 +50,52 @@ class _Result(TextResult):
 
 
 class _Engine(Duckduckgo):
-    """ddgs' engine, which keeps the status and the page, and follows no redirect: the query is for DuckDuckGo."""
+    """What ddgs knows of DuckDuckGo: what to ask and how to read the page. It has no connection of its own."""
 
-    status = 0
-    page = ""
+    def __init__(self) -> None:
+        self.results = []
 
     @property
     def result_type(self) -> type[TextResult]:
         return _Result
 
-    def request(self, *args: Any, **kwargs: Any) -> str | None:
-        response = self.http_client.request(*args, follow_redirects=False, **kwargs)
-        self.status, self.page = response.status_code, response.text
-        return self.page if self.status == 200 else None
+    def read(self, page: str) -> list[TextResult]:
+        # Whoever answers at its address may send what ddgs' parser takes long for.
+        return list(self.post_extract_results(self.extract_results(plain_markup(page))))
 
 
-def reply(query: str, *, address: str, seconds: float) -> Reply:
-    """What DuckDuckGo at `address` replies to `query`. Blocks for at most `seconds`, rounded up.
+async def reply(query: str, *, address: str, seconds: float) -> Reply:
+    """What DuckDuckGo at `address` replies to `query`, within `seconds`, rounded up.
 
-    Raises WebSearchError for a refusal or a failure; what `translated` takes for a broken connection or page.
+    Raises WebSearchError for a refusal, a failure or too much; what `translated` takes for a broken connection or page.
     """
-    engine = _Engine(timeout=math.ceil(seconds))
-    engine.search_url = f"{address}/html/"
-    found = engine.search(query) or []
-    if engine.status in REFUSALS or (not found and any(mark in engine.page for mark in PUZZLE)):
+    engine = _Engine()
+    asked = engine.build_payload(query, region="us-en", safesearch="moderate", timelimit=None)
+    status, page = await _sent(f"{address}/html/", asked, math.ceil(seconds))
+    found = await asyncio.to_thread(engine.read, page) if status == 200 and page.strip() else []
+    if status in REFUSALS or (not found and any(mark in page for mark in PUZZLE)):
         raise WebSearchError("DuckDuckGo refused the search: too many searches, or it suspects a robot.", ELSEWHERE)
-    if engine.status != 200:
-        raise WebSearchError(f"DuckDuckGo failed (status {engine.status}).", ELSEWHERE)
-    if "duckduckgo" not in engine.page.lower():
+    if status != 200:
+        raise WebSearchError(f"DuckDuckGo failed (status {status}).", ELSEWHERE)
+    if "duckduckgo" not in page.lower():
         raise WebSearchError("What came back is no page of DuckDuckGo's.", ELSEWHERE)
     rows = [{"url": _target(each.href), "title": each.title, "text": each.body} for each in found]
-    return Reply([row for row in rows if row["url"]], any(mark in engine.page for mark in NONE_FOUND))
+    return Reply([row for row in rows if row["url"]], any(mark in page for mark in NONE_FOUND))
+
+
+async def _sent(address: str, asked: dict[str, Any], seconds: float) -> tuple[int, str]:
+    """Status and page. Asked as ddgs does, as some browser; but read and unpacked no further than the limit.
+
+    No redirect is followed: the query is for DuckDuckGo.
+    """
+    client = primp.AsyncClient(impersonate="random", impersonate_os="random", timeout=seconds)
+    data = bytearray()
+    async with await client.request("POST", address, data=asked, follow_redirects=False, stream=True) as response:
+        async for part in response.aiter_bytes():
+            data += part
+            if len(data) > MAX_BYTES:
+                raise WebSearchError(f"DuckDuckGo sent more than {MAX_BYTES // 1_000_000} MB.", ELSEWHERE)
+    return response.status_code, data.decode("utf-8", "replace")
 
 
 def _target(href: str) -> str:
@@ -98,18 +116,18 @@ def _target(href: str) -> str:
 
 
 def translated(error: Exception) -> ProviderError:
-    """An error of ddgs or of its page reader as ours."""
+    """An error of ddgs' client or of its page reader as ours."""
     match error:
         case ProviderError():
             return error
-        case TimeoutException():
+        case primp.TimeoutError():
             return UnreachableError("DuckDuckGo did not reply in time.", ELSEWHERE)
-        case DDGSException() if isinstance(error.__cause__, (primp.ConnectError, primp.DNSError)):
+        case primp.ConnectError() | primp.DNSError():
             return UnreachableError(
                 "DuckDuckGo can't be reached.",
                 "Check this machine's connection to the internet, or choose another web provider in Settings.",
             )
-        case DDGSException():
+        case primp.PrimpError():
             return UnreachableError("DuckDuckGo broke off its reply.", ELSEWHERE)
         case _:
             return WebSearchError("DuckDuckGo's page of results can't be read.", ELSEWHERE)

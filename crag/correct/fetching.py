@@ -14,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import WebPage
 from crag.core.waiting import iterated
@@ -80,10 +81,10 @@ class PageFetcher:
                 except Exception as error:  # noqa: BLE001 - whatever a hostile page breaks, the others are still read
                     return place, "", _reason(error)
 
-        async with httpx.AsyncClient(
+        async with BoundedClient(
             transport=guarded_transport(self._allow_private, self._trusted),
-            # Only gzip: it is unpacked here, within the limit, which httpx would not heed.
-            headers={"User-Agent": AGENT, "Accept": ", ".join(TYPES), "Accept-Encoding": "gzip"},
+            headers={"User-Agent": AGENT, "Accept": ", ".join(TYPES)},
+            limit=MAX_BYTES,
             follow_redirects=False,
             timeout=self._seconds,
             trust_env=False,
@@ -113,7 +114,7 @@ async def _text(client: httpx.AsyncClient, page: WebPage) -> str:
             suffix = TYPES.get(kind.strip().lower())
             if suffix is None:
                 raise WebSearchError("it is no page of text")
-            data = await _body(response)
+            data = await response.aread()
         return await asyncio.to_thread(_read, data, suffix, more)
     raise WebSearchError("it leads from one address to the next without end")
 
@@ -125,22 +126,6 @@ def _check(address: str) -> None:
         raise WebSearchError("its address is not one of the web")
     if "@" in parts.netloc:
         raise WebSearchError("its address carries a user name")
-
-
-async def _body(response: httpx.Response) -> bytes:
-    """What the server sends, unpacked. Never more than the limit is held, whatever it unpacks to."""
-    packed = response.headers.get("content-encoding", "identity").strip().lower()
-    if packed not in ("identity", "gzip", "x-gzip", ""):
-        raise WebSearchError("it is packed in a way that was not asked for")
-    unpacker = zlib.decompressobj(wbits=31) if "gzip" in packed else None
-    data = bytearray()
-    async for part in response.aiter_raw():
-        data += unpacker.decompress(part, MAX_BYTES + 1 - len(data)) if unpacker else part
-        if len(data) > MAX_BYTES:
-            raise WebSearchError(f"it is larger than {MAX_BYTES // 1_000_000} MB")
-    if unpacker and not unpacker.eof:
-        raise WebSearchError("its reply broke off")
-    return bytes(data)
 
 
 def _read(data: bytes, suffix: str, parameters: str) -> str:
@@ -173,6 +158,10 @@ def _reason(error: Exception) -> str:
             return error.message.removesuffix(".")
         case TimeoutError() | httpx.TimeoutException():
             return LATE
+        case OversizedError():
+            return f"it is larger than {MAX_BYTES // 1_000_000} MB"
+        case PackingError():
+            return "it is packed in a way that was not asked for"
         case httpx.RemoteProtocolError():
             return "its reply broke off or makes no sense"
         case httpx.ReadError():

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import re
 import ssl
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,12 @@ from urllib.parse import quote, urldefrag, urlsplit
 import httpx
 from pydantic import SecretStr
 
+from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
 from crag.core.meter import Call, Meter
 from crag.core.outgoing import outgoing
 from crag.core.types import WebPage
-from crag.core.waiting import abandonable, waited
+from crag.core.waiting import waited
 
 if TYPE_CHECKING:
     from crag.correct.fetching import PageFetcher
@@ -120,7 +122,7 @@ class TavilySearch(_Metered):
             from tavily import AsyncTavilyClient
 
             # A connection of our own: it follows no redirect with the key, and its certificates are loaded but once.
-            async with httpx.AsyncClient(verify=_certificates(), follow_redirects=False) as connection:
+            async with BoundedClient(verify=_certificates(), follow_redirects=False) as connection:
                 client = AsyncTavilyClient(self._key, api_base_url=self._base_url, client=connection)
                 return await client.search(query, max_results=max_results, timeout=seconds)
 
@@ -160,6 +162,10 @@ def _tavily_error(error: Exception) -> ProviderError:
             return WebSearchError("Tavily did not understand the search.", "Ask in other words.")
         case theirs.TimeoutError() | httpx.TimeoutException():
             return UnreachableError("Tavily did not reply in time.", CONNECTION)
+        case OversizedError():
+            return WebSearchError(f"Tavily sent more than {error.limit // 1_000_000} MB.", ELSEWHERE)
+        case PackingError() | zlib.error():
+            return WebSearchError("Tavily sent a reply that can't be unpacked.", ELSEWHERE)
         case httpx.HTTPStatusError():
             return WebSearchError(f"Tavily failed (status {error.response.status_code}).", ELSEWHERE)
         case httpx.RemoteProtocolError() | httpx.ReadError():
@@ -193,7 +199,7 @@ class DuckDuckGoSearch(_Metered):
 
         address = self._base_url or duckduckgo.ADDRESS
         try:
-            reply = abandonable(
+            reply = waited(
                 lambda: duckduckgo.reply(query, address=address, seconds=seconds),
                 seconds=seconds,
                 cancel=self._meter.cancel,

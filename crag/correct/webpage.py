@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     HtmlElement = Any  # lxml's, which carries no types
 
 from crag.correct.encodings import decoded
+from crag.correct.markup import plain_markup, without_raw
 
 __all__ = ["SavedPage", "read_page"]
 
@@ -24,8 +24,10 @@ log = logging.getLogger(__name__)
 MAX_TEXT = 60_000
 """Characters of a page's text that are kept: some 10,000 words."""
 MAX_TITLE = 200
-MAX_ELEMENTS = 20_000
-"""The main text is told from its frame only in pages of at most this many elements: that takes milliseconds each."""
+MAX_SOURCE = 5 * MAX_TEXT
+"""Characters of a text or Markdown page that are looked at, and of any text before its remains of tags are removed."""
+MAX_DEPTHS, MAX_CHILDREN = 200_000, 3_000
+"""Of the depths of all elements together, and of one element's children: above, the main text is not looked for."""
 MIN_MAIN = 80
 """A main text below this many characters is no better than all visible text."""
 
@@ -51,11 +53,11 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
     elif suffix == ".md":
         page = _from_markdown(source)
     else:
-        page = SavedPage(title=_first_line(source), text=source)
-    text = _plain(page.text)[:MAX_TEXT].rstrip()
+        page = SavedPage(title=_first_line(source[:MAX_SOURCE]), text=source)
+    text = _plain(page.text[:MAX_SOURCE])[:MAX_TEXT].rstrip()
     if not any(character.isalnum() for character in text):
         raise ValueError("it holds no text")
-    title = " ".join(_plain(page.title).split())[:MAX_TITLE].strip()
+    title = " ".join(_plain(page.title[: 10 * MAX_TITLE]).split())[:MAX_TITLE].strip()
     # A page that opens with its own title says it twice; as evidence it is none.
     first, _, rest = text.partition("\n")
     text = rest.lstrip() if rest.strip() and first.strip("# ") and title.startswith(first.strip("# ")) else text
@@ -63,16 +65,14 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
 
 
 def _from_html(source: str) -> SavedPage:
-    # Imported here: a run that searches no saved pages should not pay for it. lxml beneath parses hostile pages in
-    # time linear in their size; Python's own parser does not.
+    # Imported here: a run that searches no saved pages should not pay for it.
     from trafilatura import load_html
 
-    whole = source.lstrip() if "<html" in source[:2000].lower() else f"<html><body>{source}</body></html>"
-    root = load_html(whole)
+    root = load_html(plain_markup(source))
     if root is None:
-        return SavedPage(title="", text=_without_scripts(source))
+        return SavedPage(title="", text=without_raw(source))
     # Beyond some hundred levels of nesting the parser drops what is inside.
-    plain = _visible_text(root).strip() or _without_scripts(source)
+    plain = _visible_text(root).strip() or without_raw(source)
     page = SavedPage(title=_title(root), text=plain, url=_own_address(root), published=_published(root))
     main = _main_text(root)
     # The extractor sometimes takes one paragraph of a small page for all of it.
@@ -83,13 +83,25 @@ def _main_text(root: HtmlElement) -> str:
     """The main text without navigation and advertisement, or nothing where none is found. Changes the tree."""
     from trafilatura import extract
 
-    if sum(1 for _ in islice(root.iter(), MAX_ELEMENTS + 1)) > MAX_ELEMENTS:
+    if _overgrown(root):
         return ""
     try:
         return extract(root, include_comments=False, include_tables=True, favor_recall=True) or ""
     except Exception as error:  # noqa: BLE001 - hostile pages break the extractor in many ways; the plain text stands in
         log.info("main text extraction failed with %s; the plain text is used", type(error).__name__)
         return ""
+
+
+def _overgrown(root: HtmlElement) -> bool:
+    """Whether the tree is one that no writer makes, and that the extractor takes seconds for: too wide or too deep."""
+    waiting, together = [(root, 1)], 0
+    while waiting:
+        element, depth = waiting.pop()
+        together += depth
+        if together > MAX_DEPTHS or len(element) > MAX_CHILDREN:
+            return True
+        waiting.extend((child, depth + 1) for child in element)
+    return False
 
 
 _SILENT = frozenset(
@@ -155,7 +167,7 @@ _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOT
 
 
 def _from_markdown(source: str) -> SavedPage:
-    source = source.replace("\r\n", "\n")
+    source = source[:MAX_SOURCE].replace("\r\n", "\n")
     front = _FRONT.match(source)
     given: dict[str, str] = {}
     if front:
@@ -164,7 +176,7 @@ def _from_markdown(source: str) -> SavedPage:
             if colon and name.strip():
                 given.setdefault(name.strip().lower(), value.strip().strip("\"'"))
         source = source[front.end() :]
-    text = _without_scripts(re.sub(r"<!--.*?(?:-->|\Z)", " ", source, flags=re.DOTALL))
+    text = without_raw(re.sub(r"<!--.*?(?:-->|\Z)", " ", source, flags=re.DOTALL))
     # Line by line and without nested repetition: the time stays linear whatever the text.
     lines = [line.strip() for line in text.split("\n") if not line.startswith(("```", "~~~"))]
     lines = [line for line in lines if not (set(line) <= set("|:- ") and "--" in line and "|" in line)]
@@ -172,25 +184,17 @@ def _from_markdown(source: str) -> SavedPage:
     title = given.get("title") or (headings[0].strip("# \t") if headings else "") or _first_line(source)
     text = "\n".join(line.strip("# \t") if re.match(r"#{1,6}[ \t]", line) else line for line in lines)
     text = re.sub(r"!?\[([^\[\]\n]{0,500})\]\([^()\s]{0,2000}(?:\s+\"[^\"\n]{0,200}\")?\)", r"\1", text)
-    text = re.sub(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1", r"\2", text)
+    for strong in _STRONG:
+        text = strong.sub(r"\1", text)
     url = given.get("url") or given.get("canonical") or given.get("source_url")
     return SavedPage(title=re.sub(r"[*_`]", "", title), text=text, url=url, published=given.get("date"))
 
 
-_SCRIPT = re.compile(r"<(/?)(?:script|style)\b[^<>]*>", re.IGNORECASE)
-
-
-def _without_scripts(source: str) -> str:
-    """The source without closed script and style elements; in time linear in its length, whatever is unclosed."""
-    parts, place, opened = [], 0, -1
-    for match in _SCRIPT.finditer(source):
-        if match.group(1):
-            if opened >= 0:
-                parts.append(source[place:opened])
-                place, opened = match.end(), -1
-        elif opened < 0:
-            opened = match.start()
-    return " ".join([*parts, source[place:]])
+# Up to the next mark and no further: each character is looked at once.
+_STRONG = [
+    re.compile(rf"{mark}{mark}(?=\S)((?:[^{mark}\n]|{mark}(?!{mark})){{1,500}}+)(?<=\S){mark}{mark}")
+    for mark in (r"\*", "_")
+]
 
 
 def _first_line(text: str) -> str:

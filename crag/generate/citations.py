@@ -11,11 +11,11 @@ __all__ = ["MARK", "build_citation", "cited_sentences", "literal", "quotable", "
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], and [1, 2] as models write it."""
-_MARKS = re.compile(rf"(?:\s*{MARK.pattern})+")
-_MARKS_INSIDE = re.compile(rf"{_MARKS.pattern}(?=\w)")
+# Blanks are matched from the first of a run on, so that a long run is looked at once.
+_MARKS = re.compile(rf"(?:(?<!\s)\s*+{MARK.pattern})+")
 _LEADING_MARKS = re.compile(r"(?:\s*\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\])+[.!?]?")
-_LEADERS = re.compile(r"(?:\s*[.·_…]){4,}\s*")
-_END = re.compile(r"[\s.!?…。！？;:,]+$")
+_LEADERS = re.compile(r"(?<!\s)(?:\s*+[.·_…]){4,}+\s*+")
+_STOPS = ".!?…。！？"
 
 
 def quotable(text: str) -> str:
@@ -44,12 +44,17 @@ def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
         if leading and found:
             found[-1][1].extend(_numbers(leading.group()))
             piece = piece[leading.end() :]
-        bare = " ".join(_MARKS.sub("", _MARKS_INSIDE.sub(" ", piece)).split())
+        bare = " ".join(_MARKS.sub(_parting, piece).split())
         if any(character.isalnum() for character in bare):
             found.append((bare, _numbers(piece)))
         elif found:
             found[-1][1].extend(_numbers(piece))
     return [(sentence, tuple(dict.fromkeys(numbers))) for sentence, numbers in found]
+
+
+def _parting(marks: re.Match[str]) -> str:
+    """What stands in place of marks: a blank between two words, else nothing."""
+    return " " if re.match(r"\w", marks.string[marks.end() : marks.end() + 1]) else ""
 
 
 def literal(claim: str, cited: str) -> bool:
@@ -89,10 +94,10 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
 
 def _marked(sentence: str, number: int) -> str:
     """A sentence that has no stop, a table row or heading, gets one, or the next would seem to be part of it."""
-    match = re.search(r"[.!?…。！？]+$", sentence)
-    if match is None:
+    bare = sentence.rstrip(_STOPS)
+    if bare == sentence:
         return f"{sentence} [{number}]" if sentence[-1] in "\"'”’»)" else f"{sentence} [{number}]."
-    return f"{sentence[: match.start()].rstrip()} [{number}]{match.group()}"
+    return f"{bare.rstrip()} [{number}]{sentence[len(bare) :]}"
 
 
 def _numbers(text: str) -> list[int]:
@@ -100,4 +105,4 @@ def _numbers(text: str) -> list[int]:
 
 
 def _literal_form(text: str) -> str:
-    return _END.sub("", quotable(text).casefold().strip(" \"'“”‘’"))
+    return quotable(text).casefold().strip(" \"'“”‘’").rstrip(f" ;:,{_STOPS}")

@@ -6,6 +6,8 @@ import hashlib
 import re
 import unicodedata
 
+from crag.core.marks import few_marks
+
 __all__ = ["content_id", "safe_name"]
 
 _MOST = 120
@@ -23,7 +25,7 @@ def safe_name(name: str) -> str:
 
     Never empty and never only dots. The extension survives shortening.
     """
-    flat = _UNPRINTED.sub("", unicodedata.normalize("NFC", name.encode("utf-8", "ignore").decode()))
+    flat = _UNPRINTED.sub("", unicodedata.normalize("NFC", few_marks(name.encode("utf-8", "ignore").decode())))
     # A slash inside markup ("</b>") is a path separator like any other: what follows the last one is the name.
     last = re.split(r"[\\/]", flat.rstrip("\\/ "))[-1]
     label = " ".join(_RESERVED.sub("_", last).split()).strip(". ") if last.strip(". ") else ""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from crag.core.marks import few_marks
 from crag.core.stems import stem
 
 __all__ = [
@@ -226,7 +227,7 @@ def _plain(text: str) -> str:
     """Lower case, without accents and possessives."""
     lower = text.casefold()
     if not lower.isascii():
-        apart = unicodedata.normalize("NFKD", lower)
+        apart = unicodedata.normalize("NFKD", few_marks(lower))
         lower = "".join(each for each in apart if not unicodedata.combining(each))
     return _POSSESSIVE.sub("", lower)
 

@@ -11,7 +11,7 @@ from crag.core.types import Chunk, Citation, Strip, WebPage
 __all__ = ["Side", "place_of"]
 
 _HALF = 0.5
-_MARKS = re.compile(r"(?:\s*\[\d{1,3}\])+")
+_MARKS = re.compile(r"(?:(?<!\s)\s*+\[\d{1,3}\])+")
 
 
 class Side:

@@ -15,12 +15,13 @@ import openai
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
+from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, ProviderError, ReplyError, UnreachableError
 from crag.core.meter import Meter
 from crag.core.protocols import Messages, Parsed
 from crag.core.waiting import iterated, waited
 from crag.providers.calls import OpenCall
-from crag.providers.endpoint import Endpoint
+from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.replies import Speech, ThoughtOnlyError, read, spoken, strict, text_of
 from crag.providers.translation import told_to_wait
 
@@ -45,7 +46,7 @@ class ChatModel:
         """`parallel`: calls at the same time, for all runs together."""
         self.endpoint, self.id, self.parallel = endpoint, endpoint.id, parallel
         # No redirects: a key goes to the address it was given for and nowhere else.
-        self._http = httpx.AsyncClient(follow_redirects=False)
+        self._http = BoundedClient(follow_redirects=False)
         self._refused: frozenset[str] = frozenset()
         """Request options that the server has said it does not know."""
         self._room = 0
@@ -72,13 +73,19 @@ class ChatModel:
         key = self.endpoint.key or SecretStr("none")
         model = ChatOpenAI(
             model=self.endpoint.model,
-            base_url=self.endpoint.base_url,
+            # Never left out: the client would take another from the environment, and send the key there.
+            base_url=self.endpoint.base_url or OPENAI,
             api_key=key,
             max_retries=0,
             timeout=httpx.Timeout(SILENCE, connect=CONNECT),
             stream_usage="stream_options" not in self._refused,
             http_async_client=self._http,
+            openai_proxy=None,
+            # SILENCE is limit enough. LangChain's own waits in a way that, in Python 3.11, may lose a cancellation.
+            stream_chunk_timeout=None,
         )
+        # Nor whose key it is: that would be told to every server.
+        model.root_async_client.organization = model.root_async_client.project = None
         return model.bind(**kept)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +13,16 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, Field
 
-from crag.core.errors import KeyRejectedError, ProviderError, ReplyError, UnreachableError
+from crag.core.connection import BoundedClient
+from crag.core.errors import KeyRejectedError, ProviderError, ReplyError
 from crag.core.meter import Budget, Meter
 from crag.core.waiting import waited
-from crag.providers.endpoint import Endpoint
+from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.rerank import Reranker
+from crag.providers.translation import translated
 
 __all__ = ["LOCAL_SERVERS", "Trial", "listed_models", "running_servers", "tried", "tried_reranker"]
 
-OPENAI = "https://api.openai.com/v1"
 LOCAL_SERVERS: Mapping[str, str] = {
     "Ollama": "http://127.0.0.1:11434/v1",
     "LM Studio": "http://127.0.0.1:1234/v1",
@@ -53,8 +55,8 @@ def listed_models(endpoint: Endpoint) -> list[str]:
     base = (endpoint.base_url or OPENAI).rstrip("/")
     try:
         names = waited(lambda: _names(base, endpoint, SECONDS), seconds=SECONDS + 1, cancel=threading.Event())
-    except httpx.HTTPError as error:
-        raise UnreachableError(f"{base} can't be reached.") from error
+    except (httpx.HTTPError, zlib.error) as error:
+        raise translated(error, base) from error
     return sorted(name for name in names if not any(part in name.lower() for part in NO_CHAT))
 
 
@@ -65,7 +67,7 @@ def running_servers() -> dict[str, str]:
         async def one(name: str, address: str) -> str:
             try:
                 await _names(address, Endpoint(provider="local", model=""), KNOCK, proxied=False)
-            except (httpx.HTTPError, ProviderError):
+            except (httpx.HTTPError, zlib.error, ProviderError):
                 return ""
             return name
 
@@ -107,7 +109,7 @@ async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool
     """`proxied`: by way of the proxy that the environment names, if it names one."""
     headers = {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if endpoint.key else {}
     try:
-        async with httpx.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=proxied) as client:
+        async with BoundedClient(timeout=seconds, follow_redirects=False, trust_env=proxied) as client:
             response = await client.get(f"{base}/models", headers=headers)
     except (httpx.InvalidURL, ValueError):
         # No such address, or no such key: what the client says would repeat it.
@@ -119,5 +121,5 @@ async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool
     try:
         reply: Any = response.json()
         return [str(row["id"]) for row in reply["data"]]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ReplyError(f"{base} gave no list of models.", "Type the model's name.") from error

@@ -7,7 +7,10 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-__all__ = ["Endpoint"]
+__all__ = ["OPENAI", "Endpoint"]
+
+OPENAI = "https://api.openai.com/v1"
+"""Where OpenAI's own models are served, whatever the environment says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 from pydantic import BaseModel, ValidationError
@@ -17,12 +16,12 @@ __all__ = ["Speech", "ThoughtOnlyError", "read", "spoken", "strict", "text_of"]
 
 def read(schema: type[Parsed], reply: str) -> Parsed:
     """The object in a reply. Raises ReplyError, which says what is wrong with it."""
-    found = re.search(r"\{.*\}", reply, re.DOTALL)
-    if found is None:
+    begin, end = reply.find("{"), reply.rfind("}")
+    if not 0 <= begin < end:
         raise ReplyError("it holds no JSON object")
     try:
-        return schema.model_validate(json.loads(found.group()))
-    except ValueError as error:  # JSON's and pydantic's are both of this kind
+        return schema.model_validate(json.loads(reply[begin : end + 1]))
+    except (ValueError, RecursionError) as error:  # JSON's and pydantic's; and objects in objects without end
         problem = "it is no valid JSON"
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_input=False)[0]
@@ -69,21 +68,32 @@ class Speech:
     """A reply without the thoughts that some servers leave before it, between <think> tags; also piece by piece."""
 
     def __init__(self) -> None:
-        self._held, self._begun = "", False
+        self._held = ""
+        """What may yet turn out to be thoughts or the end of them."""
+        self._state: Literal["before", "thoughts", "after", "begun"] = "before"
 
     def heard(self, piece: str) -> str:
         """What of the reply is known now and was not before."""
-        if self._begun:
+        if self._state == "begun":
             return piece
-        self._held += piece
-        bare = self._held.lstrip()
-        if bare.startswith(_OPEN):
-            _, closed, bare = bare.partition(_CLOSE)
-            bare = bare.lstrip() if closed else ""
-        elif _OPEN.startswith(bare):  # it may yet become the tag
-            bare = ""
-        self._begun = bool(bare)
-        return bare
+        held, self._held = self._held + piece, ""
+        if self._state == "before":
+            held = held.lstrip()
+            if held.startswith(_OPEN):
+                self._state, held = "thoughts", held[len(_OPEN) :]
+            elif _OPEN.startswith(held):  # it may yet become the tag
+                self._held = held
+                return ""
+        if self._state == "thoughts":
+            _, closed, rest = held.partition(_CLOSE)
+            if not closed:
+                self._held = held[-len(_CLOSE) :]
+                return ""
+            self._state, held = "after", rest
+        if self._state == "after":
+            held = held.lstrip()
+        self._state = "begun" if held else self._state
+        return held
 
 
 _OPEN, _CLOSE = "<think>", "</think>"

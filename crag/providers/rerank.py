@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 import time
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import httpx
 
+from crag.core.connection import BoundedClient
 from crag.core.errors import (
     BusyError,
     CragError,
     KeyRejectedError,
     ProviderError,
     ReplyError,
-    UnreachableError,
 )
 from crag.core.fences import sendable
 from crag.core.meter import Call, Meter
 from crag.core.waiting import waited
 from crag.providers.endpoint import Endpoint
+from crag.providers.translation import translated
 
 __all__ = ["Reranker"]
 
@@ -49,11 +51,8 @@ class Reranker:
         except CragError as failure:
             error = failure
             raise
-        except httpx.TimeoutException as failure:
-            error = UnreachableError(f"{self.id} did not reply in time.")
-            raise error from failure
-        except httpx.HTTPError as failure:
-            error = UnreachableError(f"{self.id} can't be reached, or broke off.")
+        except (httpx.HTTPError, zlib.error) as failure:
+            error = translated(failure, self.id)
             raise error from failure
         finally:
             call = Call(
@@ -69,7 +68,7 @@ class Reranker:
         headers = {"Authorization": f"Bearer {self._endpoint.key.get_secret_value()}"} if self._endpoint.key else {}
         documents = [sendable(text[:CHARS]) for text in texts]
         body = {"model": self._endpoint.model, "query": sendable(query), "documents": documents}
-        async with httpx.AsyncClient(timeout=httpx.Timeout(SECONDS, connect=5.0), follow_redirects=False) as client:
+        async with BoundedClient(timeout=httpx.Timeout(SECONDS, connect=5.0), follow_redirects=False) as client:
             address = f"{str(self._endpoint.base_url).rstrip('/')}/rerank"
             response = await client.post(address, json=body, headers=headers)
         if response.status_code in (401, 403):
@@ -80,7 +79,7 @@ class Reranker:
             raise ProviderError(f"{self.id} refused the request (status {response.status_code}).")
         try:
             return response.json()
-        except ValueError as failure:
+        except (ValueError, RecursionError) as failure:
             raise ReplyError(f"{self.id} gave a reply that is no JSON.") from failure
 
 

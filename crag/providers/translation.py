@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import zlib
 
 import httpx
 import openai
 
+from crag.core.connection import OversizedError, PackingError
 from crag.core.errors import (
     BusyError,
     CragError,
@@ -21,12 +23,22 @@ __all__ = ["told_to_wait", "translated"]
 
 log = logging.getLogger(__name__)
 
+OTHER = "Choose another model or server in Settings."
+_BENEATH = (openai.APIConnectionError, httpx.HTTPError, zlib.error)
+"""What the clients wrap, each in its own."""
+
 
 def translated(error: Exception, name: str) -> CragError:
     """The error as ours. Of what the server wrote, only its status and kind are used."""
+    while isinstance(error, openai.APIConnectionError) and isinstance(error.__cause__, _BENEATH):
+        error = error.__cause__
     match error:
         case CragError():
             return error
+        case OversizedError():
+            return ReplyError(f"{name} sent more than {error.limit // 1_000_000} MB.", OTHER)
+        case PackingError() | zlib.error():
+            return ReplyError(f"{name} sent a reply that can't be unpacked.", OTHER)
         case openai.AuthenticationError() | openai.PermissionDeniedError():
             return KeyRejectedError(f"{name} does not accept the key (status {error.status_code}).")
         case openai.NotFoundError():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from urllib.parse import parse_qs
 
@@ -12,7 +13,7 @@ from web_server import Reply, Server, serving
 
 from crag.core.errors import WebSearchError
 from crag.core.meter import Call, Meter
-from crag.correct.duckduckgo import ADDRESS
+from crag.correct.duckduckgo import ADDRESS, MAX_BYTES, _Engine, translated
 from crag.correct.searching import DuckDuckGoSearch
 
 UNSURE = "DuckDuckGo gave no results: there are none, or it refused the search."
@@ -113,7 +114,6 @@ def test_a_page_without_results_that_says_nothing_of_it_is_not_taken_for_none(
         (Reply(body=b""), "no page of DuckDuckGo's"),
         (Reply(body=b"<html>Welcome to the hotel. Log in to use its network.</html>"), "no page of DuckDuckGo's"),
         (Reply(body=b'{"error": "nothing"}', kind="application/json"), "no page of DuckDuckGo's"),
-        (Reply(body=b'<?xml version="1.0" encoding="utf-8"?><html>DuckDuckGo</html>'), "can't be read"),
     ],
 )
 def test_every_failure_is_one_of_ours_with_a_remedy(server: Server, reply: Reply, said: str) -> None:
@@ -133,3 +133,25 @@ def test_a_page_that_broke_off_inside_is_read_as_far_as_it_goes(server: Server, 
     server.answer = lambda request: Reply(body=whole[: len(whole) // 2])
     pages = web.search("comet", 9)
     assert 0 < len(pages) < len(COMETS) and pages[0].url == COMETS[0][0]
+
+
+def test_a_page_that_breaks_its_reader_is_said_to_be_unreadable(server: Server) -> None:
+    server.answer = lambda request: Reply(body=b'<?xml version="1.0" encoding="utf-8"?><html>DuckDuckGo</html>')
+    one = DuckDuckGoSearch(Meter(), base_url=server.address)
+    assert one.search("comet", 3) == [] and one.problems == (UNSURE,), "a declaration, at which lxml stops, does not"
+    assert "can't be read" in translated(ValueError("whatever it may be")).message
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p" + "".join(f" a{number}=1" for number in range(90_000)) + ">",
+        "<div class=body><h2>a " * 40_000,
+        "<div class=body><h2>a</h2><a href=/x>b</a></div>" * 20_000,
+    ],
+    ids=["attributes", "nested", "results"],
+)
+def test_a_hostile_page_of_results_is_read_within_a_bound(page: str) -> None:
+    began = time.thread_time()
+    _Engine().read(f"<html>duckduckgo {page}"[:MAX_BYTES])
+    assert time.thread_time() - began < 3

@@ -9,6 +9,7 @@ import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 
+import httpcore
 import pytest
 from web_server import Reply, Request, Server, serving
 
@@ -279,13 +280,49 @@ class TestAddresses:
             *("[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]"),
             *("169.254.169.254", "[fe80::1%25lo]", "10.0.0.1", "192.168.0.1", "[fd00:ec2::254]", "100.100.100.200"),
             *("168.63.129.16", "192.0.0.192", "１２７.0.0.1", "user@127.0.0.1", "a:b@localhost"),
+            *("127.0.0.1.", "localhost.", "0x7f.0x0.0x0.0x1", "0177.0.0.01", "127.0x1", "0x7F000001"),
+            *("00000000177.1", "①②⑦.⓪.⓪.①", "127。0。0。1", "127．0．0．1", "127｡0｡0｡1", "ｌocalhost"),
+            *("%6c%6f%63alhost", "%31%32%37.0.0.1", "127.0.0.1%00.example", "127.0.0.1%2f.example"),
+            *("example@127.0.0.1", "example:80@[::1]", "%40127.0.0.1", "0xa9fea9fe", "2852039166"),
+            *("0251.0376.0251.0376", "169.254.43518", "169.16689662", "0xA9.0xFE.0xA9.0xFE"),
+            *("[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[2002:7f00:1::]"),
+            *("[::ffff:0:0]", "[2002:a9fe:a9fe::]", "[2001:0:4136:e378::]", "[0:0:0:0:0:0:0:1]"),
+            *("[0000::0001]", "[::1%25lo]", "[fc00::1]", "[ff02::1]", "[fec0::1]", "[::ffff:10.0.0.1]"),
+            *("[64:ff9b:1::7f00:1]", "172.16.0.1", "172.31.255.254", "100.64.0.1", "100.127.255.254"),
+            *("198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "0.1.2.3"),
         ],
     )
-    def test_none_of_its_hosts_is_asked(self, server: Server, host: str) -> None:
+    def test_none_of_its_hosts_is_asked(self, server: Server, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        opened: list[str] = []
+        resolver = socket.getaddrinfo
+
+        def resolved(host: bytes | str, port: int, *_: object, **__: object) -> object:
+            """As the system does, but no name is looked up anywhere."""
+            name = host.decode() if isinstance(host, bytes) else host
+            here = name.lower().rstrip(".") == "localhost"
+            return resolver(host, port, type=socket.SOCK_STREAM, flags=0 if here else socket.AI_NUMERICHOST)
+
+        async def connect(self: object, host: str, *_: object, **__: object) -> None:
+            opened.append(host)
+            raise httpcore.ConnectError
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolved)
+        monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", connect)
         port = server.place[1]
         [page], problems = fetched(f"http://{host}:{port}/page", by=PageFetcher(seconds=2))
         assert not page.fetched and page.text == SNIPPET and len(problems) == 1
-        assert server.seen == [] and server.connections == 0
+        assert server.seen == [] and server.connections == 0 and opened == []
+
+    @pytest.mark.parametrize("inner", ["169.254.169.254", "10.0.0.1", "127.0.0.2", "::1", "fd00:ec2::254"])
+    @pytest.mark.parametrize("name", ["metadata.google.internal", "instance-data", "127.0.0.1.nip.example"])
+    def test_nor_one_by_a_name_that_leads_there(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch, name: str, inner: str
+    ) -> None:
+        family, port = socket.AF_INET6 if ":" in inner else socket.AF_INET, server.place[1]
+        found = [(family, socket.SOCK_STREAM, 6, "", (inner, port))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        [page], [problem] = fetched(f"http://{name}:{port}/page", by=PageFetcher(seconds=2))
+        assert not page.fetched and "network" in problem and server.connections == 0
 
     @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/", "unix:/run/x"])
     def test_nor_is_another_scheme(self, url: str) -> None:

@@ -5,6 +5,7 @@ Which part a request belongs to is told by its path, and for the model by the in
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import socket
@@ -12,12 +13,14 @@ import struct
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 Part = Literal["grade", "support", "select", "rewrite", "search", "fetch", "answer"]
-Failure = Literal["429", "500", "hang", "garbage", "words", "refused", "killed"]
-"""refused: the connection is reset before any byte. words: the form is right and what it says is of no use."""
+Failure = Literal["429", "500", "hang", "garbage", "words", "refused", "killed", "bomb"]
+"""refused: the connection is reset before any byte. words: the form is right and what it says is of no use. bomb: a
+hundred megabytes of blanks as gzip."""
 
 LLM_KEY, TAVILY_KEY = "sk-secret-of-these-tests", "tvly-secret-of-these-tests"
 SERVER_WORDS = "words-that-only-the-failing-server-says"
@@ -143,6 +146,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._sent(b"\x00\x01\x02" + self._told().encode(), kind)
             case "garbage":
                 self._sent(f"<html><body>{self._told()}</body></html>".encode(), "text/html")
+            case "bomb":
+                self._sent(_bomb(), kind, packed=True)
             case "words":
                 self._useless(part, streams)
             case "killed" if streams:
@@ -164,10 +169,12 @@ class _Handler(BaseHTTPRequestHandler):
         reply = {"results": self._told()} if part == "search" else _completion(_USELESS)
         return self._sent(json.dumps(reply).encode(), "application/json")
 
-    def _sent(self, data: bytes, kind: str, status: int = 200, *, cut: bool = False) -> None:
+    def _sent(self, data: bytes, kind: str, status: int = 200, *, cut: bool = False, packed: bool = False) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
+        if packed:
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(data[: len(data) // 2] if cut else data)
@@ -197,6 +204,12 @@ class _Handler(BaseHTTPRequestHandler):
         """The connection ends with a reset, not one byte having been sent."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         os.close(self.connection.detach())
+
+
+@cache
+def _bomb() -> bytes:
+    """A hundred megabytes of blanks as gzip."""
+    return gzip.compress(b" " * 100_000_000)
 
 
 _USAGE = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}

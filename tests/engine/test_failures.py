@@ -38,7 +38,7 @@ from crag.providers.endpoint import Endpoint
 from crag.strategies import STRATEGIES
 
 QUESTION = "How long did hiring take in 2019?"
-FAILURES: list[Failure] = ["429", "500", "hang", "garbage", "refused", "killed"]
+FAILURES: list[Failure] = ["429", "500", "hang", "garbage", "refused", "killed", "bomb"]
 STEPS: list[Part] = ["grade", "rewrite", "search", "fetch", "answer"]
 SAID = {
     "grade": ("evaluate", "The local evaluator graded instead."),

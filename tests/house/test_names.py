@@ -12,6 +12,7 @@ PUBLIC = {
     "crag": ["__version__"],
     "crag.core.amounts": ["without_amounts"],
     "crag.core.config": ["AppConfig"],
+    "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError"],
     "crag.core.errors": [
         *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
         *("EmptyLibraryError", "EncryptedError", "InputError", "KeyRejectedError", "LibraryError", "LimitError"),
@@ -42,6 +43,7 @@ PUBLIC = {
         *("ReadingPage", "ReadingQueued", "TableSpan"),
     ],
     "crag.core.keys": ["Keys", "VARIABLES"],
+    "crag.core.marks": ["few_marks", "unmarked"],
     "crag.core.meter": ["Budget", "Call", "Meter"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],

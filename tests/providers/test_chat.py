@@ -219,3 +219,31 @@ def test_calls_and_tokens_end_with_the_budget(server: Server) -> None:
 def test_every_error_says_what_to_do() -> None:
     for kind in (KeyRejectedError, UnreachableError, BusyError, ReplyError, BudgetError):
         assert issubclass(kind, CragError) and kind("x").remedy.endswith(".")
+
+
+class TestEnvironment:
+    """What other programs are told by the environment is not for this one: a key goes where it was given for."""
+
+    @pytest.fixture
+    def elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+        with serving() as server:
+            for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "OPENAI_PROXY"):
+                monkeypatch.setenv(name, server.address)
+            for name in ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION", "OPENAI_PROJECT_ID"):
+                monkeypatch.setenv(name, "somebody-else")
+            yield server
+
+    def test_openais_own_models_are_asked_at_openai(self, elsewhere: Server) -> None:
+        """Looked at, not asked: nothing is sent from here."""
+        endpoint = Endpoint(provider="openai", model="ok", key=SecretStr(KEY))
+        client = ChatModel(endpoint).bound(max_tokens=5).bound.root_async_client
+        assert str(client.base_url) == "https://api.openai.com/v1/"
+        assert "somebody-else" not in [str(value) for value in client.default_headers.values()]
+        assert elsewhere.seen == []
+
+    def test_another_server_is_asked_at_its_own_address(self, elsewhere: Server) -> None:
+        with serving() as server:
+            place = Endpoint(provider="openai-compatible", model="ok", base_url=server.address, key=SecretStr(KEY))
+            assert ChatModel(place).metered(Meter()).text([("human", "Hello")], max_tokens=5)
+            assert len(server.seen) == 1
+        assert elsewhere.seen == []

@@ -1,0 +1,90 @@
+"""What looks for patterns in foreign text takes time that grows with its length, not with its square."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from pydantic import BaseModel
+
+from crag.core.amounts import without_amounts
+from crag.core.errors import ReplyError
+from crag.core.marks import MOST, few_marks
+from crag.core.sentences import sentences
+from crag.core.settings import Settings
+from crag.correct.rewriting import _checked
+from crag.correct.strips import StripRefiner
+from crag.generate.citations import cited_sentences, literal, quotable, with_mark
+from crag.ingest.identity import safe_name
+from crag.measure.matching import answer_match
+from crag.providers.replies import Speech, read
+
+LENGTH = 100_000
+"""Characters: more than a page of the web keeps, half of what a page of a PDF may hold."""
+SECONDS = 2.0
+"""Of processor time; each takes a tenth of that, and took up to minutes."""
+
+
+class Score(BaseModel):
+    score: float
+
+
+def object_in(text: str) -> None:
+    with pytest.raises(ReplyError):
+        read(Score, text)
+
+
+def spoken_in_pieces(text: str) -> None:
+    speech = Speech()
+    assert not any(speech.heard(each) for each in "<think>" + text)
+
+
+def split(text: str) -> None:
+    for way in ("sentences", "windows", "selection"):
+        StripRefiner().decompose(text, Settings(strips=way))
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "sentences": sentences,
+    "strips": split,
+    "labels": without_amounts,
+    "quotation": quotable,
+    "cited": cited_sentences,
+    "literal": lambda text: literal("opened in 1890", text),
+    "marked": lambda text: with_mark(text, 1),
+    "query": lambda text: _checked(text, 5),
+    "name": safe_name,
+    "match": lambda text: answer_match(text, "opened in 1890"),
+    "object": object_in,
+    "pieces": spoken_in_pieces,
+}
+UNITS = [
+    *(".", ". ", "...x", "?!", ".'", "。", "…", "-", "- ", "(", "$(", "1", "1,", "1.", "1,000", "1,1x "),
+    *(" ", "\t", "\u2003", "\n", " \n", "[", "[1", "[1,", "[1] ", "{", '{"a":', "{}", "}", "<", "<a", "`", "_", "'s"),
+    *("; ", ";", "|", "| ", ": ", "e\u0301", "\u0316\u0301", "a.", "A.", "a", "x-", "in ", "Q: ", "query:", "http://"),
+]
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("unit", UNITS, ids=[ascii(unit) for unit in UNITS])
+def test_no_text_takes_long(name: str, unit: str) -> None:
+    text = unit * (LENGTH // len(unit))
+    began = time.thread_time()
+    READERS[name](f"It was {text}x")
+    READERS[name](text)
+    assert time.thread_time() - began < SECONDS
+
+
+def test_a_letter_keeps_the_accents_of_every_writing_and_no_more() -> None:
+    for text in ("é ế e\u0301", "שָׁלוֹם", "ก็ที่", "日本語", "a" + "\u0301" * MOST):
+        assert few_marks(text) == text
+    assert few_marks("a" + "\u0316\u0301" * 50_000 + "b") == "a" + "\u0316\u0301" * (MOST // 2) + "b"
+
+
+@pytest.mark.parametrize("pieces", ["<think>a</think> b", " <thi", "b", "<think>a<", "<think></think>\n\n b c", "<b>"])
+def test_thoughts_are_left_out_however_the_reply_is_cut(pieces: str) -> None:
+    whole = Speech().heard(pieces)
+    one = Speech()
+    assert "".join(map(one.heard, pieces)) == whole
+    assert "a" not in whole and "think" not in whole
