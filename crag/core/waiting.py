@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from crag.core.errors import CancelledError, UnreachableError
 
-__all__ = ["abandonable", "iterated", "waited"]
+__all__ = ["iterated", "waited"]
 
 T = TypeVar("T")
 BEAT = 0.05
@@ -68,11 +68,6 @@ def iterated(work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: th
             _check(ends, seconds, cancel)
     finally:
         future.cancel()
-
-
-def abandonable(work: Callable[[], T], *, seconds: float, cancel: threading.Event) -> T:
-    """The same for code that only blocks: it is left behind in its thread, which ends by its own time limit."""
-    return waited(lambda: asyncio.to_thread(work), seconds=seconds, cancel=cancel)
 
 
 def _begun(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from crag.core.errors import CancelledError, UnreachableError
-from crag.core.waiting import abandonable, iterated, waited
+from crag.core.waiting import iterated, waited
 
 SPOT: contextvars.ContextVar[str] = contextvars.ContextVar("spot", default="nowhere")
 
@@ -86,14 +86,6 @@ def test_closing_the_iterator_ends_the_work() -> None:
     slow.begun.wait(5)
     items.close()
     assert slow.ended.wait(5)
-
-
-def test_blocking_code_is_left_behind() -> None:
-    held, stop = threading.Event(), threading.Event()
-    stop.set()
-    with pytest.raises(CancelledError):
-        abandonable(held.wait, seconds=30, cancel=stop)
-    held.set()
 
 
 def test_the_work_runs_in_the_caller_s_context() -> None:
