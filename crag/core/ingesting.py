@@ -35,7 +35,8 @@ class Page:
     """One page. `text` is in reading order, tables as readable rows; `lines` hold offsets into it.
 
     `number` from 1; `width`, `height` in points as displayed. `scanned`: an image with (nearly) no text.
-    `headings` are (offset, heading text), in order.
+    `headings` are (offset, heading text), in order. `unseen` words that can't be seen on the page were left out;
+    `recognised`: the text is recognition's, and what a person sees is a picture.
     """
 
     number: int
@@ -46,6 +47,8 @@ class Page:
     tables: tuple[TableSpan, ...] = ()
     headings: tuple[tuple[int, str], ...] = ()
     scanned: bool = False
+    unseen: int = 0
+    recognised: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

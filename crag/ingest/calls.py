@@ -11,7 +11,26 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-__all__ = ["address", "char_angle", "draw_mode", "get_object", "loose_box", "object_bounds", "object_type"]
+__all__ = [
+    "address",
+    "char_angle",
+    "clip_path",
+    "clip_paths",
+    "draw_mode",
+    "fill_color",
+    "form_object",
+    "form_objects",
+    "get_object",
+    "has_transparency",
+    "loose_box",
+    "marked_content",
+    "marks",
+    "object_bounds",
+    "object_type",
+    "render_mode",
+    "set_active",
+    "text_object",
+]
 
 _Int, _Address, _Float = ctypes.c_int, ctypes.c_void_p, ctypes.c_float
 
@@ -31,3 +50,14 @@ get_object = _bound(pdfium.FPDFPage_GetObject, _Address, _Address, _Int)
 object_type = _bound(pdfium.FPDFPageObj_GetType, _Int, _Address)
 object_bounds = _bound(pdfium.FPDFPageObj_GetBounds, _Int, _Address, _Address, _Address, _Address, _Address)
 draw_mode = _bound(pdfium.FPDFPath_GetDrawMode, _Int, _Address, _Address, _Address)
+text_object = _bound(pdfium.FPDFText_GetTextObject, _Address, _Address, _Int)
+render_mode = _bound(pdfium.FPDFTextObj_GetTextRenderMode, _Int, _Address)
+fill_color = _bound(pdfium.FPDFPageObj_GetFillColor, _Int, _Address, _Address, _Address, _Address, _Address)
+form_objects = _bound(pdfium.FPDFFormObj_CountObjects, _Int, _Address)
+form_object = _bound(pdfium.FPDFFormObj_GetObject, _Address, _Address, _Int)
+clip_path = _bound(pdfium.FPDFPageObj_GetClipPath, _Address, _Address)
+clip_paths = _bound(pdfium.FPDFClipPath_CountPaths, _Int, _Address)
+has_transparency = _bound(pdfium.FPDFPageObj_HasTransparency, _Int, _Address)
+marks = _bound(pdfium.FPDFPageObj_CountMarks, _Int, _Address)
+marked_content = _bound(pdfium.FPDFPageObj_GetMarkedContentID, _Int, _Address)
+set_active = _bound(pdfium.FPDFPageObj_SetIsActive, _Int, _Address, _Int)

@@ -90,6 +90,7 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     import pypdfium2.raw as pdfium
 
     from crag.ingest.compose import as_message, compose
+    from crag.ingest.proof import Proof
 
     document = _open(data)
     pages = pdfium.FPDF_GetPageCount(document)
@@ -99,26 +100,28 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
         raise _FileError("pages", str(pages))
     _send(out, {"pages": pages, "title": _metadata_title(document)})
     heights: Counter[float] = Counter()
-    for laid, repeated in _with_repeats(_laid(document, pages, heights)):
+    proof = Proof(document, int(job["seconds"]))
+    for laid, repeated in _with_repeats(_laid(document, pages, heights, proof)):
         body = heights.most_common(1)[0][0] if heights else 10.0
         _send(out, {"page": as_message(compose(laid, repeated, body))})
         _allow(job, laid.number)
     _send(out, {"done": pages})
 
 
-def _laid(document: Any, pages: int, heights: Counter[float]) -> Iterator[Any]:
+def _laid(document: Any, pages: int, heights: Counter[float], proof: Any) -> Iterator[Any]:
     """Every page laid out; one that can't be loaded comes as an empty page marked as unreadable."""
     import pypdfium2.raw as pdfium
 
     from crag.ingest.compose import lay_out
-    from crag.ingest.words import PageWords, read_words
+    from crag.ingest.seen import read_page
+    from crag.ingest.words import PageWords
 
     for number in range(1, pages + 1):
         page = pdfium.FPDF_LoadPage(document, number - 1)
         words = PageWords(612.0, 792.0, [], 0.0, [], failed=True)
         if page:
             try:
-                words = read_words(page)
+                words = read_page(page, proof)
             except ValueError:
                 words.failed = True
             finally:

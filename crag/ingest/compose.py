@@ -36,7 +36,10 @@ class LaidPage:
 
 @dataclass(slots=True)
 class ComposedPage:
-    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom)."""
+    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom).
+
+    `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
+    """
 
     number: int
     width: float
@@ -49,6 +52,8 @@ class ComposedPage:
     largest: list[tuple[str, float]] = field(default_factory=list)
     failed: bool = False
     cut: bool = False
+    unseen: int = 0
+    recognised: bool = False
 
 
 def lay_out(number: int, page: PageWords) -> LaidPage:
@@ -74,6 +79,7 @@ def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) 
     """The page's text. Rows whose edge key is in `repeated` are left out; `body` is the usual line height."""
     page = laid.page
     out = ComposedPage(laid.number, round(page.width, 2), round(page.height, 2), failed=page.failed, cut=page.cut)
+    out.unseen, out.recognised = page.unseen, page.recognised
     writer = _Writer(out)
     pending = list(laid.grids)
     for frame, blocks in laid.parts:
@@ -287,4 +293,6 @@ def as_message(page: ComposedPage) -> dict[str, Any]:
         "largest": page.largest,
         "failed": page.failed,
         "cut": page.cut,
+        "unseen": page.unseen,
+        "recognised": page.recognised,
     }

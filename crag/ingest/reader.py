@@ -18,6 +18,7 @@ from crag.ingest.titles import document_title
 __all__ = ["check_pdf", "read_pdf"]
 
 _HEADER_WITHIN = 1024
+_MOST_WORDS = 1_000_000  # of one page
 
 
 def check_pdf(data: bytes, name: str, config: AppConfig) -> None:
@@ -79,11 +80,18 @@ def read_pdf(
 def _warnings(label: str, pages: Sequence[Page], failed: Sequence[int], cut: Sequence[int]) -> tuple[str, ...]:
     """What a person should know of the pages. Raises EmptyError or DamagedError when none has text."""
     scanned = [page.number for page in pages if page.scanned]
+    unseen = [page.number for page in pages if page.unseen]
+    recognised = [page.number for page in pages if page.recognised]
     if not any(page.text.strip() for page in pages) or len(scanned) == len(pages):
         if scanned:
             raise EmptyError(f"{label} is a scan: {_named(scanned)} {_images(scanned)} without text.")
         if failed:
             raise DamagedError(f"{label} is damaged: {_named(failed)} can't be read.")
+        if unseen:
+            raise EmptyError(
+                f"{label} holds only text that can't be seen ({_words(pages)} on {_named(unseen)}).",
+                "Open the file in a PDF viewer to see what it shows, then try another copy.",
+            )
         raise EmptyError(f"{label} has no text on any page.")
     found = []
     if scanned:
@@ -92,11 +100,24 @@ def _warnings(label: str, pages: Sequence[Page], failed: Sequence[int], cut: Seq
         found.append(f"{_named(failed)} can't be read: the file is damaged there.")
     if cut:
         found.append(f"{_named(cut)} too long: only the first part is read.")
+    if unseen:
+        hold = "holds" if len(unseen) == 1 else "hold"
+        found.append(f"{_named(unseen)} {hold} text that can't be seen ({_words(pages)}): it was left out.")
+    if recognised:
+        what = "is a picture" if len(recognised) == 1 else "are pictures"
+        behind = "with text from recognition behind"
+        found.append(f"{_named(recognised)} {what} {behind}: that text is read, but was not compared with what shows.")
     return tuple(found)
 
 
 def _images(numbers: Sequence[int]) -> str:
     return "is an image" if len(numbers) == 1 else "are images"
+
+
+def _words(pages: Sequence[Page]) -> str:
+    """How many words can't be seen, as people write it."""
+    count = sum(page.unseen for page in pages)
+    return "1 word" if count == 1 else f"{count:,} words"
 
 
 def _named(numbers: Sequence[int]) -> str:
@@ -114,6 +135,12 @@ def _named(numbers: Sequence[int]) -> str:
 def _count(value: Any) -> int:
     if not isinstance(value, int) or value < 1:
         raise ValueError("a page count that is none")
+    return value
+
+
+def _tally(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value <= _MOST_WORDS:
+        raise ValueError("a count of words that is none")
     return value
 
 
@@ -157,6 +184,8 @@ def _page(raw: Mapping[str, Any], expected: int) -> Page:
         tables=tuple(tables),
         headings=tuple(headings),
         scanned=bool(raw["scanned"]),
+        unseen=_tally(raw["unseen"]),
+        recognised=bool(raw["recognised"]),
     )
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pypdfium2.raw as pdfium
 
 from crag.ingest import calls
+from crag.ingest.objects import Box, Space
 
-__all__ = ["PageWords", "Word", "read_words"]
+__all__ = ["PageWords", "Text", "Word", "clean_text", "read_words", "word_box"]
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _BULLETS = {code: "•" for code in (0xF0B7, 0xF0A7, 0xF0D8, 0xF0FC, 0xF076, 0xF06E, 0xF0A8, 0x2022)}
@@ -29,8 +30,7 @@ _JUNK = re.compile(
 )
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi|-b(?![a-z])", re.IGNORECASE)
 _MOST_CHARS = 200_000
-_MOST_OBJECTS = 10_000
-_WIDEST = 100_000.0  # points; a larger page is a broken number
+_SMALL = 1.5  # points; a lower box is measured again
 
 
 @dataclass(slots=True)
@@ -53,7 +53,11 @@ class Word:
 
 @dataclass(slots=True)
 class PageWords:
-    """The words of one page in content order, its displayed size in points, and how much of it is pictures."""
+    """The words of one page in content order, its displayed size in points, and how much of it is pictures.
+
+    `unseen` counts the words that are left out because nobody sees them. `recognised`: the words are recognition's,
+    and what shows is a picture.
+    """
 
     width: float
     height: float
@@ -62,51 +66,24 @@ class PageWords:
     edges: list[dict[str, Any]]
     cut: bool = False
     failed: bool = False
+    unseen: int = 0
+    recognised: bool = False
 
 
-class _Space:
-    """The map from PDF page space to displayed points: crop box and page rotation taken into account."""
+@dataclass(slots=True)
+class Text:
+    """A page's words before it is known which can be seen. `characters` has one character an index.
 
-    def __init__(self, page: Any) -> None:
-        box = pdfium.FS_RECTF()
-        self.width = min(float(pdfium.FPDF_GetPageWidthF(page)), _WIDEST)
-        self.height = min(float(pdfium.FPDF_GetPageHeightF(page)), _WIDEST)
-        if pdfium.FPDF_GetPageBoundingBox(page, ctypes.byref(box)):
-            self.box = (box.left, box.bottom, box.right, box.top)
-        else:
-            self.box = (0.0, 0.0, self.width, self.height)
-        self.rotation = pdfium.FPDFPage_GetRotation(page) % 4
+    `doubles` are words printed a second time in their place, `outside` those off the displayed page, `tiny` those
+    under one point high; the last two are in `words` no more.
+    """
 
-    def rect(self, left: float, bottom: float, right: float, top: float) -> tuple[float, float, float, float]:
-        """(left, top, right, bottom) as displayed, from a page-space rectangle in any corner order."""
-        if left > right:
-            left, right = right, left
-        if bottom > top:
-            bottom, top = top, bottom
-        x0, y0, x1, y1 = self.box
-        if self.rotation == 0:
-            return left - x0, y1 - top, right - x0, y1 - bottom
-        if self.rotation == 1:
-            return bottom - y0, left - x0, top - y0, right - x0
-        if self.rotation == 2:
-            return x1 - right, bottom - y0, x1 - left, top - y0
-        return y1 - top, x1 - right, y1 - bottom, x1 - left
-
-
-def read_words(page: Any, *, edges: bool = True) -> PageWords:
-    """The words of a loaded PDFium page. Raises ValueError when its text can't be loaded."""
-    space = _Space(page)
-    textpage = pdfium.FPDFText_LoadPage(page)
-    if not textpage:
-        raise ValueError("no text page")
-    try:
-        count = max(0, pdfium.FPDFText_CountChars(textpage))
-        cut = count > _MOST_CHARS
-        words = _words(textpage, min(count, _MOST_CHARS), space)
-    finally:
-        pdfium.FPDFText_ClosePage(textpage)
-    share, found = _objects(page, space, bool(words) and edges)
-    return PageWords(space.width, space.height, words, share, found, cut)
+    characters: str = ""
+    words: list[Word] = field(default_factory=list)
+    doubles: list[Word] = field(default_factory=list)
+    outside: list[Word] = field(default_factory=list)
+    tiny: list[Word] = field(default_factory=list)
+    cut: bool = False
 
 
 def _characters(textpage: Any, count: int) -> str:
@@ -121,13 +98,17 @@ def _characters(textpage: Any, count: int) -> str:
     return "".join(chr(code) if code < 0x110000 else "\ufffd" for code in codes)
 
 
-def _words(textpage: Any, count: int, space: _Space) -> list[Word]:
+def read_words(textpage: Any, space: Space) -> Text:
+    """The words of a PDFium text page, at most the first two hundred thousand characters of it."""
+    count = max(0, pdfium.FPDFText_CountChars(textpage))
+    read = Text(cut=count > _MOST_CHARS)
+    count = min(count, _MOST_CHARS)
     if not count:
-        return []
-    text = _characters(textpage, count)
-    found: list[Word] = []
+        return read
+    text = read.characters = _characters(textpage, count)
+    found = read.words
     seen: set[tuple[str, int, int]] = set()
-    box = pdfium.FS_RECTF()
+    box = (ctypes.c_float * 4)()  # FS_RECTF: left, top, right, bottom
     reference = ctypes.addressof(box)
     handle = calls.address(textpage)
     loose, angle_of = calls.loose_box, calls.char_angle
@@ -136,7 +117,7 @@ def _words(textpage: Any, count: int, space: _Space) -> list[Word]:
     bold = False
     for match in _PIECE.finditer(text):
         raw = match.group()
-        clean = raw if raw.isascii() and raw.isprintable() else _JUNK.sub("", raw.translate(_TABLE))
+        clean = raw if raw.isascii() and raw.isprintable() else clean_text(raw)
         if not clean:
             continue
         first, last = match.start(), match.end() - 1
@@ -144,18 +125,26 @@ def _words(textpage: Any, count: int, space: _Space) -> list[Word]:
             last -= 1
         if not loose(handle, first, reference):
             continue
-        left, bottom, right, top = box.left, box.bottom, box.right, box.top
+        left, top, right, bottom = box[:]
         if last > first and loose(handle, last, reference):
-            left, right = min(left, box.left), max(right, box.right)
-            bottom, top = min(bottom, box.bottom), max(top, box.top)
+            left1, top1, right1, bottom1 = box[:]
+            left, right = (left if left < left1 else left1), (right if right > right1 else right1)
+            bottom, top = (bottom if bottom < bottom1 else bottom1), (top if top > top1 else top1)
         x0, y0, x1, y1 = space.rect(left, bottom, right, top)
-        if not (math.isfinite(x0 + y0 + x1 + y1)) or not _visible(x0, y0, x1, y1, space):
+        if not math.isfinite(x0 + y0 + x1 + y1):
             continue
-        key = (clean, round(x0 / 2), round(y0 / 2))
-        if key in seen:
-            continue  # the same word printed twice in one place, for boldness or shadow
-        seen.add(key)
+        if not _visible(x0, y0, x1, y1, space):
+            read.outside.append(Word(clean, x0, y0, x1, y1, 0, first, last))
+            continue
         turn = -(round(angle_of(handle, first) / quarter) + space.rotation) % 4  # PDFium counts clockwise
+        key = (clean, round(x0 / 2), round(y0 / 2))
+        if key in seen:  # the same word printed twice in one place, for boldness or shadow
+            read.doubles.append(Word(clean, x0, y0, x1, y1, turn, first, last, bold))
+            continue
+        if (x1 - x0 if turn % 2 else y1 - y0) < _SMALL and _tiny(textpage, first, last):
+            read.tiny.append(Word(clean, x0, y0, x1, y1, turn, first, last))
+            continue
+        seen.add(key)
         if abs(y0 - previous[0]) > 1 or x0 < previous[1]:
             # Asked at a line's first and last word only: it is the slowest call of all.
             if bold and found:
@@ -163,10 +152,50 @@ def _words(textpage: Any, count: int, space: _Space) -> list[Word]:
             bold = _is_bold(textpage, first)
         previous = (y0, x1)
         found.append(Word(clean, x0, y0, x1, y1, turn, first, last, bold))
-    return found
+    return read
 
 
-def _visible(x0: float, y0: float, x1: float, y1: float, space: _Space) -> bool:
+def clean_text(raw: str) -> str:
+    """Characters as people read them: ligatures apart, one kind of bullet, nothing that has no shape."""
+    return _JUNK.sub("", raw.translate(_TABLE))
+
+
+def word_box(textpage: Any, first: int, last: int, space: Space) -> Box | None:
+    """The displayed box of the characters `first` to `last`, or None."""
+    boxes = []
+    for index in (first, last):
+        box = pdfium.FS_RECTF()
+        if pdfium.FPDFText_GetLooseCharBox(textpage, index, ctypes.byref(box)):
+            boxes.append(box)
+    if not boxes:
+        return None
+    found = space.rect(
+        min(box.left for box in boxes),
+        min(box.bottom for box in boxes),
+        max(box.right for box in boxes),
+        max(box.top for box in boxes),
+    )
+    return found if math.isfinite(sum(found)) else None
+
+
+def _tiny(textpage: Any, first: int, last: int) -> bool:
+    """Whether the font is under one point as displayed, and no character of the word is a point high or wide."""
+    matrix = pdfium.FS_MATRIX()
+    if not pdfium.FPDFText_GetMatrix(textpage, first, ctypes.byref(matrix)):
+        return False
+    size = abs(pdfium.FPDFText_GetFontSize(textpage, first)) * math.hypot(matrix.c, matrix.d)
+    if size >= 1:
+        return False
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    for index in range(first, min(last, first + 50) + 1):
+        if not pdfium.FPDFText_GetCharBox(textpage, index, left, right, bottom, top):
+            continue
+        if max(right.value - left.value, top.value - bottom.value) >= 1:
+            return False
+    return True
+
+
+def _visible(x0: float, y0: float, x1: float, y1: float, space: Space) -> bool:
     """Whether a word's middle lies on the displayed page, give or take a little."""
     x, y = (x0 + x1) / 2, (y0 + y1) / 2
     return -5 <= x <= space.width + 5 and -5 <= y <= space.height + 5
@@ -177,64 +206,3 @@ def _is_bold(textpage: Any, index: int) -> bool:
     flags = ctypes.c_int()
     written = pdfium.FPDFText_GetFontInfo(textpage, index, buffer, 128, ctypes.byref(flags))
     return bool(written and _BOLD.search(buffer.raw[:written].decode("latin-1")))
-
-
-def _objects(page: Any, space: _Space, edges: bool) -> tuple[float, list[dict[str, Any]]]:
-    """The share of the page under pictures (0..1) and the ruled edges, at most a few thousand objects looked at."""
-    bounds = (ctypes.c_float * 4)()
-    start = ctypes.addressof(bounds)
-    references = [start + 4 * place for place in range(4)]
-    handle = calls.address(page)
-    get, type_of = calls.get_object, calls.object_type
-    area, found = 0.0, []
-    for index in range(min(pdfium.FPDFPage_CountObjects(page), _MOST_OBJECTS)):
-        thing = get(handle, index)
-        if not thing:
-            continue
-        kind = type_of(thing)
-        if kind == pdfium.FPDF_PAGEOBJ_TEXT or (kind == pdfium.FPDF_PAGEOBJ_PATH and not edges):
-            continue
-        if not calls.object_bounds(thing, *references):
-            continue
-        x0, y0, x1, y1 = space.rect(bounds[0], bounds[1], bounds[2], bounds[3])
-        if kind == pdfium.FPDF_PAGEOBJ_PATH:
-            found.extend(_edges(x0, y0, x1, y1, thing))
-        elif kind in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM, pdfium.FPDF_PAGEOBJ_SHADING):
-            area += max(0.0, min(x1, space.width) - max(x0, 0)) * max(0.0, min(y1, space.height) - max(y0, 0))
-    size = max(space.width * space.height, 1.0)
-    return min(1.0, area / size), found
-
-
-def _edges(x0: float, y0: float, x1: float, y1: float, path: Any) -> list[dict[str, Any]]:
-    """A thin path as one edge, a box as its four; those of a box that is only filled are marked as shading."""
-    width, height = x1 - x0, y1 - y0
-    if width < 3 and height < 3:
-        return []
-    if height < 3:
-        return [_edge("h", x0, (y0 + y1) / 2, x1, (y0 + y1) / 2)]
-    if width < 3:
-        return [_edge("v", (x0 + x1) / 2, y0, (x0 + x1) / 2, y1)]
-    if width * height > 300_000:
-        return []  # a page's background
-    fill, stroke = ctypes.c_int(), ctypes.c_int()
-    calls.draw_mode(path, ctypes.addressof(fill), ctypes.addressof(stroke))
-    kind = "line" if stroke.value else "shade"
-    return [
-        _edge("h", x0, y0, x1, y0, kind),
-        _edge("h", x0, y1, x1, y1, kind),
-        _edge("v", x0, y0, x0, y1, kind),
-        _edge("v", x1, y0, x1, y1, kind),
-    ]
-
-
-def _edge(orientation: str, x0: float, top: float, x1: float, bottom: float, kind: str = "line") -> dict[str, Any]:
-    return {
-        "orientation": orientation,
-        "x0": x0,
-        "x1": x1,
-        "top": top,
-        "bottom": bottom,
-        "width": x1 - x0,
-        "height": bottom - top,
-        "object_type": kind,
-    }

@@ -76,6 +76,41 @@ def pdf(
     return tiny.bytes_(root, trailer)
 
 
+def drawn(
+    contents: Sequence[bytes],
+    resources: bytes = b"",
+    streams: Sequence[tuple[bytes | None, bytes]] = (),
+    *,
+    page_entries: bytes = b"",
+    catalog: bytes = b"",
+) -> bytes:
+    """A PDF like `pdf` with more to draw with. `streams` are (data, entries), without data plain dictionaries;
+    they become objects 3, 4, and so on.
+
+    `resources` are entries of each page's resources, `catalog` of the catalogue; both name those objects by number.
+    Object 1 is the font F1, object 2 the pages.
+    """
+    tiny = Tiny()
+    font, pages = tiny.add(FONT), tiny.add(b"")
+    for data, entries in streams:
+        if data is None:
+            tiny.add(b"<< %s >>" % entries)
+        else:
+            tiny.stream(data, entries)
+    kids = []
+    for content in contents:
+        stream = tiny.stream(content)
+        kids.append(
+            tiny.add(
+                b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R %s "
+                b"/Resources << /Font << /F1 %d 0 R >> %s >> >>" % (pages, stream, page_entries, font, resources)
+            )
+        )
+    listed = b" ".join(b"%d 0 R" % kid for kid in kids)
+    tiny.objects[pages - 1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (listed, len(kids))
+    return tiny.bytes_(tiny.add(b"<< /Type /Catalog /Pages %d 0 R %s >>" % (pages, catalog)))
+
+
 def scanned(pages_of_text: Sequence[str | None]) -> bytes:
     """A page of text for each string, a page that is one picture for each None."""
     tiny = Tiny()
