@@ -59,10 +59,10 @@ def load_sample(folder: Path = FOLDER) -> Sample:
         pdf, web = folder / str(listed["pdf"]), folder / str(listed["web"])
         question_set = folder / str(listed["set"])
     except OSError as error:
-        raise NotFoundError(f"The sample library is not at {folder}.", remedy) from error
+        raise NotFoundError("The sample library is not there.", remedy) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise NotFoundError(f"The sample library at {folder} has no usable list of questions.", remedy) from error
+        raise NotFoundError("The sample library has no usable list of questions.", remedy) from error
     if not pdf.is_file() or not web.is_dir() or not question_set.is_file():
         missing = "its PDF, its pages or its set of questions is missing"
-        raise NotFoundError(f"The sample library at {folder} is not whole: {missing}.", remedy)
+        raise NotFoundError(f"The sample library is not whole: {missing}.", remedy)
     return Sample(pdf=pdf, web=web, questions=questions, question_set=question_set)

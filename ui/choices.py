@@ -102,7 +102,7 @@ def program() -> None:
         st.caption("These are kept in the data folder and apply to everyone who uses this program.")
     with st.form("program", border=False):
         values: dict[str, Any] = {}
-        for group, fields in _program_groups().items():
+        for group, fields in _program_groups(shared).items():
             st.subheader(group.capitalize(), anchor=False)
             for name, place in _places(fields, 2):
                 with place:
@@ -121,8 +121,10 @@ def program() -> None:
         st.success("Saved and in use.")
 
 
-def _program_groups() -> dict[str, list[str]]:
-    return {group: names for group, names in forms.groups(AppConfig).items() if group not in _ELSEWHERE}
+def _program_groups(shared: bool) -> dict[str, list[str]]:
+    """Where others may be visiting, where things lie on the server is not told."""
+    told = {group: names for group, names in forms.groups(AppConfig).items() if group not in _ELSEWHERE}
+    return {group: [name for name in names if not (shared and name == "data")] for group, names in told.items()}
 
 
 def _why_fixed(name: str) -> str:

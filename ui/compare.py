@@ -58,7 +58,8 @@ def show(session: Session) -> None:
         _first(session)
         return
     compare_state.begun([each.trace for each in lanes])
-    again = st.empty()
+    # Not an empty place: that is emptied at each touch, and what was opened in it closes.
+    again = st.container()
     draw(_question(lanes))
     tools = st.container(horizontal=True)
     labels = thumbs.given(session, lanes[0].trace.question)

@@ -16,7 +16,7 @@ from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
 from crag.engine import Engine
 from crag.library.database import own_folder
-from ui import warmup
+from ui import warmup, workspaces
 from ui.jobs import Jobs
 
 __all__ = ["House", "at_start", "house", "overridden", "providers"]
@@ -111,14 +111,17 @@ def providers(config: AppConfig | None = None, keys: Keys | None = None) -> list
     """
     engine = house().engine
     folder = (config or engine.config).web_folder
+    shared = workspaces.shared(engine.config)
     return [
-        (each.name, each.on, each.detail.replace(str(folder), _near(folder)) if folder else each.detail)
+        (each.name, each.on, each.detail.replace(str(folder), _near(folder, shared)) if folder else each.detail)
         for each in engine.status(config, keys)
     ]
 
 
-def _near(folder: Path) -> str:
-    """A folder as a person would name it from here."""
+def _near(folder: Path, shared: bool) -> str:
+    """A folder as a person would name it from here; its own name alone where others may be visiting."""
+    if shared:
+        return folder.name
     for start, sign in ((Path.cwd(), ""), (Path.home(), "~/")):
         if folder.is_relative_to(start) and folder != start:
             return f"{sign}{folder.relative_to(start).as_posix()}"

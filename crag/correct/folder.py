@@ -121,7 +121,7 @@ class FolderWeb:
         self.problems = tuple(warnings)
         if not any(page for _, page, _ in self._pages.values()):
             raise WebSearchError(
-                f"The web folder {self._folder} holds no readable page.",
+                f"The web folder {self._folder.name} holds no readable page.",
                 "Save HTML, Markdown or text files there, or choose another folder in Settings.",
             )
 
@@ -152,7 +152,7 @@ def _listed(folder: Path) -> tuple[list[_File], list[str]]:
         os.scandir(root).close()
     except (OSError, RuntimeError) as error:
         raise WebSearchError(
-            f"The web folder {folder} can't be read: {_reason(error)}.",
+            f"The web folder {folder.name} can't be read: {_reason(error)}.",
             "Check that it exists and may be read, choose another folder in Settings, or turn the web off.",
         ) from error
 

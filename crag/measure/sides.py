@@ -11,7 +11,9 @@ from crag.core.types import Chunk, Citation, Strip, WebPage
 __all__ = ["Side", "place_of"]
 
 _HALF = 0.5
-_MARKS = re.compile(r"(?:(?<!\s)\s*+\[\d{1,3}\])+")
+_MARKS_HERE = re.compile(r"(?:\s*+\[\d{1,3}\])+")
+_MARKS = re.compile(rf"(?<!\s){_MARKS_HERE.pattern}")
+"""Anywhere: from the first blank of a run on, so that a long run is looked at once."""
 
 
 class Side:
@@ -69,7 +71,7 @@ def _said(answer: str) -> dict[str, tuple[str, tuple[int, int]]]:
     """An answer's sentences by what they say, letter case and punctuation apart, with where they stand."""
     found: dict[str, tuple[str, tuple[int, int]]] = {}
     for start, end in sentences(answer):
-        before, marks = _MARKS.match(answer, start, end), _MARKS.match(answer, end)
+        before, marks = _MARKS_HERE.match(answer, start, end), _MARKS_HERE.match(answer, end)
         start = before.end() if before else start  # those of the sentence before it
         start += len(answer[start:end]) - len(answer[start:end].lstrip())
         said = _MARKS.sub("", answer[start:end]).strip()

@@ -4,10 +4,12 @@ import json
 
 import pytest
 from app_text import said
+from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.fields import meta
 from crag.core.settings import Settings
+from crag.sample import load_sample
 from crag.strategies import STRATEGIES
 from ui import forms
 from ui.house import house
@@ -115,3 +117,14 @@ def test_stored_settings_that_cannot_be_read_are_told_and_harm_nothing(app, data
     app.run()
     app.switch_page("pages/settings.py").run()
     assert not app.exception and "can't be read" in app.warning[0].value.replace("\\", "")
+
+
+def test_visitors_are_not_told_where_things_lie_on_the_server(shared, with_sample, app):
+    page = AppTest.from_file(app._script_path, default_timeout=60).run()
+    seen = ""
+    for each in ("ask", "documents", "compare", "evaluate", "settings"):
+        page.switch_page(f"pages/{each}.py").run()
+        assert not page.exception
+        seen += said(page) + " ".join(str(typed.value) for typed in page.text_input)
+    assert "folder: web" in seen
+    assert str(with_sample) not in seen and str(load_sample().web.parent) not in seen and "samples/web" not in seen

@@ -181,8 +181,8 @@ def test_a_private_library_stays_with_its_address(open_page, served_to_many):
     drop.wait_for(state="attached")
     drop.set_input_files([{"name": "light.pdf", "mimeType": "application/pdf", "buffer": _pdf()}])
     mine.locator(".result").wait_for()
-    mine.wait_for_url(re.compile(r"/documents\?w=[0-9a-f]{32}$"))
-    key = mine.url[-32:]
+    mine.wait_for_url(re.compile(r"/documents\?w=[0-9a-f]{48}$"))
+    key = mine.url[-48:]
     mine.get_by_role("link", name="Ask", exact=True).click()
     mine.get_by_text("1 document, 1 chunk in the library").wait_for()
     mine.wait_for_url(re.compile(rf"/\?w={key}$"))
@@ -197,7 +197,7 @@ def test_a_private_library_stays_with_its_address(open_page, served_to_many):
     other.get_by_text("not in this library").wait_for()
     other.get_by_text("This address is the key to your library").wait_for()
     settled(other)
-    assert re.search(r"[?&]w=[0-9a-f]{32}$", other.url) and key not in other.url
+    assert re.search(r"[?&]w=[0-9a-f]{48}$", other.url) and key not in other.url
     assert "1 document" not in other.get_by_test_id("stMain").inner_text()
 
 
