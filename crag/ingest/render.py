@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from crag.core.config import AppConfig
@@ -14,6 +15,8 @@ __all__ = ["render_page"]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _WIDEST = 4000
+_AT_ONCE = threading.BoundedSemaphore(4)
+"""Pages that are drawn side by side, for all who look: each has a process of its own."""
 
 
 def render_page(
@@ -30,9 +33,10 @@ def render_page(
     boxes = [[r.left, r.top, r.right, r.bottom] for r in highlights if r.page == page]
     job = {"task": "render", "page": page, "width": width, "highlights": boxes}
     image = b""
-    for message, body in run_child(job, data, "The document", limits):
-        if message.get("image") == "png":
-            image = body
+    with _AT_ONCE:
+        for message, body in run_child(job, data, "The document", limits):
+            if message.get("image") == "png":
+                image = body
     if not image.startswith(_SIGNATURE):
         raise DamagedError(f"Page {page} can't be drawn: the reader's answer made no sense.")
     return image
