@@ -15,7 +15,7 @@ from crag.evaluation import Evaluation, add_set, question_set, remove_set, store
 from crag.library.evaluations import StoredSet
 from crag.library.library import Library
 from crag.measure.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
-from ui import problems, words
+from ui import problems, uploads, words
 from ui.evaluate_names import file_name
 from ui.house import house
 from ui.look import draw
@@ -127,7 +127,7 @@ def _drop(session: Session) -> None:
     )
     if file is not None:
         st.session_state["eval-turn"] = turn + 1
-        _take(session, file.name, file.getvalue())
+        _take(session, file.name, uploads.reader(file)())
 
 
 def _from_path(session: Session) -> None:
