@@ -7,8 +7,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import door, look
+from ui.app import navigation
 from ui.edge import start
+from ui.kit import look
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -27,7 +28,7 @@ def draw() -> None:
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
     page = st.navigation(list(pages.values()), position="top")
-    wanted = door.wanted()
+    wanted = navigation.wanted()
     if wanted in pages and pages[wanted] is not page:
         st.switch_page(pages[wanted])
     page.run()

@@ -36,10 +36,10 @@ from crag.core.types import INDEXED_AS
 from crag.engine import Engine
 from crag.evaluator.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
-from crag.measure.metrics import Row, measured
-from crag.measure.results import compared
-from crag.measure.sets import Question, read_set
+from crag.metrics.metrics import Row, measured
+from crag.metrics.results import compared
 from crag.models.minilm import MiniLM
+from crag.questions.sets import Question, read_set
 from crag.strategies import STRATEGIES
 
 ROOT = Path(__file__).resolve().parent.parent

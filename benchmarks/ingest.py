@@ -2,7 +2,7 @@
 
     python -m benchmarks.ingest [--documents N] [--recipe-python PATH]
 
-Ours is the product's own path, crag.indexing (sandboxed reader, tables, chunking, int8 MiniLM, SQLite and FAISS).
+Ours is the product's own path, crag.run.indexing (sandboxed reader, tables, chunking, int8 MiniLM, SQLite and FAISS).
 The recipe is pdfplumber's text, a recursive splitter at 500/50, all-MiniLM-L6-v2 in float32 through
 sentence-transformers, and a flat FAISS index in memory. Each side runs in a process of its own, one after the other,
 on the same files in the same order; memory is the sum of the resident memory of that process and its children,
@@ -38,9 +38,9 @@ def ours(files: list[Path]) -> dict[str, Any]:
     from crag.core.config import AppConfig
     from crag.core.ingesting import DocumentAdded, DocumentFailed
     from crag.core.turns import Turns
-    from crag.indexing import index_files
     from crag.library.library import Library
     from crag.models.minilm import MiniLM
+    from crag.run.indexing import index_files
 
     pages = chunks = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,7 @@
 python -m benchmarks.overhead [--runs 200] [--warm-up 20]
 
 Engine: `Engine.ask`, strategy `balanced`, with a library on disk of twelve chunks as long as real ones, and in place of
-every model and service a fake of crag/core/fakes.py, or one of the same kind below. Bare: a LangGraph graph with the
+every model and service a fake of crag/testing/fakes.py, or one of the same kind below. Bare: a LangGraph graph with the
 same nodes and edges, whose nodes return one number and write one word to the same stream. The two take turns within
 one process, and so does a third way: the engine's own graph over fakes alone, without any library. Which goes first
 changes from turn to turn. Every run asks another question, so that no grade is remembered.
@@ -33,16 +33,16 @@ from numpy.typing import NDArray
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Document, LineBox, Rect, Strip, WebPage
 from crag.correct.strips import StripRefiner
 from crag.engine import Engine
 from crag.generate.verification import CitationVerifier
-from crag.graph import run_graph
-from crag.parts import Parts
+from crag.run.graph import run_graph
+from crag.run.parts import Parts
 from crag.strategies import strategy
+from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
 __all__ = ["PATHS", "Course", "bare_run", "engine_of", "parts_of"]
 

@@ -29,10 +29,8 @@ from benchmarks.evaluator_library import spread
 from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, web_holds, with_retrieved
 from benchmarks.popqa_figures import Figures, Found, condition_figures, strategy_figures
 from benchmarks.popqa_report import report
-from crag.composition import Asked, Local, composed
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.fakes import FixedRetriever
 from crag.core.keys import Keys
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
@@ -42,12 +40,14 @@ from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.cached import CachedEvaluator
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
-from crag.graph import run_graph
 from crag.library.library import Library
-from crag.measure.metrics import measured
+from crag.metrics.metrics import measured
 from crag.models.minilm import MiniLM
+from crag.run.graph import run_graph
+from crag.run.wiring import Asked, Local, composed
 from crag.strategies import STRATEGIES
 from crag.strategies import strategy as strategy_named
+from crag.testing.fakes import FixedRetriever
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

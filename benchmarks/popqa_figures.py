@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from benchmarks.popqa_cases import Case, Part, ceilings, web_holds
 from crag.core.types import Action
-from crag.measure.metrics import Row
-from crag.measure.results import compared, summed_up
+from crag.metrics.metrics import Row
+from crag.metrics.results import compared, summed_up
 
 __all__ = ["FATES", "Fate", "Figures", "Found", "condition_figures", "fate", "strategy_figures"]
 

@@ -34,8 +34,8 @@ from benchmarks.overhead import ms, p95
 from benchmarks.whatif import stored_run
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.evaluation import add_set
-from crag.measure.sets import Question, QuestionSet
+from crag.evaluation.evaluate import add_set
+from crag.questions.sets import Question, QuestionSet
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = Path(__file__).resolve().parent / "results" / "tune.md"

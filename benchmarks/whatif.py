@@ -27,17 +27,17 @@ from typing import TypeVar
 from benchmarks.overhead import PATHS as COURSES
 from benchmarks.overhead import SETTINGS, TEXTS, ms, p95, parts_of
 from crag.core import events as ev
-from crag.core.fakes import FixedWeb, ScriptedEvaluator
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Aggregation
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
-from crag.graph import run_graph
-from crag.measure.entries import Entry
-from crag.measure.flips import Outcome
-from crag.measure.ledger import Ledger
-from crag.measure.whatif import WhatIf, redecide
+from crag.run.graph import run_graph
+from crag.testing.fakes import FixedWeb, ScriptedEvaluator
+from crag.whatif.entries import Entry
+from crag.whatif.flips import Outcome
+from crag.whatif.ledger import Ledger
+from crag.whatif.whatif import WhatIf, redecide
 
 RESULT = Path(__file__).resolve().parent / "results" / "whatif.md"
 GOAL = 0.050

@@ -14,7 +14,6 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from crag.composition import Asked, Local, composed, grader
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, QuestionError
@@ -25,19 +24,20 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turn, Turns
 from crag.core.types import Grade, Passage, Step
-from crag.correct.folder import FolderWeb
 from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
-from crag.indexing import index_files
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries
 from crag.library.room import Room
 from crag.models.minilm import MiniLM
+from crag.run.indexing import index_files
+from crag.run.status import ProviderStatus, loaded, outside_statuses
+from crag.run.tracing import exported
+from crag.run.wiring import Asked, Local, composed, grader
 from crag.sample import Sample, load_sample
-from crag.status import ProviderStatus, loaded, outside_statuses
 from crag.strategies import strategy as strategy_named
-from crag.tracing import exported
+from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
 
@@ -136,7 +136,7 @@ class Engine:
         confidence: float = 1.0,
         cancel: threading.Event | None = None,
     ) -> Iterator[IngestEvent]:
-        """Adds files in order, each (name, function that returns its bytes). See `crag.indexing.index_files`.
+        """Adds files in order, each (name, function that returns its bytes). See `crag.run.indexing.index_files`.
 
         `confidence` says how far what these files say is trusted, 0..1: strategies may leave out what is below
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
@@ -191,7 +191,7 @@ class Engine:
         return self._run(run, question, workspace, asked)
 
     def _run(self, run: ev.RunStarted, question: str, workspace: Workspace, asked: Asked) -> Iterator[ev.Event]:
-        from crag.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
+        from crag.run.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
 
         events: list[ev.Event] = []
         step: Step = "retrieve"

@@ -1,9 +1,11 @@
 """Ask a question and watch its run: the conversation on the left, the evidence on the right."""
 
-from ui import conversation, door, picker, problems, runview, welcome
-from ui.session import Session
+from ui.app import navigation
+from ui.app.session import Session
+from ui.ask import conversation, runview, welcome
+from ui.kit import picker, problems
 
-door.enter("ask")
+navigation.enter("ask")
 with problems.told(stop=True):
     session = Session()
     empty = session.library.size[0] == 0

@@ -2,17 +2,19 @@
 
 import streamlit as st
 
-from ui import compare, door, picker, problems, workspaces
-from ui.house import house
-from ui.session import Session
+from ui.app import navigation, workspaces
+from ui.app.program import house
+from ui.app.session import Session
+from ui.compare import board
+from ui.kit import picker, problems
 
-door.enter("compare")
+navigation.enter("compare")
 st.title("Compare", anchor=False)
 with problems.told(stop=True):
     session = Session()
 workspaces.words_on_the_key(house().config)
 picked = picker.clicked()
 with problems.told():
-    compare.follow(session, picked)
+    board.follow(session, picked)
 with problems.told():
-    compare.show(session)
+    board.show(session)

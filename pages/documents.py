@@ -2,11 +2,13 @@
 
 import streamlit as st
 
-from ui import door, problems, shelf, uploads, workspaces
-from ui.house import house
-from ui.session import Session
+from ui.app import navigation, workspaces
+from ui.app.program import house
+from ui.app.session import Session
+from ui.documents import shelf, uploads
+from ui.kit import problems
 
-door.enter("documents")
+navigation.enter("documents")
 st.title("Documents", anchor=False)
 with problems.told(stop=True):
     session = Session()

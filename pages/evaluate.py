@@ -2,43 +2,34 @@
 
 import streamlit as st
 
-from crag.evaluation import evaluations, stored_sets
-from ui import (
-    door,
-    evaluate_job,
-    evaluate_pair,
-    evaluate_panel,
-    evaluate_rows,
-    evaluate_run,
-    picker,
-    problems,
-    results,
-    workspaces,
-)
-from ui import sets as question_sets
-from ui.house import house
-from ui.session import Session
+from crag.evaluation.evaluate import evaluations, stored_sets
+from ui.app import navigation, workspaces
+from ui.app.program import house
+from ui.app.session import Session
+from ui.evaluate import pair, panel, results, rows, start, work
+from ui.evaluate import sets as question_sets
+from ui.kit import picker, problems
 
 VIEWS = {"questions": "Questions", "results": "Results", "pair": "Compare two"}
 
-door.enter("evaluate")
+navigation.enter("evaluate")
 st.title("Evaluate", anchor=False)
 with problems.told(stop=True):
     session = Session()
     stored, made = stored_sets(session.library), evaluations(session.library)
 workspaces.words_on_the_key(house().config)
 with problems.told():
-    evaluate_rows.follow(session, picker.clicked())
+    rows.follow(session, picker.clicked())
 
-job = evaluate_job.current(session)
+job = work.current(session)
 busy = job is not None and job.running
 if job is not None and busy:
-    evaluate_panel.live(session, job)
+    panel.live(session, job)
 elif job is not None:
-    evaluate_panel.told(job)
+    panel.told(job)
 if not busy:
     with problems.told():
-        evaluate_run.unfinished(session, made)
+        start.unfinished(session, made)
 
 view = st.segmented_control(
     "View",
@@ -54,10 +45,10 @@ with problems.told():
     if view == "results":
         results.show(session, made)
     elif view == "pair":
-        evaluate_pair.show(session, made)
+        pair.show(session, made)
     else:
         question_sets.add(session, first=not stored)
         if stored:
             chosen = question_sets.choose(session, stored, made)
             question_sets.show(session, chosen)
-            evaluate_run.form(session, chosen, busy=busy)
+            start.form(session, chosen, busy=busy)

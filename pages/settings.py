@@ -2,10 +2,12 @@
 
 import streamlit as st
 
-from ui import choices, costs, door, models, problems
-from ui.session import Session
+from ui.app import navigation
+from ui.app.session import Session
+from ui.kit import problems
+from ui.settings import choices, costs, models
 
-door.enter("settings")
+navigation.enter("settings")
 st.title("Settings", anchor=False)
 with problems.told(stop=True):
     session = Session()

@@ -2,15 +2,17 @@
 
 import streamlit as st
 
-from ui import door, picker, problems, tune
-from ui.session import Session
+from ui.app import navigation
+from ui.app.session import Session
+from ui.kit import picker, problems
+from ui.tune import board
 
-door.enter("tune")
+navigation.enter("tune")
 st.title("Tune", anchor=False)
 with problems.told(stop=True):
     session = Session()
 
 picked = picker.clicked()
 with problems.told():
-    tune.follow(session, picked)
-    tune.show(session)
+    board.follow(session, picked)
+    board.show(session)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crag.core.sentences import sentences as sentence_spans
+from crag.text.sentences import sentences as sentence_spans
 from training.pair import Pair, Spot
 
 __all__ = ["altered", "attacked", "changed", "claims", "cut", "found", "holds", "renamed", "shortened", "windows"]

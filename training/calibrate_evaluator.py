@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from crag.core.sentences import sentences
 from crag.evaluator.head import FEATURES, features, load_head
 from crag.models.cross_encoder import CrossEncoder, Reading
+from crag.text.sentences import sentences
 from training.export_evaluator import head_file, write
 from training.measures import auc, calibration_error
 from training.pair import Pair

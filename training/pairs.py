@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.sentences import sentences as sentence_spans
+from crag.text.sentences import sentences as sentence_spans
 from training.altering import altered, attacked, changed, claims, cut, found, holds, renamed, shortened, windows
 from training.filings import filing_pairs
 from training.pair import Pair

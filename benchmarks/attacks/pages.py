@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.attacks.figure import Figure, main
-from crag.correct.webpage import read_page
+from crag.web.webpage import read_page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "correct"))
-from hostile_pages import PAGES, SIZE
+from tests.support.hostile_pages import PAGES, SIZE
 
 FINDING = 4
 GIVEN_UP = 30.0

@@ -16,12 +16,12 @@ from benchmarks.attacks.figure import Figure, main, peak_mb
 from crag.core.errors import CragError
 from crag.core.meter import Budget, Meter
 from crag.core.types import WebPage
-from crag.correct.fetching import PageFetcher
-from crag.correct.searching import DuckDuckGoSearch, TavilySearch
 from crag.providers.chat import ChatModel
 from crag.providers.discovery import listed_models
 from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
+from crag.web.fetching import PageFetcher
+from crag.web.searching import DuckDuckGoSearch, TavilySearch
 
 FINDING = 12
 SIZE = 1_200_000_000

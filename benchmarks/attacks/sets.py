@@ -20,7 +20,7 @@ def read(what: str, data: bytes, *, stored: bool = False) -> Figure:
     from pydantic import TypeAdapter
 
     from crag.core.errors import InputError
-    from crag.measure.sets import QuestionSet, read_set
+    from crag.questions.sets import QuestionSet, read_set
 
     resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
     began = time.perf_counter()

@@ -23,8 +23,8 @@ def four_large_files_uploaded() -> Figure:
     sys.path.insert(0, os.getcwd())
     import streamlit as st
 
-    from ui import uploads
-    from ui.house import house
+    from ui.app.program import house
+    from ui.documents import uploads
 
     class Visitor:
         workspace = "default"

@@ -22,8 +22,8 @@ from crag.core.errors import CancelledError
 from crag.core.trace import Trace
 from crag.core.types import Action, Citation
 from crag.core.wording import outcome_sentence
-from crag.measure.costs import cost_sentence
-from crag.measure.prices import table
+from crag.spending.costs import cost_sentence
+from crag.spending.prices import table
 
 __all__ = ["add_arguments", "run"]
 

@@ -13,16 +13,16 @@ from crag.cli.options import add_library, add_providers, add_settings, existing,
 from crag.cli.options import settings as chosen_settings
 from crag.cli.output import Output, plain
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, SettingsError
-from crag.measure.metrics import Row
-from crag.measure.prices import table as price_table
-from crag.measure.sets import MOST_BYTES, QuestionSet, read_set
-from crag.measure.tables import csv_export, json_export
+from crag.metrics.metrics import Row
+from crag.questions.sets import MOST_BYTES, QuestionSet, read_set
+from crag.questions.tables import csv_export, json_export
+from crag.spending.prices import table as price_table
 from crag.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from crag.cli.table import Column
     from crag.engine import Engine
-    from crag.evaluation import Progress
+    from crag.evaluation.evaluate import Progress
 
 __all__ = ["add_arguments", "run"]
 
@@ -67,8 +67,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     place = existing(options)
     with interruptible() as cancel, opened(**providers(options)) as engine:
         from crag.cli.table import Column  # only now: it loads numpy
-        from crag.evaluation import add_set, evaluate, rows, spending
-        from crag.measure.results import summed_up
+        from crag.evaluation.evaluate import add_set, evaluate, rows, spending
+        from crag.metrics.results import summed_up
 
         questions, library = _questions(options, engine, output), engine.library(place)
         if not library.size[0]:
@@ -191,7 +191,7 @@ def _tell(done: list[Column], output: Output) -> None:
 
 def _export(rows: list[Row], options: argparse.Namespace, output: Output) -> None:
     """All rows to the files named. Raises InputError; the results are in the library all the same."""
-    from crag.measure.results import flat
+    from crag.metrics.results import flat
 
     tables = [flat(row) for row in rows]
     columns = list(dict.fromkeys(name for table in tables for name in table))

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from crag.core.types import Action
-from crag.measure.costs import Spent
-from crag.measure.metrics import Row
-from crag.measure.results import MEASURES, Difference, Mean, Result, compared
+from crag.metrics.metrics import Row
+from crag.metrics.results import MEASURES, Difference, Mean, Result, compared
+from crag.spending.costs import Spent
 
 __all__ = ["MAIN", "Column", "difference_lines", "difference_record", "differences", "result_record", "table_lines"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from crag.core.amounts import without_amounts
+from crag.text.amounts import without_amounts
 
 __all__ = [
     "INDEXED_AS",

@@ -12,7 +12,7 @@ from crag.core.errors import ReplyError
 from crag.core.fences import fenced
 from crag.core.protocols import Chat
 from crag.core.types import Chunk
-from crag.correct.keywords import Keyword, keywords, variants
+from crag.text.keywords import Keyword, keywords, variants
 
 __all__ = ["KeywordRewriter", "LlmRewriter"]
 

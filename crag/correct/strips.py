@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from crag.core.sentences import sentences
 from crag.core.settings import Settings
 from crag.core.types import Strip
+from crag.text.sentences import sentences
 
 __all__ = ["StripRefiner", "filter_strips"]
 

@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Mapping
 
-from crag.core.stems import stem
 from crag.models.pairing import STOP
 from crag.models.runtime import MAX_CHARACTERS
+from crag.text.stems import stem
 
 __all__ = ["Lexicon", "stems"]
 

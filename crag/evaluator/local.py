@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from crag.core.errors import CragError
-from crag.core.sentences import sentences
 from crag.core.types import Grade, Passage
 from crag.evaluator.head import load_head
 from crag.evaluator.joint import joint_grade
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
+from crag.text.sentences import sentences
 
 __all__ = ["LocalEvaluator"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from crag.core.sentences import sentences
 from crag.core.types import Chunk, Citation, Rect, Strip, WebPage
+from crag.text.sentences import sentences
 
 __all__ = ["MARK", "build_citation", "cited_sentences", "literal", "quotable", "with_mark"]
 

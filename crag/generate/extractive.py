@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from crag.core.protocols import RetrievalEvaluator
-from crag.core.sentences import sentences
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
 from crag.generate.abstention import abstention
 from crag.generate.citations import build_citation, quotable, with_mark
+from crag.text.sentences import sentences
 
 __all__ = ["ExtractiveGenerator"]
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
-from crag.core.sentences import sentences
 from crag.core.types import Chunk, LineBox
+from crag.text.sentences import sentences
 
 __all__ = ["CHUNKING_ID", "Sizes", "chunk_document"]
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 import unicodedata
 
-from crag.core.marks import few_marks
+from crag.text.marks import few_marks
 
 __all__ = ["content_id", "safe_name"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from crag.core.stems import stem
+from crag.text.stems import stem
 
 __all__ = ["KINDS", "MAX_PAIR", "STOP", "WordReader", "Words", "cut_question", "paired", "title_end"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +18,8 @@ from crag.core.ingesting import DocumentAdded
 from crag.core.keys import VARIABLES
 from crag.engine import Engine
 from crag.sample import load_sample
-from ui.house import house
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "providers"))
-from model_server import Server, serving
+from tests.support.model_server import Server, serving
+from ui.app.program import house
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,17 +4,17 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from app_text import said
-from inspector import Inspector
-from whole_run import NASTY, approved, asked_outside, refused
 
 from crag.core import events as ev
-from crag.core.fakes import FixedWeb
 from crag.core.trace import Trace
 from crag.engine import Engine
-from ui import approval
-from ui.house import house
-from ui.jobs import Job
+from crag.testing.fakes import FixedWeb
+from tests.support.app_text import said
+from tests.support.inspector import Inspector
+from tests.support.whole_run import NASTY, approved, asked_outside, refused
+from ui.app.jobs import Job
+from ui.app.program import house
+from ui.run import approval
 
 
 @pytest.fixture

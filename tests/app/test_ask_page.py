@@ -1,14 +1,14 @@
 """The Ask page: empty, with the sample, after a question, under the sliders, when things fail."""
 
 import pytest
-from app_text import said
-from small_pdf import small_pdf
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.sample import load_sample
-from ui.house import house
+from tests.support.app_text import said
+from tests.support.small_pdf import small_pdf
+from ui.app.program import house
 
 QUESTION = load_sample().questions[0].question
 

@@ -1,20 +1,20 @@
 """The Compare page: lanes, what differs between them, forced twins, thumbs, and what is wrong in an address."""
 
 import threading
+from pathlib import Path
 
 import pytest
-from app_text import said
-from conftest import ROOT
 from streamlit.testing.v1 import AppTest
 
+from crag.comparing.differences import differences
 from crag.core.errors import UnreachableError
-from crag.core.fakes import FixedWeb
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.measure.differences import differences
 from crag.sample import load_sample
-from ui.house import house
+from crag.testing.fakes import FixedWeb
+from tests.support.app_text import said
+from ui.app.program import house
 
 QUESTION = load_sample().questions[0].question
 
@@ -112,7 +112,7 @@ def test_lanes_take_this_session_s_settings(page):
 def test_the_address_brings_a_comparison_back(page):
     compare(page)
     address, shown = page.query_params["runs"], said(page)
-    again = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    again = AppTest.from_file(str(Path(__file__).resolve().parents[2] / "app.py"), default_timeout=60).run()
     again.switch_page("pages/compare.py")
     again.query_params["runs"] = address
     again.run()

@@ -5,19 +5,19 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from app_text import said
 from streamlit.testing.v1 import AppTest
 
 from crag.core.errors import SettingsError
 from crag.core.meter import Call
 from crag.core.trace import Trace
-from crag.measure.prices import PRICES, Price
-from ui import costs
-from ui.house import house
+from crag.spending.prices import PRICES, Price
+from tests.support.app_text import said
+from ui.app.program import house
+from ui.settings import costs
 
 TAB = """
 from ui import costs, problems
-from ui.session import Session
+from ui.app.session import Session
 with problems.told():
     costs.show(Session())
 """

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from app_text import said
-from small_pdf import small_pdf
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from ui.house import house
+from tests.support.app_text import said
+from tests.support.small_pdf import small_pdf
+from ui.app.program import house
 
 TEXT = "The lighthouse of Alexandria was built in the third century BC.\nIt guided ships into the harbour of the city."
 

@@ -8,13 +8,13 @@ import re
 from dataclasses import replace
 
 import pytest
-from inspector import Inspector
-from whole_run import NASTY, events, strip
 
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer
-from ui import answer, evidence, export, meter, path, replay
+from tests.support.inspector import Inspector
+from tests.support.whole_run import NASTY, events, strip
+from ui.run import answer, evidence, export, meter, path, replay
 
 
 @pytest.fixture(autouse=True)

@@ -4,16 +4,17 @@ import json
 from dataclasses import replace
 
 import pytest
-from inspector import Inspector
-from whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, cited, page, refused
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, SentenceCheck
 from crag.core.wording import outcome_sentence
-from crag.parts import worked_around
-from ui import answer, evidence, export, flags, path, replay, words
+from crag.run.parts import worked_around
+from tests.support.inspector import Inspector
+from tests.support.whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, cited, page, refused
+from ui.kit import words
+from ui.run import answer, evidence, export, flags, path, replay
 
 ITSELF = "The question itself is searched for."
 

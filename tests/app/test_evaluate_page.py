@@ -5,19 +5,20 @@ import io
 import threading
 
 import pytest
-from app_text import said
 
-from crag import evaluation
 from crag.core.config import AppConfig
-from crag.core.fakes import FixedWeb
 from crag.core.settings import Settings
 from crag.engine import Engine
-from crag.measure.metrics import Row
-from crag.measure.results import rows_to_json
-from crag.measure.sets import read_set
-from ui import evaluate_export, evaluate_rows, sets_view
-from ui.evaluate_job import Asking, Heard
-from ui.house import house
+from crag.evaluation.evaluate import evaluations
+from crag.metrics.metrics import Row
+from crag.metrics.results import rows_to_json
+from crag.questions.sets import read_set
+from crag.testing.fakes import FixedWeb
+from tests.support.app_text import said
+from ui.app.program import house
+from ui.evaluate import export, sets_view
+from ui.evaluate import rows as evaluate_rows
+from ui.evaluate.work import Asking, Heard
 
 TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
 "answers": ["4.0 percent"], "source": "opm-annual-performance-report-2019.pdf", "page": [4]}
@@ -94,7 +95,7 @@ def test_the_sample_questions_take_one_click_and_are_stored_once(page):
     assert "Stored: questions.jsonl, 15 questions" in shown and "<b>13</b> with an accepted answer" in shown
     assert "page → pages" in shown and "0 of 1" in shown, "columns, and sources that the library lacks"
     page.button(key="eval-sample").click().run()
-    assert "already stored" in said(page) and len(evaluation.stored_sets(library())) == 1
+    assert "already stored" in said(page) and len(evaluations.stored_sets(library())) == 1
 
 
 def test_bad_rows_are_named_and_the_good_ones_kept(page):
@@ -102,9 +103,9 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
     drop(page, "mine.csv", "\n".join(rows).encode())
     shown = said(page)
     assert "2 rows left out" in shown and "Row 3" in shown and "it has no question" in shown and "Row 4" in shown
-    [stored] = evaluation.stored_sets(library())
+    [stored] = evaluations.stored_sets(library())
     assert (stored.questions, stored.problems) == (2, 2)
-    found = evaluation.question_set(library(), stored.id)
+    found = evaluations.question_set(library(), stored.id)
     assert b"Row" not in sets_view.faults(found) and sets_view.faults(found).count(b"\n") == 3
     assert b"'=HYPERLINK(1)" in sets_view.exported(found, "csv"), "a formula is never exported live"
 
@@ -112,8 +113,8 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
 def test_all_of_many_bad_rows_are_in_the_export_and_the_first_ones_on_the_page(page):
     drop(page, "holes.csv", ("question,answer\n" + "fine?,1\n" + ",x\n" * 300).encode())
     assert "And 292 more" in said(page) and said(page).count("<li><span>Row") == 8
-    [stored] = evaluation.stored_sets(library())
-    assert sets_view.faults(evaluation.question_set(library(), stored.id)).count(b"\n") == 301
+    [stored] = evaluations.stored_sets(library())
+    assert sets_view.faults(evaluations.question_set(library(), stored.id)).count(b"\n") == 301
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_a_file_that_cannot_be_used_changes_nothing(page, name, data, why):
     drop(page, "good.jsonl", TWO)
     drop(page, name, data)
     assert why in said(page).replace("\\", "") and page.error
-    assert [each.name for each in evaluation.stored_sets(library())] == ["good.jsonl"]
+    assert [each.name for each in evaluations.stored_sets(library())] == ["good.jsonl"]
 
 
 def test_the_list_of_questions_is_escaped_and_paged(page):
@@ -171,11 +172,11 @@ def test_a_file_that_is_no_set_is_refused_without_a_word_of_it(page, tmp_path):
 def test_deleting_a_set_takes_its_evaluations_along(with_sample, page):
     drop(page, "two.jsonl", TWO)
     over(run(page, "plain-rag"))
-    [stored] = evaluation.stored_sets(library())
+    [stored] = evaluations.stored_sets(library())
     assert "its 1 evaluation" in said(view(page, "questions"))
     page.button(key=f"eval-delete-{stored.id}").click().run()
     assert not page.exception and "No questions yet" in said(page)
-    assert evaluation.evaluations(library()) == [] and len(library().run_ids()) == 2
+    assert evaluations.evaluations(library()) == [] and len(library().run_ids()) == 2
 
 
 # ---- runs ----------------------------------------------------------------------------------------------------------
@@ -196,13 +197,13 @@ def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, 
     assert "Recall@k by page" in table and "nan" not in table.lower().replace("finance", "")
     assert '<td class="unknown" title="No question tells.">–</td>' in table, "plain RAG has no action to be right"
     assert table.count('class="eval-matrix"') == 2 and "CORRECT" in table
-    made = evaluation.evaluations(library())
+    made = evaluations.evaluations(library())
     assert sorted(each.strategy for each in made) == ["balanced", "plain-rag"] and all(
         each.finished_at for each in made
     )
-    rows = evaluation.rows(library(), made[-1].id)
+    rows = evaluations.rows(library(), made[-1].id)
     assert all(f'data-pick="run:{row.run_id}"' in table for row in rows)
-    listed = list(csv.DictReader(io.StringIO(evaluate_export.rows_file(rows, "csv").decode("utf-8-sig"))))
+    listed = list(csv.DictReader(io.StringIO(export.rows_file(rows, "csv").decode("utf-8-sig"))))
     assert [row["question_id"] for row in listed] == ["fehb", "cafeteria"] and listed[0]["first_holds"] == "yes"
     pair = said(view(page, "pair"))
     assert "Words of evidence kept" in pair and "So few questions make a rough interval" in pair
@@ -219,11 +220,11 @@ def test_an_evaluation_is_deleted_after_a_question_with_its_runs_if_wanted(with_
     drop(page, "two.jsonl", TWO)
     over(run(page, "plain-rag"))
     view(page, "results")
-    [made] = evaluation.evaluations(library())
+    [made] = evaluations.evaluations(library())
     page.checkbox(key=f"eval-gone-runs-{made.id}").check().run()
     page.button(key=f"eval-gone-{made.id}").click().run()
     assert not page.exception and "No results yet" in said(page)
-    assert evaluation.evaluations(library()) == [] and library().run_ids() == []
+    assert evaluations.evaluations(library()) == [] and library().run_ids() == []
 
 
 class Waiting:
@@ -268,11 +269,11 @@ def test_a_run_shows_its_progress_stops_and_goes_on_where_it_was(held, page):
     held.set()
     over(page)
     assert "Stopped: 1 result kept" in said(page)
-    [made] = evaluation.evaluations(library())
+    [made] = evaluations.evaluations(library())
     assert made.done == 1 and not made.finished_at and "1 of 2 done" in said(page).replace("\\", "")
     page.button(key=f"eval-resume-{made.id}").click().run()
     over(page)
-    [made] = evaluation.evaluations(library())
+    [made] = evaluations.evaluations(library())
     assert made.done == 2 and made.finished_at and len(library().run_ids()) == 2
 
 
@@ -290,18 +291,18 @@ def test_another_browser_finds_the_run_and_can_stop_it(held, page, app):
 
 
 def test_what_was_begun_with_other_parts_is_not_mixed_with_these(with_sample, page):
-    id = evaluation.add_set(library(), read_set("two.jsonl", TWO))
+    id = evaluations.add_set(library(), read_set("two.jsonl", TWO))
     without = house().config.model_copy(update={"web": "off"})
-    begun = evaluation.evaluate(house().engine, id, "balanced", config=without)
+    begun = evaluations.evaluate(house().engine, id, "balanced", config=without)
     next(begun)
     next(begun)
     begun.close()
-    [made] = evaluation.evaluations(library())
+    [made] = evaluations.evaluations(library())
     page.run()
     page.button(key=f"eval-resume-{made.id}").click().run()
     over(page)
     assert "go on" in said(page) and "Done" not in said(page)
-    assert [each.done for each in evaluation.evaluations(library())] == [1], "and nothing else was begun"
+    assert [each.done for each in evaluations.evaluations(library())] == [1], "and nothing else was begun"
 
 
 # ---- what must not leave unasked -----------------------------------------------------------------------------------
@@ -340,7 +341,7 @@ def test_without_the_web_no_query_is_asked_for_and_the_result_says_so(outside, p
     assert "waits here at each query until you answer" in said(page) and "up to 2 web searches" in said(page)
     page.button_group(key="eval-queries").set_value("none").run()
     over(run(page, "balanced"))
-    [made] = evaluation.evaluations(library())
+    [made] = evaluations.evaluations(library())
     assert made.finished_at and "web: off" in made.parts
 
 
@@ -349,7 +350,7 @@ def test_without_the_web_no_query_is_asked_for_and_the_result_says_so(outside, p
 
 def test_many_rows_are_shown_a_page_at_a_time_and_filtered(page):
     text = "question,answer\n" + "\n".join(f"question {n}?,yes" for n in range(260))
-    id = evaluation.add_set(library(), read_set("many.csv", text.encode()))
+    id = evaluations.add_set(library(), read_set("many.csv", text.encode()))
     store = library().evaluations
     begun = store.begin(id, "balanced", settings=Settings().model_dump_json(), parts="p", key="k")
     for place in range(1, 261):

@@ -3,25 +3,24 @@
 import math
 
 import pytest
-from inspector import Inspector
 
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
 from crag.core.types import Action
-from crag.evaluation import Evaluation, Progress
-from crag.measure.costs import Spent
-from crag.measure.metrics import Row
-from crag.measure.ranking import Ranked
-from crag.measure.results import compared, summed_up
-from crag.measure.sets import read_set
+from crag.evaluation.evaluate import Evaluation, Progress
+from crag.metrics.metrics import Row
+from crag.metrics.ranking import Ranked
+from crag.metrics.results import compared, summed_up
+from crag.questions.sets import read_set
+from crag.spending.costs import Spent
 from crag.strategies import STRATEGIES
-from ui import evaluate_measures as measures
-from ui import evaluate_table, sets_view
-from ui.evaluate_changes import changes
-from ui.evaluate_difference import intervals, listed, sentences
-from ui.evaluate_estimate import calls, sentence
-from ui.evaluate_job import Asking, Begun, Heard, State
-from ui.evaluate_names import file_name, names
+from tests.support.inspector import Inspector
+from ui.evaluate import measures, sets_view, table
+from ui.evaluate.changes import changes
+from ui.evaluate.difference import intervals, listed, sentences
+from ui.evaluate.estimate import calls, sentence
+from ui.evaluate.names import file_name, names
+from ui.evaluate.work import Asking, Begun, Heard, State
 
 NASTY = "<img src=x onerror=alert(1)>"
 LLM = {"llm": "openai", "llm_model": "m", "evaluator": "llm"}
@@ -35,11 +34,9 @@ def row(number: int, **values) -> Row:
     return Row(question_id=str(number), question=f"question {number}?", strategy="balanced", **values)
 
 
-def column(rows, name="Balanced", spent=None) -> evaluate_table.Column:
+def column(rows, name="Balanced", spent=None) -> table.Column:
     result = summed_up(rows)
-    return evaluate_table.Column(
-        name=name, parts="p", done=len(rows), questions=len(rows), result=result, cost=spent or Spent()
-    )
+    return table.Column(name=name, parts="p", done=len(rows), questions=len(rows), result=result, cost=spent or Spent())
 
 
 def evaluation(id="a", strategy="balanced", settings=None, at="2026-11-21T10:00:00+00:00") -> Evaluation:
@@ -141,7 +138,7 @@ def test_files_are_named_after_set_and_strategy_in_plain_letters():
 
 
 def test_what_no_question_tells_is_a_dash_and_never_a_number():
-    html = evaluate_table.table([column([row(1, answer_holds=True), row(2, answer_holds=False)])])
+    html = table.table([column([row(1, answer_holds=True), row(2, answer_holds=False)])])
     inspected = Inspector(html)
     assert not inspected.open and "nan" not in inspected.said.lower()
     line = html[html.index("Faithfulness") :]
@@ -151,13 +148,13 @@ def test_what_no_question_tells_is_a_dash_and_never_a_number():
 
 def test_how_many_questions_know_a_measure_and_the_interval_stand_beside_it():
     rows = [row(n, answer_holds=n % 2 == 0, faithfulness=1.0 if n == 0 else None) for n in range(10)]
-    html = evaluate_table.table([column(rows)])
+    html = table.table([column(rows)])
     assert "1 of 10" in html and "95 % interval" in html
 
 
 def test_every_measure_of_the_library_is_in_one_of_the_tables():
     shown = [measure.key for group in measures.GROUPS.values() for measure in group]
-    from crag.measure.results import MEASURES
+    from crag.metrics.results import MEASURES
 
     assert set(shown) <= set(MEASURES) and len(set(shown)) == len(shown)
     assert {*shown, *(measure.key for measure in measures.REST)} == set(MEASURES)
@@ -166,23 +163,23 @@ def test_every_measure_of_the_library_is_in_one_of_the_tables():
 
 def test_names_of_strategies_and_questions_build_nothing():
     held = column([row(1, action=Action.CORRECT, acted_holds=True, answer_holds=True)], name=NASTY)
-    for html in (evaluate_table.table([held]), evaluate_table.dots([held]), evaluate_table.confusions([held])):
+    for html in (table.table([held]), table.dots([held]), table.confusions([held])):
         assert "img" not in Inspector(html).tags and html
 
 
 def test_the_confusion_counts_actions_against_what_was_retrieved():
     rows = [row(1, action=Action.CORRECT, acted_holds=True), row(2, action=Action.INCORRECT, acted_holds=True)]
-    said = Inspector(evaluate_table.confusions([column(rows)])).said
+    said = Inspector(table.confusions([column(rows)])).said
     assert "✓ CORRECT✓100" in said and "✕ INCORRECT✕100" in said and "no action" not in said
-    plain = Inspector(evaluate_table.confusions([column([row(1, acted_holds=True)])])).said
+    plain = Inspector(table.confusions([column([row(1, acted_holds=True)])])).said
     assert "no action100" in plain and "CORRECT" not in plain
 
 
 def test_an_unknown_price_is_no_cost_of_zero():
     rows = [row(1)]
-    assert "no price known" in evaluate_table.table([column(rows, spent=Spent(calls=3, unpriced=3))])
-    assert "at least $0.50" in evaluate_table.table([column(rows, spent=Spent(calls=3, dollars=0.5, unpriced=1))])
-    assert "no calls" in evaluate_table.table([column(rows)])
+    assert "no price known" in table.table([column(rows, spent=Spent(calls=3, unpriced=3))])
+    assert "at least $0.50" in table.table([column(rows, spent=Spent(calls=3, dollars=0.5, unpriced=1))])
+    assert "no calls" in table.table([column(rows)])
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from test_drawing import Inspector
-from whole_run import NASTY, events
 
 from crag.core import events as ev
 from crag.core.meter import Call
 from crag.core.trace import Trace
-from crag.measure.prices import PRICES, Price
-from ui import export, replay
-from ui.meter import in_use, meter
+from crag.spending.prices import PRICES, Price
+from tests.support.inspector import Inspector
+from tests.support.whole_run import NASTY, events
+from ui.run import export, replay
+from ui.run.meter import in_use, meter
 
 
 def call(step, given=None, written=None, model="gpt-4o-mini", provider="openai", **more):

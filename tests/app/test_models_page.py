@@ -8,16 +8,17 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from app_text import said
-from model_server import GRADE, WORDS
-from small_pdf import small_pdf
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.providers.discovery import LOCAL_SERVERS
-from ui import forms, permits
-from ui.house import house
+from tests.support.app_text import said
+from tests.support.model_server import GRADE, WORDS
+from tests.support.small_pdf import small_pdf
+from ui.app import permits
+from ui.app.program import house
+from ui.kit import forms
 
 KEY = "sk-session-7f3aQzLm2c"
 OWNER_KEY = "sk-owner-9dKw4TbXe1"

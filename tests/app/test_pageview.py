@@ -3,11 +3,11 @@
 import zlib
 
 import pytest
-from small_pdf import small_pdf
 
 from crag.core.types import Rect
 from crag.ingest.render import render_page
-from ui import pageview
+from tests.support.small_pdf import small_pdf
+from ui.run import pageview
 
 
 def rect(top: float) -> Rect:

@@ -8,8 +8,8 @@ from pydantic import SecretStr
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 from crag.core.keys import Keys
-from ui import permits
-from ui.keys import usable
+from ui.app import permits
+from ui.app.keys import usable
 
 HERE, THERE = "http://127.0.0.1:1/v1", "http://elsewhere.test/v1"
 OWNER = Keys(**{name: SecretStr(f"the owner's {name}") for name in ("llm", "openai", "rerank", "tavily")})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ui import safe
+from ui.kit import safe
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> \"quoted\" 'single' & co"
 

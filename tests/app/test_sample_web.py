@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 
 import pytest
-from app_text import said
 from streamlit.testing.v1 import AppTest
 
 from crag.sample import load_sample
-from ui import permits
-from ui.house import house
+from tests.support.app_text import said
+from ui.app import permits
+from ui.app.program import house
 
 
 @pytest.fixture(params=["one", "private"])

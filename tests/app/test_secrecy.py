@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Iterator
 
 import pytest
-from model_server import KEY as ECHOED
 from pydantic import SecretStr
 
 from crag.core.config import AppConfig
@@ -16,10 +15,11 @@ from crag.core.keys import Keys
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.measure.prices import table
-from ui import export
-from ui.house import house
-from ui.jobs import Jobs
+from crag.spending.prices import table
+from tests.support.model_server import KEY as ECHOED
+from ui.app.jobs import Jobs
+from ui.app.program import house
+from ui.run import export
 
 MODEL_KEY, WEB_KEY = "sk-secrecy-7Tq2Vx9Lm4", "tvly-secrecy-8Kd3Nb6Wp1"
 QUESTION = "What average premium increase was negotiated for FEHB plan year 2020?"

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from app_text import said
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
@@ -11,8 +10,9 @@ from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.sample import load_sample
 from crag.strategies import STRATEGIES
-from ui import forms
-from ui.house import house
+from tests.support.app_text import said
+from ui.app.program import house
+from ui.kit import forms
 
 
 @pytest.fixture

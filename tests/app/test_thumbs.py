@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 
 import pytest
-from inspector import Inspector
-from whole_run import NASTY, events
 
 from crag.core.errors import InputError, NotFoundError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.library.library import Library
-from ui import evidence, thumbs
-from ui.house import house
-from ui.passage import View
+from tests.support.inspector import Inspector
+from tests.support.whole_run import NASTY, events
+from ui.app.program import house
+from ui.run import evidence, thumbs
+from ui.run.passage import View
 
 
 @dataclass

@@ -5,20 +5,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from app_text import said
-from tune_runs import run
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.evaluation import add_set
-from crag.measure.flips import Outcome
-from crag.measure.sets import Question, QuestionSet
-from crag.measure.tables import csv_export
+from crag.evaluation.evaluate import add_set
+from crag.questions.sets import Question, QuestionSet
+from crag.questions.tables import csv_export
 from crag.sample import load_sample
-from ui import ledgers, tune_exports, tune_flips, warmup
-from ui.house import house
+from crag.whatif.flips import Outcome
+from tests.support.app_text import said
+from tests.support.tune_runs import run
+from ui.app import warmup
+from ui.app.program import house
+from ui.tune import exports, flips, ledgers
 
 
 class Silent:
@@ -327,7 +328,7 @@ def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app)
 def test_the_export_names_every_run_and_runs_no_formula():
     entries = {"run-1": ledgers.Read.of(run(1, [0.9], question='=HYPERLINK("x")')).entry}
     outcome: Outcome = ledgers.Ledger(entries.values()).redecide(Settings(upper=0.95))
-    _, _, columns, rows = tune_exports.runs(outcome, entries)
+    _, _, columns, rows = exports.runs(outcome, entries)
     lines = csv_export(columns, rows()).decode("utf-8-sig").splitlines()
     assert len(lines) == 2 and "'=HYPERLINK" in lines[1] and "CORRECT,AMBIGUOUS" in lines[1]
 
@@ -336,12 +337,12 @@ def test_the_export_names_every_run_and_runs_no_formula():
     "picked", ["tune-cell:CORRECT:<b>", "tune-cell:", "tune-run:x", "run:x", "tune-cell:unknown:CORRECT:"]
 )
 def test_a_made_up_click_names_no_cell(picked):
-    assert tune_flips.cell_of(picked) is None
+    assert flips.cell_of(picked) is None
 
 
 def test_a_click_names_its_cell():
-    assert tune_flips.cell_of("tune-cell:none:unknown") == ("none", "unknown")
-    assert tune_flips.cell_of("tune-cell:CORRECT:INCORRECT") == (Action.CORRECT, Action.INCORRECT)
+    assert flips.cell_of("tune-cell:none:unknown") == ("none", "unknown")
+    assert flips.cell_of("tune-cell:CORRECT:INCORRECT") == (Action.CORRECT, Action.INCORRECT)
 
 
 def test_an_empty_trace_is_a_run_like_any_other(silent, tab):

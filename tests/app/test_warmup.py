@@ -11,8 +11,8 @@ import numpy as np
 from crag.core.config import AppConfig
 from crag.core.errors import ModelError
 from crag.engine import Engine
-from ui import warmup
-from ui.house import House
+from ui.app import warmup
+from ui.app.program import House
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,11 +46,11 @@ def test_the_first_engine_of_a_process_is_warmed_up_and_only_once():
 
 
 def test_a_failing_part_ends_the_warm_up_quietly(data, caplog):
-    with caplog.at_level(logging.DEBUG, logger="ui.warmup"):
+    with caplog.at_level(logging.DEBUG, logger="ui.app.warmup"):
         thread = warmup.begin(Engine(AppConfig(data=data), embedder=Watched(ModelError("The model is missing."))))
         thread.join(30)
     assert not thread.is_alive() and thread.daemon
-    [record] = [record for record in caplog.records if record.name == "ui.warmup"]
+    [record] = [record for record in caplog.records if record.name == "ui.app.warmup"]
     assert record.levelno == logging.DEBUG and "The model is missing." in caplog.text
 
 
@@ -63,7 +63,7 @@ from ui import warmup
 engine = Engine(AppConfig(data=sys.argv[1]))
 assert "langgraph" not in sys.modules and "onnxruntime" not in sys.modules
 warmup.begin(engine).join(60)
-assert "crag.graph" in sys.modules and "langgraph" in sys.modules and "onnxruntime" in sys.modules
+assert "crag.run.graph" in sys.modules and "langgraph" in sys.modules and "onnxruntime" in sys.modules
 """
     ran = subprocess.run([sys.executable, "-c", code, str(data)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -5,17 +5,17 @@ import shutil
 
 import pytest
 import streamlit as st
-from app_text import said
-from small_pdf import small_pdf
 from streamlit import config as streamlit_config
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.events import events_to_jsonl
 from crag.library.private import name_of
-from ui import workspaces
-from ui.export import page
-from ui.house import house
+from tests.support.app_text import said
+from tests.support.small_pdf import small_pdf
+from ui.app import workspaces
+from ui.app.program import house
+from ui.run.export import page
 
 TEXT = "The lighthouse of Alexandria guided ships into the harbour of the city, and was built of stone."
 

@@ -7,8 +7,8 @@ import pytest
 from benchmarks.financebench import differences
 from benchmarks.financebench_report import page_hit, report, seconds_to_answer, strategy_figures
 from crag.core.types import Action
-from crag.measure.metrics import Row
-from crag.measure.ranking import Ranked, ranked
+from crag.metrics.metrics import Row
+from crag.metrics.ranking import Ranked, ranked
 
 
 def ranking(rank: int | None) -> Ranked | None:

@@ -14,12 +14,12 @@ from benchmarks.popqa_cases import Case, OwnPages, ceilings, own_holds, part_of,
 from benchmarks.popqa_figures import Found, condition_figures, fate
 from benchmarks.popqa_report import goals, report
 from crag.core.errors import SettingsError
-from crag.core.fakes import ScriptedEvaluator, chunk_of
 from crag.core.trace import Trace
 from crag.core.types import Action, Strip
 from crag.library.library import Library
-from crag.measure.metrics import Row, measured
-from crag.measure.sets import Question
+from crag.metrics.metrics import Row, measured
+from crag.questions.sets import Question
+from crag.testing.fakes import ScriptedEvaluator, chunk_of
 
 INSIDE = "Jane Doe, who was born in Bergen in 1901, wrote novels and short stories for fifty years."
 ONLINE = "Jane Doe: Jane Doe was born in Oslo, as her own letters to the press say."

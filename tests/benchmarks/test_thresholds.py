@@ -12,8 +12,8 @@ from benchmarks.thresholds_cases import Case, unseen
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_strips import answer_pattern, plain
 from benchmarks.thresholds_sweep import LIKELY, PAIRS, best_pair, counted, sound_pairs, utility
-from crag.core.fakes import ScriptedEvaluator
 from crag.core.types import Action, Aggregation, Grade
+from crag.testing.fakes import ScriptedEvaluator
 
 
 def case(*holds: bool) -> Case:

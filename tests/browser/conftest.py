@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.app_server import Served, serving
+from tests.support.app_server import Served, gated, serving
 
 HEADER, POLICY = "content-security-policy", "Content Security Policy"
 """Of what a policy forbids, Chromium says so in the console."""
 
-GATED = Path(__file__).with_name("gated_app.py")
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -31,14 +28,14 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory) -> Iterator[Served]:
-    with _serving(tmp_path_factory.mktemp("browser")) as found:
+    with gated(tmp_path_factory.mktemp("browser")) as found:
         yield found
 
 
 @pytest.fixture
 def served_to_many(tmp_path) -> Iterator[Served]:
     """An app as it is where others can reach it: each browser has its own library."""
-    with _serving(tmp_path, CRAG_WORKSPACES="private") as found:
+    with gated(tmp_path, CRAG_WORKSPACES="private") as found:
         yield found
 
 
@@ -47,11 +44,6 @@ def served_fresh(tmp_path) -> Iterator[Served]:
     """The app itself, which nobody has opened yet."""
     with serving(tmp_path) as found:
         yield found
-
-
-def _serving(folder: Path, **chosen: str) -> AbstractContextManager[Served]:
-    """The app with a gate, behind the edge that users meet."""
-    return serving(folder, GATED, **chosen)
 
 
 @pytest.fixture(scope="session")

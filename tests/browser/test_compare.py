@@ -4,7 +4,8 @@ import contextlib
 import re
 
 import pytest
-from test_journey import OFF_SCREEN, settled
+
+from tests.support.browsing import OFF_SCREEN, settled
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
 expect = playwright.expect

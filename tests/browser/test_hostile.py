@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.fakes import chunk_of
 from crag.core.trace import Trace
 from crag.core.types import Document
 from crag.engine import Engine
-from crag.evaluation import add_set, evaluate
-from crag.measure.sets import read_set
+from crag.evaluation.evaluate import add_set, evaluate
+from crag.questions.sets import read_set
+from crag.testing.fakes import chunk_of
 from tests.support.app_server import Served, serving
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "app"))
-from small_pdf import small_pdf
-from whole_run import events as whole_run
+from tests.support.small_pdf import small_pdf
+from tests.support.whole_run import events as whole_run
 
 HOSTILE = [
     "<img src=x onerror=\"window.hit='img'\">",

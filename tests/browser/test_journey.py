@@ -4,28 +4,11 @@ import re
 
 import pytest
 
+from tests.support.browsing import OFF_SCREEN, ask, settled
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
-OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter(e => {
-    const r = e.getBoundingClientRect();
-    if (!e.innerText || e.children.length || r.width === 0 || r.height === 0 || r.right <= innerWidth + 2) return false;
-    for (let a = e.parentElement; a; a = a.parentElement)
-        if (getComputedStyle(a).overflowX !== 'visible') return false;
-    return true;
-}).map(e => e.innerText.slice(0, 60))"""
 QUESTION = "How many full-time equivalent employees did OPM have in fiscal year 2019?"
-
-
-def settled(page):
-    page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
-    return page
-
-
-def ask(page, question):
-    box = page.get_by_test_id("stChatInputTextArea")
-    box.fill(question)
-    box.press("Enter")
-    page.locator(".question", has_text=question).wait_for()
 
 
 @pytest.fixture

@@ -1,13 +1,10 @@
 """A model chosen, tried and asked in a real browser, with a key that is found nowhere afterwards."""
 
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "providers"))
-from model_server import WORDS, serving
+from tests.support.model_server import WORDS, serving
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 

@@ -2,20 +2,16 @@
 
 import json
 import re
-import runpy
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "providers"))
-from model_server import serving
+from tests.support.app_server import gated
+from tests.support.model_server import serving
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
-APP = runpy.run_path(str(Path(__file__).with_name("conftest.py")))["_serving"]
 KNOWN = "How many full-time equivalent employees did OPM have in fiscal year 2019?"
 UNKNOWN = "Why did the airplane skid off the runway at Wausau?"
 FOUND = "The airplane skidded off the runway at Wausau because the runway was covered with wet snow."
@@ -67,7 +63,7 @@ def web():
 @pytest.fixture(scope="module")
 def app(tmp_path_factory, model, web):
     """The app with both; it asks before a query leaves."""
-    with APP(
+    with gated(
         tmp_path_factory.mktemp("outside"),
         CRAG_LLM="openai-compatible",
         CRAG_LLM_BASE_URL=model.address,

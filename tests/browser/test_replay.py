@@ -1,23 +1,21 @@
 """An exported run in a real browser, as a file: it replays to its end, asks for nothing, hostile text is inert."""
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from crag.core.trace import Trace
-from ui import export
+from tests.support.whole_run import events
+from ui.run import export
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
-WHOLE_RUN = runpy.run_path(str(Path(__file__).resolve().parents[1] / "app" / "whole_run.py"))
 HOSTILE = "</script><script>window.broken = 1</script><!--<script> <img src=x onerror='window.broken = 1'> ]]>\u2028"
 
 
 @pytest.fixture
 def run():
-    first, *rest = WHOLE_RUN["events"]()
+    first, *rest = events()
     return [replace(first, question=HOSTILE), *rest]
 
 

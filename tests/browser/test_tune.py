@@ -1,24 +1,20 @@
 """Tune in a real browser: a slider flips runs, a cell lists them, one opens in Ask, and Ask uses what was chosen."""
 
 import re
-import runpy
-from pathlib import Path
 
 import pytest
-from test_journey import OFF_SCREEN, ask, settled
 
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
 from crag.engine import Engine
-from crag.evaluation import add_set
-from crag.measure.sets import read_set
+from crag.evaluation.evaluate import add_set
+from crag.questions.sets import read_set
 from crag.sample import load_sample
 from crag.strategies import STRATEGIES
+from tests.support.app_server import gated
+from tests.support.browsing import OFF_SCREEN, ask, settled
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
-
-
-APP = runpy.run_path(str(Path(__file__).with_name("conftest.py")))["_serving"]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +31,7 @@ def app(tmp_path_factory):
     )
     add_set(engine.library(), read_set("sample.jsonl", rows.encode()))
     engine.close()
-    with APP(folder) as found:
+    with gated(folder) as found:
         yield found.url
 
 

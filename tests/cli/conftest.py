@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crag.sample import Sample, load_sample
-from tests.cli.shell import LIGHTHOUSE, crag, small_pdf
+from tests.support.shell import LIGHTHOUSE, crag, small_pdf
 
 
 @pytest.fixture(scope="session")

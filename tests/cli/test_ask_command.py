@@ -15,7 +15,7 @@ from crag.core.events import Event, RunFinished, RunStarted, event_from_json
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.sample import Sample
-from tests.cli.shell import ROOT, Ran, crag, environment
+from tests.support.shell import ROOT, Ran, crag, environment
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ import pytest
 
 from crag.cli.table import MAIN
 from crag.library.library import Library
-from crag.measure.results import MEASURES
+from crag.metrics.results import MEASURES
 from crag.sample import Sample
-from tests.cli.shell import LIGHTHOUSE, ROOT, Ran, crag, environment, small_pdf
+from tests.support.shell import LIGHTHOUSE, ROOT, Ran, crag, environment, small_pdf
 
 SET = """id,question,answer,source,page
 built,When was the lighthouse of Veldt Point built?,1871,lighthouse.pdf,1

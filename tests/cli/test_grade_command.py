@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-from tests.cli.shell import ROOT, crag, environment
+from tests.support.shell import ROOT, crag, environment
 
 QUESTION = "Who kept the lighthouse of Veldt Point?"
 GOOD = "The keeper of the lighthouse of Veldt Point was Anna Marrow, who lit its lamp from 1871 on."

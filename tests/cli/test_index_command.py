@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crag.sample import Sample
-from tests.cli.shell import LIGHTHOUSE, ROOT, crag, environment, small_pdf
+from tests.support.shell import LIGHTHOUSE, ROOT, crag, environment, small_pdf
 
 
 @pytest.fixture(scope="module")

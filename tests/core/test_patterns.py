@@ -8,17 +8,17 @@ from collections.abc import Callable
 import pytest
 from pydantic import BaseModel
 
-from crag.core.amounts import without_amounts
 from crag.core.errors import ReplyError
-from crag.core.marks import MOST, few_marks
-from crag.core.sentences import sentences
 from crag.core.settings import Settings
 from crag.correct.rewriting import _checked
 from crag.correct.strips import StripRefiner
 from crag.generate.citations import cited_sentences, literal, quotable, with_mark
 from crag.ingest.identity import safe_name
-from crag.measure.matching import answer_match
 from crag.providers.replies import Speech, read
+from crag.questions.matching import answer_match
+from crag.text.amounts import without_amounts
+from crag.text.marks import MOST, few_marks
+from crag.text.sentences import sentences
 
 LENGTH = 100_000
 """Characters: more than a page of the web keeps, half of what a page of a PDF may hold."""

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from crag.core import events as ev
-from crag.core.fakes import chunk_of
 from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import (
@@ -24,6 +23,7 @@ from crag.core.types import (
     Strip,
     WebPage,
 )
+from crag.testing.fakes import chunk_of
 
 CHUNK = chunk_of("Paris is the capital of France. It lies on the Seine.")
 STRIP = Strip(

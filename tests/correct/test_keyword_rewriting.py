@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rewriter_contract import RewriterContract
 
-from crag.core.fakes import chunk_of
 from crag.core.protocols import Rewriter
-from crag.correct.keywords import keywords, variants
 from crag.correct.rewriting import KeywordRewriter
+from crag.testing.fakes import chunk_of
+from crag.text.keywords import keywords, variants
+from tests.support.rewriter_contract import RewriterContract
 
 
 def query(question: str, limit: int = 3, **more: object) -> str:

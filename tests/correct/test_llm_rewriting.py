@@ -6,12 +6,12 @@ from itertools import count
 from typing import Any
 
 import pytest
-from rewriter_contract import RewriterContract
 
 from crag.core.errors import ProviderError, UnreachableError
-from crag.core.fakes import FakeChat, chunk_of
 from crag.core.protocols import Rewriter
 from crag.correct.rewriting import LlmRewriter
+from crag.testing.fakes import FakeChat, chunk_of
+from tests.support.rewriter_contract import RewriterContract
 
 
 def rewritten(reply: str, limit: int = 3, question: str = "Who owns the mine?", **more: Any) -> str:

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from crag.core.errors import ProviderError, ReplyError, UnreachableError
-from crag.core.fakes import FakeChat, ScriptedEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Strip
+from crag.correct.refinement import scored_strips
 from crag.correct.selection import LlmStripSelector
 from crag.correct.strips import StripRefiner
-from crag.knowledge import scored_strips
+from crag.testing.fakes import FakeChat, ScriptedEvaluator
 
 OPENED = "The bridge was opened to trains in 1890."
 RED = "It is painted in a red of its own."

@@ -15,7 +15,8 @@ from streamlit.web.server import server_util
 
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
-from ui import house, uploads
+from ui.app import program
+from ui.documents import uploads
 from ui.edge import start
 
 
@@ -39,7 +40,7 @@ def options(monkeypatch):
         known = {name.replace("_", "."): value for name, value in values.items()}
         before = streamlit.get_option
         monkeypatch.setattr("streamlit.get_option", lambda name: known.get(name, before(name)))
-        monkeypatch.setattr("ui.workspaces.get_option", lambda name: known.get(name, before(name)))
+        monkeypatch.setattr("ui.app.workspaces.get_option", lambda name: known.get(name, before(name)))
 
     return set_to
 
@@ -114,10 +115,10 @@ def test_the_rules_name_the_hosts_and_origins_that_the_owner_has(options, monkey
 
 def test_what_may_frame_the_app_is_chosen_and_stored(as_before, tmp_path) -> None:
     as_before.setenv("CRAG_FRAMED_BY", " https://Portal.example , http://10.0.0.7:8080/ ")
-    assert house.at_start().framed_by == ("https://portal.example", "http://10.0.0.7:8080")
+    assert program.at_start().framed_by == ("https://portal.example", "http://10.0.0.7:8080")
     as_before.delenv("CRAG_FRAMED_BY")
     (tmp_path / "settings.json").write_text('{"framed_by": ["https://stored.example"], "uploads_mb": 3}')
-    config = house.at_start()
+    config = program.at_start()
     assert (config.framed_by, config.uploads_mb) == (("https://stored.example",), 3)
     told = dict(start.rules(config).headers)
     assert b"frame-ancestors https://stored.example" in told[b"content-security-policy"]

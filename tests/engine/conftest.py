@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_library import WordEmbedder, spread
 
 from crag.core.config import AppConfig
-from crag.core.fakes import ScriptedEvaluator
 from crag.engine import Engine
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.small_library import WordEmbedder, spread
 
 
 @pytest.fixture

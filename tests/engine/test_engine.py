@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_library import TEXTS, WordEmbedder, fill, spread
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import InputError, SettingsError
-from crag.core.fakes import ScriptedEvaluator
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
 from crag.engine import Engine
-from crag.measure.whatif import redecide
 from crag.strategies import STRATEGIES
+from crag.testing.fakes import ScriptedEvaluator
+from crag.whatif.whatif import redecide
+from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
 
 QUESTION = "How long did hiring take in 2019?"
 
@@ -167,7 +167,7 @@ changes = st.fixed_dictionaries(
 def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) -> None:
     """A stored run re-decided gives what asking anew gives, or says what it can't know; through a real library.
 
-    Over all settings and the graph alone: tests/measure/test_whatif.py.
+    Over all settings and the graph alone: tests/whatif/test_whatif.py.
     """
     if not engine.library().documents():
         fill(engine)

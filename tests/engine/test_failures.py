@@ -9,7 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from failing_servers import (
+from pydantic import SecretStr
+
+from crag.core import events as ev
+from crag.core.config import AppConfig
+from crag.core.errors import BudgetError, UnreachableError
+from crag.core.keys import Keys
+from crag.core.meter import Budget, Call, Meter
+from crag.core.trace import Trace
+from crag.engine import Engine
+from crag.providers.chat import ChatModel
+from crag.providers.endpoint import Endpoint
+from crag.strategies import STRATEGIES
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.failing_servers import (
     LLM_KEY,
     PIECES,
     SERVER_WORDS,
@@ -22,20 +35,7 @@ from failing_servers import (
     swallowed,
     world,
 )
-from pydantic import SecretStr
-from small_library import WordEmbedder, fill
-
-from crag.core import events as ev
-from crag.core.config import AppConfig
-from crag.core.errors import BudgetError, UnreachableError
-from crag.core.fakes import ScriptedEvaluator
-from crag.core.keys import Keys
-from crag.core.meter import Budget, Call, Meter
-from crag.core.trace import Trace
-from crag.engine import Engine
-from crag.providers.chat import ChatModel
-from crag.providers.endpoint import Endpoint
-from crag.strategies import STRATEGIES
+from tests.support.small_library import WordEmbedder, fill
 
 QUESTION = "How long did hiring take in 2019?"
 FAILURES: list[Failure] = ["429", "500", "hang", "garbage", "refused", "killed", "bomb"]

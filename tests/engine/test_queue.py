@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from small_library import WordEmbedder, fill, spread
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.fakes import ScriptedEvaluator
 from crag.core.ingesting import DocumentAdded, DocumentFailed, ReadingPage, ReadingQueued
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.trace import Trace
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.small_library import WordEmbedder, fill, spread
 
 QUESTION = "How long did hiring take in 2019?"
 ROOT = Path(__file__).resolve().parents[2]

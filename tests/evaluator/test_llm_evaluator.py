@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from crag.core.fakes import FakeChat
 from crag.core.meter import Budget, Meter
 from crag.core.types import Passage
 from crag.evaluator.fallback import FallbackEvaluator
 from crag.evaluator.llm import LlmEvaluator, Relevance
 from crag.evaluator.local import LocalEvaluator
 from crag.providers.chat import ChatModel, Endpoint
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "providers"))
-from evaluator_contract import QUESTION, TEXTS, EvaluatorContract
-from model_server import Server, serving
+from crag.testing.fakes import FakeChat
+from tests.support.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
+from tests.support.model_server import Server, serving
 
 PASSAGES = [Passage(id=name, text=text) for name, text in TEXTS.items()]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +11,14 @@ from pathlib import Path
 import pytest
 
 from crag.core.errors import ModelError
-from crag.core.sentences import sentences
-from crag.core.stems import stem
 from crag.core.types import Passage
 from crag.evaluator.head import FEATURES, Head, load_head
 from crag.evaluator.lexicon import Lexicon, stems
 from crag.evaluator.local import LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
-
-sys.path.insert(0, str(Path(__file__).parent))
-from evaluator_contract import QUESTION, TEXTS, EvaluatorContract
+from crag.text.sentences import sentences
+from crag.text.stems import stem
+from tests.support.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
 
 SHIPPED = LocalEvaluator()
 ATTACKS = [

@@ -10,7 +10,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from evaluator_contract import EvaluatorContract
 from pydantic import SecretStr
 
 from crag.core.errors import KeyRejectedError, ProviderError
@@ -19,6 +18,7 @@ from crag.core.types import Grade, Passage
 from crag.evaluator.reranker import RerankEvaluator
 from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
+from tests.support.evaluator_contract import EvaluatorContract
 
 QUESTION = "When was the Forth Bridge opened?"
 KEY = "rerank-secret-5Hs8"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from generator_contract import BRIDGE, KNOWLEDGE, PAGE, SOURCES, GeneratorContract, strip_of, whole
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.fakes import ScriptedEvaluator, chunk_of
 from crag.core.protocols import Generator
 from crag.core.settings import Settings
 from crag.core.types import Answer, LineBox, Rect, Strip
 from crag.generate.citations import cited_sentences
 from crag.generate.extractive import MAX_QUOTE, ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
+from crag.testing.fakes import ScriptedEvaluator, chunk_of
+from tests.support.generator_contract import BRIDGE, KNOWLEDGE, PAGE, SOURCES, GeneratorContract, strip_of, whole
 
 QUESTION = "When was the bridge opened?"
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from crag.core.errors import UnreachableError
-from crag.core.fakes import FakeChat, ScriptedEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Strip
 from crag.generate.llm import LlmGenerator
 from crag.generate.verification import CitationVerifier
-
-sys.path.insert(0, str(Path(__file__).parent))
-from generator_contract import BRIDGE, KNOWLEDGE, SOURCES, GeneratorContract, strip_of, whole
+from crag.testing.fakes import FakeChat, ScriptedEvaluator
+from tests.support.generator_contract import BRIDGE, KNOWLEDGE, SOURCES, GeneratorContract, strip_of, whole
 
 QUESTION = "When was the bridge opened?"
 

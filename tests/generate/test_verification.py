@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from generator_contract import BRIDGE, KNOWLEDGE, SOURCES, strip_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.fakes import ScriptedEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Citation, SentenceCheck, Strip
 from crag.generate.citations import cited_sentences, literal, quotable, with_mark
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier, faithfulness
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.generator_contract import BRIDGE, KNOWLEDGE, SOURCES, strip_of
 
 
 def citation(number: int, strip: Strip) -> Citation:

@@ -10,7 +10,7 @@ import pytest
 
 PUBLIC = {
     "crag": ["__version__"],
-    "crag.core.amounts": ["without_amounts"],
+    "crag.text.amounts": ["without_amounts"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError"],
     "crag.core.errors": [
@@ -35,7 +35,7 @@ PUBLIC = {
         *("StepStarted", "Token", "Verified", "event_from_json", "event_to_json", "events_from_jsonl"),
         "events_to_jsonl",
     ],
-    "crag.core.fakes": ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"],
+    "crag.testing.fakes": ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"],
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["first_problem", "meta", "setting"],
     "crag.core.ingesting": [
@@ -43,7 +43,7 @@ PUBLIC = {
         *("ReadingPage", "ReadingQueued", "TableSpan"),
     ],
     "crag.core.keys": ["Keys", "VARIABLES"],
-    "crag.core.marks": ["few_marks", "unmarked"],
+    "crag.text.marks": ["few_marks", "unmarked"],
     "crag.core.meter": ["Budget", "Call", "Meter"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
@@ -51,9 +51,9 @@ PUBLIC = {
         *("Chat", "Embedder", "Generator", "GradeCache", "Messages", "Parsed", "Refiner", "RerankServer"),
         *("RetrievalEvaluator", "Retriever", "Rewriter", "SearchCache", "StripSelector", "Verifier", "WebSearch"),
     ],
-    "crag.core.sentences": ["sentences"],
+    "crag.text.sentences": ["sentences"],
     "crag.core.settings": ["Settings"],
-    "crag.core.stems": ["stem"],
+    "crag.text.stems": ["stem"],
     "crag.core.trace": ["Approval", "Failure", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
     "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [
@@ -63,7 +63,7 @@ PUBLIC = {
     "crag.core.waiting": ["iterated", "waited"],
     "crag.core.wording": ["decision_sentence", "outcome_sentence"],
     "crag.engine": ["Engine", "ProviderStatus"],
-    "crag.evaluation": [
+    "crag.evaluation.evaluate": [
         *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations", "question_set"),
         *("remove_evaluation", "remove_set", "rows", "spending", "stored_sets"),
     ],

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_pdf import line, pdf
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
-from crag.core.sentences import sentences
 from crag.core.types import LineBox, Rect
 from crag.ingest.chunking import Sizes, chunk_document
 from crag.ingest.reader import read_pdf
+from crag.text.sentences import sentences
+from tests.support.tiny_pdf import line, pdf
 
 ID = "a" * 64
 SIZES = Sizes(text=300, table=200, least=80)

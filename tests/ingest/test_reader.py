@@ -6,7 +6,6 @@ import threading
 import time
 
 import pytest
-from tiny_pdf import bomb, line, locked, no_pages, pdf, recursive_form, scanned
 
 from crag.core.config import AppConfig
 from crag.core.errors import (
@@ -20,6 +19,7 @@ from crag.core.errors import (
 )
 from crag.core.ingesting import ParsedDocument
 from crag.ingest.reader import read_pdf
+from tests.support.tiny_pdf import bomb, line, locked, no_pages, pdf, recursive_form, scanned
 
 CONFIG = AppConfig()
 

@@ -6,13 +6,13 @@ import io
 
 import pytest
 from PIL import Image
-from tiny_pdf import line, locked, pdf
 
 from crag.core.config import AppConfig
 from crag.core.errors import DocumentError, EncryptedError, NotAPdfError, SettingsError
 from crag.core.types import Rect
 from crag.ingest.reader import read_pdf
 from crag.ingest.render import render_page
+from tests.support.tiny_pdf import line, locked, pdf
 
 DATA = pdf([line(100, 600, "A line to be lit up")])
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.sentences import sentences
+from crag.text.sentences import sentences
 
 
 def _split(text: str) -> list[str]:

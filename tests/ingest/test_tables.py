@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pypdfium2
 import pytest
-from tiny_pdf import line, pdf
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import Page
 from crag.ingest.reader import read_pdf
+from tests.support.tiny_pdf import line, pdf
 
 CONFIG = AppConfig()
 NUMBER = re.compile(r"\d[\d,.]*\d|\d")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tiny_pdf import drawn, line, pdf
 
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyError
 from crag.core.ingesting import ParsedDocument
 from crag.ingest.reader import _page, read_pdf
+from tests.support.tiny_pdf import drawn, line, pdf
 
 CONFIG = AppConfig()
 SEEN = line(72, 700, "The harbour is 12.5 metres deep.")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from library_makers import HashEmbedder, make_document
 
 from crag.core.types import Document
 from crag.library.library import Library
+from tests.support.library_makers import HashEmbedder, make_document
 
 
 @pytest.fixture

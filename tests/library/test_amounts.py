@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.amounts import without_amounts
 from crag.core.types import Chunk
+from crag.text.amounts import without_amounts
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import closing
 
 import pytest
-from library_makers import HashEmbedder, as_version
 
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import RunStarted
@@ -16,6 +15,7 @@ from crag.core.types import Document
 from crag.library.evaluations import EvaluationRecord, Evaluations, StoredSet
 from crag.library.library import Library
 from crag.library.runs import Unreadable
+from tests.support.library_makers import HashEmbedder, as_version
 
 Fill = Callable[..., Document]
 

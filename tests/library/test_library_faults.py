@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from library_makers import HashEmbedder, make_document
 
 from crag.core.errors import StorageError
 from crag.core.types import Document
 from crag.library.faults import translated
 from crag.library.library import Library
 from crag.library.schema import VERSION
+from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
 

@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-from library_makers import HashEmbedder
-
 from crag.library.library import Library
+from tests.support.kills import add_until_killed
+from tests.support.library_makers import HashEmbedder
 
-ROOT = Path(__file__).resolve().parents[2]
 KILLS = 50
 SEED = 20240115
-
-
-def add_until_killed(folder: Path, prefix: str, seconds: float) -> list[str]:
-    """Start the adding process, kill it `seconds` after its first confirmation; the confirmed documents' ids."""
-    here = Path(__file__).parent
-    child = subprocess.Popen(
-        [sys.executable, str(here / "adding_child.py"), str(folder), prefix],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(here), str(ROOT)])},
-    )
-    assert child.stdout is not None
-    first = child.stdout.readline()
-    time.sleep(seconds)
-    child.send_signal(signal.SIGKILL)
-    rest = child.stdout.read()
-    child.wait()
-    child.stdout.close()
-    assert child.returncode == -signal.SIGKILL, "the adding process must die by the kill, not of itself"
-    # A line cut short by the kill was confirmed to nobody.
-    return [line.decode() for line in (first + rest).split(b"\n")[:-1]]
 
 
 def test_fifty_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:

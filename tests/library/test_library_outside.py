@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from library_makers import HashEmbedder, as_version, on_disk
 
 from crag.core.errors import StorageError
 from crag.core.events import RunStarted
@@ -19,6 +18,7 @@ from crag.core.types import Document, WebPage
 from crag.library.library import Library
 from crag.library.outside import DaySpending
 from crag.library.schema import VERSION
+from tests.support.library_makers import HashEmbedder, as_version, on_disk
 
 Fill = Callable[..., Document]
 PAGE = WebPage(

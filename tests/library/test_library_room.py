@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from library_makers import HashEmbedder, make_document, on_disk
 
 from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError, RoomError, StorageError
@@ -20,6 +19,7 @@ from crag.core.types import Document
 from crag.engine import AWAKE, KNOWN, Engine
 from crag.library.library import Library
 from crag.library.room import Room, bytes_of
+from tests.support.library_makers import HashEmbedder, make_document, on_disk
 
 Fill = Callable[..., Document]
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,11 +178,12 @@ def test_there_are_no_more_libraries_than_there_may_be(tmp_path: Path, embedder:
 
 
 def test_on_a_full_disk_documents_can_be_deleted_and_what_is_stored_can_be_read(tmp_path: Path) -> None:
-    command = ["unshare", "-rm", sys.executable, str(Path(__file__).parent / "full_disk_child.py"), str(tmp_path)]
-    path = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
+    command = ["unshare", "-rm", sys.executable, str(ROOT / "tests" / "support" / "full_disk_child.py"), str(tmp_path)]
     if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
         pytest.skip("this machine gives no namespace of mounts, so no small disk can be made")
-    ran = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
     assert found["before"] == found["stored"] > 10 and found["free"] == 0

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from library_makers import HashEmbedder, make_document
 
 from crag.core.types import Document
 from crag.library.library import Library
 from crag.library.terms import asked_terms, card_terms, match_expression, question_terms
+from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
 MODES = ("hybrid", "dense", "bm25")

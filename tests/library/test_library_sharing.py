@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from library_makers import HashEmbedder
-from test_library_kill import add_until_killed
 
 from crag.core.errors import StorageError
 from crag.core.types import Document
 from crag.library import database
 from crag.library.library import Library
+from tests.support.kills import add_until_killed
+from tests.support.library_makers import HashEmbedder
 
 Fill = Callable[..., Document]
 
@@ -82,14 +82,13 @@ def test_two_processes_add_to_one_library(tmp_path: Path) -> None:
 
 def test_two_processes_create_one_library_at_once(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from library_makers import HashEmbedder; "
+        "import sys; from pathlib import Path; from tests.support.library_makers import HashEmbedder; "
         "from crag.library.library import Library; Library.open(Path(sys.argv[1]), HashEmbedder()).close()"
     )
-    here = Path(__file__).parent
     children = [
         subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path / "library")],
-            env={"PYTHONPATH": f"{here}:{here.parents[1]}"},
+            env={"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
             stderr=subprocess.PIPE,
         )
         for _ in range(3)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from library_makers import HashEmbedder, make_document
 
 from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, NotFoundError, QuestionError
 from crag.core.types import Document
 from crag.library.library import Library
+from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
 

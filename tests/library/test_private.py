@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from library_makers import HashEmbedder, make_document, on_disk
 
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries, name_of
+from tests.support.library_makers import HashEmbedder, make_document, on_disk
 
 EARLIER = "0123456789abcdef0123456789abcdef"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from real_server import RealServer, model_file, serving_model
+
+from tests.support.real_server import RealServer, model_file, serving_model
 
 
 @pytest.fixture(scope="session")

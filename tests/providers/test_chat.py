@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr
@@ -23,9 +21,7 @@ from crag.core.errors import (
 )
 from crag.core.meter import Budget, Call, Meter
 from crag.providers.chat import ChatModel, Endpoint, MeteredChat
-
-sys.path.insert(0, str(Path(__file__).parent))
-from model_server import GRADE, KEY, WORDS, Server, serving
+from tests.support.model_server import GRADE, KEY, WORDS, Server, serving
 
 ASKED = [("system", "Reply with JSON."), ("human", "How good is it?")]
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from chat_contract import GRADE, ChatContract
-from model_server import serving
 
-from crag.core.fakes import FakeChat
 from crag.core.meter import Meter
 from crag.core.protocols import Chat
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
+from crag.testing.fakes import FakeChat
+from tests.support.chat_contract import GRADE, ChatContract
+from tests.support.model_server import serving
 
 
 class TestFakeChat(ChatContract):

@@ -5,19 +5,16 @@ The model is far too small to be right. Tests look at the form of what it says, 
 
 from __future__ import annotations
 
-import sys
 import threading
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr
-from real_server import CONTEXT, KEY, MODEL, RealServer
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, KeyRejectedError, ReplyError, UnreachableError
-from crag.core.fakes import ScriptedEvaluator
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Call, Meter
 from crag.core.settings import Settings
@@ -26,9 +23,9 @@ from crag.engine import Engine
 from crag.evaluator.llm import LlmEvaluator
 from crag.providers.chat import CONNECT, SILENCE, ChatModel, Endpoint, MeteredChat
 from crag.providers.discovery import listed_models, tried
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
-from small_library import TEXTS, WordEmbedder, fill, spread
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.real_server import CONTEXT, KEY, MODEL, RealServer
+from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
 
 HELLO = [("human", "Say hello.")]
 COUNTING = [("human", "Write the numbers from 1 to 1000, one after another, with commas.")]

@@ -15,9 +15,9 @@ import pytest
 
 from crag.core.errors import NotFoundError
 from crag.core.types import Action
-from crag.correct.folder import FolderWeb
 from crag.correct.rewriting import KeywordRewriter
 from crag.sample import FOLDER, load_sample
+from crag.web.folder import FolderWeb
 
 
 @pytest.fixture(scope="module")

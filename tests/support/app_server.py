@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,3 +79,8 @@ def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
         except OSError:
             time.sleep(0.1)
     pytest.fail(f"the app did not start:\n{log.read_text()[-3000:]}")
+
+
+def gated(folder: Path, **chosen: str) -> AbstractContextManager[Served]:
+    """The app with a gate, behind the edge that users meet."""
+    return serving(folder, Path(__file__).with_name("gated_app.py"), **chosen)

@@ -25,14 +25,14 @@ from streamlit.runtime.stats import CACHE_MEMORY_FAMILY
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
-from ui import workspaces
+from ui.app import workspaces
+from ui.app.program import at_start
 from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, protective
 from ui.edge.health import Health
 from ui.edge.middleware import Edge, Rules
 from ui.edge.sessions import KeptSessions, room_for
 from ui.edge.sizes import Uploads
-from ui.house import at_start
 
 __all__ = ["LOOK_UPS", "held_uploads", "prepared", "rules"]
 

@@ -1,0 +1,261 @@
+"""Question sets asked under a strategy: every result is stored as it comes, and what was broken off goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+import crag
+from crag.core.config import AppConfig
+from crag.core.errors import EmptyLibraryError, InputError, SettingsError, StorageError
+from crag.core.keys import Keys
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.engine import Engine, Workspace
+from crag.evaluation.asking import Progress, Sitting
+from crag.library.evaluations import EvaluationRecord, StoredSet
+from crag.library.library import Library
+from crag.metrics.metrics import Row
+from crag.metrics.results import rows_from_json
+from crag.questions.sets import Question, QuestionSet
+from crag.run.status import parts_in_words
+from crag.spending.costs import Spent, of_day, summed
+from crag.spending.prices import Price
+from crag.strategies import strategy as strategy_named
+
+__all__ = [
+    "Evaluation",
+    "Progress",
+    "StoredSet",
+    "add_set",
+    "evaluate",
+    "evaluations",
+    "question_set",
+    "remove_evaluation",
+    "remove_set",
+    "rows",
+    "spending",
+    "stored_sets",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One strategy with its settings over one set: `done` of its `questions` have a result.
+
+    `parts` says in words what searched, graded and wrote: models and host names, never a key. Times are ISO 8601,
+    UTC; `finished_at` is "" while it is not finished.
+    """
+
+    id: str
+    set_id: str
+    set_name: str
+    strategy: str
+    settings: Settings
+    parts: str
+    questions: int
+    done: int
+    started_at: str
+    finished_at: str
+
+
+# ---- sets ----------------------------------------------------------------------------------------------------------
+
+
+def add_set(library: Library, questions: QuestionSet) -> str:
+    """Store a set; its id. The same questions are stored once, under the latest name. InputError for no question."""
+    if not questions.questions:
+        raise InputError(f"{questions.name} holds no question that can be asked.", "Correct the rows named above.")
+    id = _id_of(questions)
+    content = _SET.dump_json(questions).decode()
+    counts = len(questions.questions), len(questions.problems)
+    library.evaluations.save_set(id, questions.name, questions.kind, *counts, content)
+    return id
+
+
+def _id_of(questions: QuestionSet) -> str:
+    """Made from the questions alone, written as one list in JSON; one at a time, so that no second copy is held."""
+    digest = hashlib.sha256(b"[")
+    for place, each in enumerate(questions.questions):
+        digest.update(b"," if place else b"")
+        digest.update(_QUESTION.dump_json(each))
+    digest.update(b"]")
+    return digest.hexdigest()[:32]
+
+
+def stored_sets(library: Library) -> list[StoredSet]:
+    """The latest first."""
+    return library.evaluations.sets()
+
+
+def question_set(library: Library, id: str) -> QuestionSet:
+    """Raises NotFoundError, and StorageError for a set of another version that can't be read."""
+    try:
+        return _SET.validate_json(library.evaluations.set_content(id))
+    except ValidationError as error:
+        raise StorageError(
+            "This question set was stored by another version of this program and can't be read.", "Load its file again."
+        ) from error
+
+
+def remove_set(library: Library, id: str) -> None:
+    """Remove a set with its evaluations; their runs stay in the history. Raises NotFoundError."""
+    library.evaluations.remove_set(id)
+
+
+# ---- results -------------------------------------------------------------------------------------------------------
+
+
+def evaluations(library: Library) -> list[Evaluation]:
+    """Newest first."""
+    return [_evaluation(record) for record in library.evaluations.all()]
+
+
+def rows(library: Library, evaluation_id: str) -> tuple[Row, ...]:
+    """What is done of an evaluation, in the set's order. Raises NotFoundError.
+
+    A row's run may have been deleted since. A result of another version that can't be read is a row that says so.
+    """
+    texts = library.evaluations.results(evaluation_id)
+    try:
+        return rows_from_json(f"[{','.join(texts)}]")
+    except ValidationError:
+        return tuple(_row(text) for text in texts)
+
+
+def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) -> Spent:
+    """What the outside calls of all its runs took, also of runs deleted since. Raises NotFoundError."""
+    return summed(of_day(sums, prices) for sums in library.evaluations.spending(evaluation_id))
+
+
+def remove_evaluation(library: Library, id: str, *, runs: bool = False) -> None:
+    """Remove an evaluation and its results, and with `runs` its runs from the history. Raises NotFoundError."""
+    library.evaluations.remove(id, runs=runs)
+
+
+def _row(text: str) -> Row:
+    try:
+        return rows_from_json(f"[{text}]")[0]
+    except ValidationError:
+        values = json.loads(text)
+        return Row(
+            question_id=str(values.get("question_id", "")),
+            question=str(values.get("question", "")),
+            strategy=str(values.get("strategy", "")),
+            run_id=str(values.get("run_id", "")),
+            problem="This result was stored by another version of this program and can't be read.",
+        )
+
+
+def _evaluation(record: EvaluationRecord) -> Evaluation:
+    """Settings that this version can't read are shown as the strategy's own, and `parts` says so."""
+    parts = record.parts
+    try:
+        settings = Settings.checked(json.loads(record.settings))
+    except SettingsError:
+        settings, parts = Settings(), f"{parts} Its settings were stored by another version and can't be read."
+    return Evaluation(
+        id=record.id,
+        set_id=record.set_id,
+        set_name=record.set_name,
+        strategy=record.strategy,
+        settings=settings,
+        parts=parts,
+        questions=record.questions,
+        done=record.done,
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+    )
+
+
+# ---- evaluating ----------------------------------------------------------------------------------------------------
+
+
+def evaluate(
+    engine: Engine,
+    set_id: str,
+    strategy: str,
+    workspace: Workspace = "default",
+    *,
+    settings: Settings | None = None,
+    config: AppConfig | None = None,
+    keys: Keys | None = None,
+    allowed: Callable[[str], bool] | None = None,
+    cancel: threading.Event | None = None,
+    anew: bool = False,
+    finished_too: bool = False,
+) -> Iterator[Progress]:
+    """Ask a set's questions in order, each result stored before it is told of.
+
+    Goes on with the unfinished evaluation of the same set, strategy, settings, parts and documents, unless `anew`;
+    else starts one. With `finished_too`, the latest one that is finished is left as it is: its start is all that is
+    told. A run that was stored whole without its result is measured, not asked again. `cancel` ends it
+    after what is whole: a stopped run is no result. A failed run is one, with its problem; but after
+    FAILURES_IN_A_ROW that fail in the same way it stops with a CragError, and forgets the results of those.
+    Several processes may evaluate the same at once: they share the work, and no question gets two results.
+
+    The rest is as for `Engine.ask`. Raises, before any event, NotFoundError for no such set, SettingsError,
+    EmptyLibraryError, ModelMismatchError, and ProviderError for a service that is chosen and can't be used.
+    """
+    chosen = settings or strategy_named(strategy).settings
+    config, keys, stop = config or engine.config, keys or engine.keys, cancel or threading.Event()
+    library = engine.library(workspace)
+    questions = dict(enumerate(question_set(library, set_id).questions, start=1))
+    if not library.size[1]:
+        raise EmptyLibraryError("The library holds no documents yet.")
+    library.check_model()
+    parts = _parts(engine, library, chosen, config, keys)
+    stored = chosen.model_dump_json()
+    key = hashlib.sha256(
+        json.dumps([crag.__version__, set_id, strategy, stored, parts, _documents(library)]).encode()
+    ).hexdigest()
+
+    def ask(question: str, run_id: str) -> Trace:
+        asked = engine.ask(
+            question,
+            strategy,
+            workspace,
+            settings=chosen,
+            config=config,
+            keys=keys,
+            allowed=allowed,
+            cancel=stop,
+            run_id=run_id,
+        )
+        return Trace.from_events(asked)
+
+    def events() -> Iterator[Progress]:
+        begun = library.evaluations.begin(
+            set_id, strategy, settings=stored, parts=parts, key=key, anew=anew, finished_too=finished_too
+        )
+        yield from Sitting(library, begun.id, strategy, questions, ask, stop).events()
+
+    return events()
+
+
+def _parts(engine: Engine, library: Library, settings: Settings, config: AppConfig, keys: Keys) -> str:
+    web = engine.web(config)
+    words = parts_in_words(
+        settings,
+        config,
+        keys,
+        evaluator=engine.evaluator.id,
+        generator=engine.generator.by,
+        given_web=web.name if web else "",
+    )
+    documents = library.size[0]
+    return f"{documents} document{'' if documents == 1 else 's'}, retrieved with {engine.embedder.id}. {words}"
+
+
+def _documents(library: Library) -> list[str]:
+    """What tells one state of the library from another: its documents' ids, which are made from their content."""
+    return sorted(document.id for document in library.documents())
+
+
+_QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
+_SET: TypeAdapter[QuestionSet] = TypeAdapter(QuestionSet)

@@ -1,0 +1,266 @@
+"""What one finished run is worth against what was expected of it. Pure: nothing is asked, nothing is guessed.
+
+Whatever a label or the run does not tell is None. See `Row` for every measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+from crag.core.trace import Round, Trace
+from crag.core.types import Action, Chunk, RetrievedChunk, Step
+from crag.metrics.ranking import Ranked, ranked
+from crag.questions.adapters import UNANSWERABLE
+from crag.questions.expected import Expected, Label, files_of, is_expected, label_of, name_of, pages_of, place_of
+from crag.questions.matching import answer_match, asked_scale, checkable, covered, holds, topic_coverage
+
+__all__ = ["Expected", "Row", "action_right", "evidence_holds", "measured", "round_holds"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One question under one strategy, measured. None: the labels or the run do not tell.
+
+    `problem` says why a run did not finish; what depends on its answer is then None.
+    `first_*` is of the first retrieval, `acted_*` of the one acted on: the last. Their `*_by_source` and `*_by_page`
+    rank chunks by file name, and by file name and page. `*_holds`: whether what is sought was retrieved: see
+    `round_holds`; `judged_by` is the finest label there was to tell by.
+    `first_right` and `acted_right`: see `action_right`.
+    `evidence_answer`: whether the kept strips, web included, hold an accepted answer; `evidence_page` and
+    `evidence_source`: whether one of them is from an expected page or source, a web page too; `evidence_words`: how
+    many words are kept.
+    `answer_exact`, `answer_f1` (0..1), `answer_holds`: the answer against the accepted ones; an abstention gives none.
+    `question_covered`: the share of the question's content words that the answer takes up, 0..1. It stands in for
+    answer relevance and knows nothing of meaning: 0 for an abstention though an answer is expected.
+    `topics_covered`: the share of expected topics that the answer names, 0..1.
+    `abstention_right`: whether the run abstained exactly where its evidence held no accepted answer and was from no
+    expected page.
+    `rewrite_helped`: of a question whose first retrieval lacked what is sought and was rewritten for the library:
+    whether the retrieval acted on holds it. None of all others.
+    `failed_grades` of chunks and web pages, `failed_calls`, `searches`, `rewrites` (library and web) are counts.
+    Seconds in all hold the wait for a person's approval, those by step don't; tokens are None where a model's were
+    not counted.
+    """
+
+    question_id: str
+    question: str
+    strategy: str = ""
+    run_id: str = ""
+    problem: str = ""
+    answer: str = ""
+    first_by_source: Ranked | None = None
+    first_by_page: Ranked | None = None
+    acted_by_source: Ranked | None = None
+    acted_by_page: Ranked | None = None
+    judged_by: Label | None = None
+    first_holds: bool | None = None
+    acted_holds: bool | None = None
+    first_action: Action | None = None
+    first_right: float | None = None
+    action: Action | None = None
+    acted_right: float | None = None
+    evidence_answer: bool | None = None
+    evidence_page: bool | None = None
+    evidence_source: bool | None = None
+    evidence_words: int | None = None
+    faithfulness: float | None = None
+    answer_exact: bool | None = None
+    answer_f1: float | None = None
+    answer_holds: bool | None = None
+    question_covered: float | None = None
+    topics_covered: float | None = None
+    abstained: bool | None = None
+    abstention_right: bool | None = None
+    rewrites: int = 0
+    library_rewrites: int = 0
+    rewrite_helped: bool | None = None
+    searches: int = 0
+    calls: int = 0
+    failed_calls: int = 0
+    failed_grades: int = 0
+    seconds: float | None = None
+    step_seconds: dict[Step, float] = field(default_factory=dict)
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+def measured(trace: Trace, expected: Expected, *, k: int | None = None) -> Row:
+    """All measures of one run. `k` cuts the rankings, not what the run saw; None: as many as were retrieved.
+
+    Raises ValueError where `k` is below 1.
+    """
+    first, acted = (trace.rounds[0], trace.rounds[-1]) if trace.rounds else (None, None)
+    first_holds, acted_holds = round_holds(first, expected), round_holds(acted, expected)
+    by_answer, by_page = evidence_holds(trace, expected)
+    known = [each for each in (by_answer, by_page) if each is not None]
+    answer = trace.answer if _complete(trace) else None
+    abstained = answer.abstained if answer else None
+    said = "" if answer is None or answer.abstained else answer.text
+    accepted = () if UNANSWERABLE in expected.labels else expected.answers
+    match = answer_match(said, accepted, scale=asked_scale(expected.question)) if answer else None
+    again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
+    return Row(
+        question_id=expected.id,
+        question=expected.question,
+        strategy=trace.strategy,
+        run_id=trace.run_id,
+        problem=_problem(trace),
+        answer=answer.text if answer else "",
+        first_by_source=_by_source(first, expected, k),
+        first_by_page=_by_page(first, expected, k),
+        acted_by_source=_by_source(acted, expected, k),
+        acted_by_page=_by_page(acted, expected, k),
+        judged_by=label_of(expected),
+        first_holds=first_holds,
+        acted_holds=acted_holds,
+        first_action=_action(first),
+        first_right=action_right(_action(first), first_holds),
+        action=trace.action,
+        acted_right=action_right(trace.action, acted_holds),
+        evidence_answer=by_answer,
+        evidence_page=by_page,
+        evidence_source=_evidence_source(trace, expected),
+        evidence_words=sum(len(strip.text.split()) for strip in trace.kept()) if answer else None,
+        faithfulness=trace.faithfulness,
+        answer_exact=match.exact if match else None,
+        answer_f1=match.f1 if match else None,
+        answer_holds=match.holds if match else None,
+        question_covered=_question_covered(said, abstained, expected),
+        topics_covered=topic_coverage(said, expected.topics) if answer else None,
+        abstained=abstained,
+        abstention_right=None if abstained is None or not known else abstained != any(known),
+        rewrites=len(trace.rewrites),
+        library_rewrites=sum(rewrite.purpose == "library" for rewrite in trace.rewrites),
+        rewrite_helped=acted_holds if again else None,
+        searches=len(trace.searches),
+        calls=len(trace.calls),
+        failed_calls=sum(call.error is not None for call in trace.calls),
+        failed_grades=_failed_grades(trace),
+        seconds=trace.seconds if _complete(trace) else None,
+        step_seconds=_step_seconds(trace),
+        input_tokens=_tokens([call.input_tokens for call in trace.calls if call.model and call.error is None]),
+        output_tokens=_tokens([call.output_tokens for call in trace.calls if call.model and call.error is None]),
+    )
+
+
+def round_holds(round: Round | None, expected: Expected) -> bool | None:
+    """Whether a retrieval brought what is sought. None without a label, and for a run without a retrieval.
+
+    An expected page or an accepted answer in a chunk says yes; where neither is labelled, an expected source does.
+    Nothing retrieved answers what is labelled unanswerable.
+    """
+    label = label_of(expected)
+    if round is None or label is None:
+        return None
+    if label == "unanswerable":
+        return False
+    chunks = [found.chunk for found in round.chunks]
+    if label == "source":
+        return any(is_expected(chunk, expected) for chunk in chunks)
+    if any(place_of(chunk) in pages_of(expected) for chunk in chunks):
+        return True
+    scale, answers = asked_scale(expected.question), checkable(expected.answers)
+    return any(holds(chunk.text, answers, scale=scale) for chunk in chunks)
+
+
+def action_right(action: Action | None, held: bool | None) -> float | None:
+    """1 where the action fits what was retrieved, 0 where it doesn't, 0.5 for AMBIGUOUS, which hedges both ways.
+
+    CORRECT fits a retrieval that holds what is sought, INCORRECT one that doesn't.
+    """
+    if action is None or held is None:
+        return None
+    if action is Action.AMBIGUOUS:
+        return 0.5
+    return float((action is Action.CORRECT) == held)
+
+
+def evidence_holds(trace: Trace, expected: Expected) -> tuple[bool | None, bool | None]:
+    """Whether the kept strips hold an accepted answer, and whether one is from an expected page.
+
+    A source's kept strips are read as one text, in order; no evidence answers what is labelled unanswerable.
+    None where no label tells, or the run did not come so far.
+    """
+    if not _complete(trace):
+        return None, None
+    if UNANSWERABLE in expected.labels:
+        return False, None
+    answers, places = checkable(expected.answers), pages_of(expected)
+    kept, sources = trace.kept(), trace.sources
+    texts: dict[str, list[str]] = {}
+    for strip in kept:
+        texts.setdefault(strip.source_id, []).append(strip.text)
+    scale = asked_scale(expected.question)
+    in_text = any(holds("\n".join(parts), answers, scale=scale) for parts in texts.values())
+    chunks = (sources.get(source) for source in texts)
+    on_page = any(isinstance(chunk, Chunk) and place_of(chunk) in places for chunk in chunks)
+    return in_text if answers else None, on_page if places else None
+
+
+def _evidence_source(trace: Trace, expected: Expected) -> bool | None:
+    """Whether a kept strip is from an expected source; None where none is labelled, or the run did not come so far."""
+    if not _complete(trace) or not expected.sources or UNANSWERABLE in expected.labels:
+        return None
+    sources = trace.sources
+    return any(is_expected(sources[strip.source_id], expected) for strip in trace.kept() if strip.source_id in sources)
+
+
+def _by_source(round: Round | None, expected: Expected, k: int | None) -> Ranked | None:
+    found = [name_of(each.chunk.source) for each in round.chunks] if round else []
+    return ranked(found, sorted(files_of(expected)), k) if round else None
+
+
+def _by_page(round: Round | None, expected: Expected, k: int | None) -> Ranked | None:
+    return ranked(_places(round.chunks), sorted(pages_of(expected)), k) if round else None
+
+
+def _places(chunks: Sequence[RetrievedChunk]) -> list[tuple[str, int]]:
+    return [place_of(found.chunk) for found in chunks]
+
+
+def _action(round: Round | None) -> Action | None:
+    return round.decision.action if round and round.decision else None
+
+
+def _question_covered(said: str, abstained: bool | None, expected: Expected) -> float | None:
+    if abstained is None:
+        return None
+    if abstained:
+        return 0.0 if expected.answers and UNANSWERABLE not in expected.labels else None
+    return covered(expected.question, said)
+
+
+def _complete(trace: Trace) -> bool:
+    """Whether the run came to its own end: what was stopped or failed on the way says nothing of its strategy."""
+    return not _problem(trace)
+
+
+def _problem(trace: Trace) -> str:
+    if trace.failure:
+        return trace.failure.message
+    if trace.cancelled:
+        return "The run was stopped."
+    return "" if trace.finished else "The run did not end."
+
+
+def _failed_grades(trace: Trace) -> int:
+    grades = [grade for each in trace.rounds for grade in (*each.grades.values(), each.joint) if grade is not None]
+    return sum(grade.failed for grade in (*grades, *trace.web_grades.values()))
+
+
+def _step_seconds(trace: Trace) -> dict[Step, float]:
+    """All visits of a step together; a step that did not end is left out."""
+    steps: tuple[Step, ...] = get_args(Step)
+    visits = {step: [record.seconds for record in trace.steps if record.step == step] for step in steps}
+    return {
+        step: sum(each for each in seconds if each is not None)
+        for step, seconds in visits.items()
+        if seconds and None not in seconds
+    }
+
+
+def _tokens(counts: Sequence[int | None]) -> int | None:
+    """Their sum; 0 where no model was called, None where one call's were not counted."""
+    return None if None in counts else sum(count for count in counts if count is not None)

@@ -1,0 +1,278 @@
+"""Rows of a strategy summed up, and two results held against each other question by question. Pure and seeded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from crag.core.types import Action
+from crag.metrics.intervals import LEVEL, SEED, Values, intervals
+from crag.metrics.metrics import Row
+from crag.metrics.ranking import Ranked
+
+__all__ = [
+    *("MEASURES", "Difference", "Mean", "Result", "compared", "confusion", "flat", "measures_of", "result_from_json"),
+    *("result_to_json", "rows_from_json", "rows_to_json", "summed_up"),
+]
+
+FEW = 20
+"""Below so many questions a sentence says that its interval is rough."""
+
+Cell = str | int | float | bool | None
+
+MEASURES: dict[str, str] = {
+    "first_source_precision": "Precision by source, first retrieval",
+    "first_source_recall": "Recall by source, first retrieval",
+    "first_source_reciprocal_rank": "Reciprocal rank by source, first retrieval",
+    "first_page_precision": "Precision by page, first retrieval",
+    "first_page_recall": "Recall by page, first retrieval",
+    "first_page_reciprocal_rank": "Reciprocal rank by page, first retrieval",
+    "acted_source_precision": "Precision by source, retrieval acted on",
+    "acted_source_recall": "Recall by source, retrieval acted on",
+    "acted_source_reciprocal_rank": "Reciprocal rank by source, retrieval acted on",
+    "acted_page_precision": "Precision by page, retrieval acted on",
+    "acted_page_recall": "Recall by page, retrieval acted on",
+    "acted_page_reciprocal_rank": "Reciprocal rank by page, retrieval acted on",
+    "first_holds": "First retrieval holds what is sought",
+    "acted_holds": "Retrieval acted on holds what is sought",
+    "first_right": "First action right (AMBIGUOUS counts half)",
+    "acted_right": "Action right (AMBIGUOUS counts half)",
+    "evidence_answer": "Evidence kept holds the answer",
+    "evidence_page": "Evidence kept is from an expected page",
+    "evidence_source": "Evidence kept is from an expected source",
+    "evidence_words": "Words of evidence kept",
+    "faithfulness": "Faithfulness",
+    "answer_exact": "Answer: exact match",
+    "answer_f1": "Answer: token F1",
+    "answer_holds": "Answer says an accepted answer",
+    "question_covered": "Question's words taken up by the answer",
+    "topics_covered": "Topics named",
+    "abstained": "Abstained",
+    "abstention_right": "Abstained or answered as the evidence asks",
+    "rewrites": "Rewrites",
+    "library_rewrites": "Rewrites for the library",
+    "rewrite_helped": "Rewriting found what was missing",
+    "searches": "Web searches",
+    "calls": "Calls",
+    "failed_calls": "Failed calls",
+    "failed_grades": "Failed grades",
+    "seconds": "Seconds",
+    "input_tokens": "Tokens in",
+    "output_tokens": "Tokens out",
+}
+"""Every measure that is averaged: its column in `flat` and its name on screen. Yes counts 1, no 0.
+
+Seconds of single steps come beside them, as `seconds_<step>`.
+"""
+
+_NESTED = {"first_by_source": "first_source", "first_by_page": "first_page"}
+_NESTED |= {"acted_by_source": "acted_source", "acted_by_page": "acted_page"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """A mean over the rows that know the measure: `known` of them. None of no rows; no interval of fewer than two."""
+
+    value: float | None
+    known: int
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One strategy over one set. `unfinished` runs failed or were stopped; they are in no mean they can't tell of.
+
+    `actions` and `first_actions`: see `confusion`.
+    """
+
+    strategy: str
+    questions: int
+    unfinished: int
+    means: dict[str, Mean]
+    actions: dict[str, dict[str, int]]
+    first_actions: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Second minus first, over the `pairs` questions where both know the measure.
+
+    `includes_zero`: whether the interval does; None where there is none. `sentence` says it in words.
+    """
+
+    measure: str
+    pairs: int
+    first: float | None
+    second: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    includes_zero: bool | None
+    sentence: str
+
+
+def summed_up(rows: Sequence[Row], *, seed: int = SEED) -> Result:
+    """Means, intervals and actions of one strategy's rows, each question once. ValueError where they are not that."""
+    _by_question(rows)
+    strategies = sorted({row.strategy for row in rows})
+    if len(strategies) > 1:
+        raise ValueError(f"These rows are of several strategies: {', '.join(strategies)}. Sum them up one by one.")
+    tables = [measures_of(row) for row in rows]
+    names = _names(tables)
+    values = _table(tables, names)
+    columns = [column[~np.isnan(column)] for column in values.T]
+    return Result(
+        strategy=strategies[0] if strategies else "",
+        questions=len(rows),
+        unfinished=sum(bool(row.problem) for row in rows),
+        means={
+            name: Mean(value=float(known.mean()) if len(known) else None, known=len(known), low=low, high=high)
+            for name, known, (low, high) in zip(names, columns, intervals(values, seed), strict=True)
+        },
+        actions=confusion(rows),
+        first_actions=confusion(rows, first=True),
+    )
+
+
+def confusion(rows: Sequence[Row], *, first: bool = False) -> dict[str, dict[str, int]]:
+    """Counts by action ("none" of plain RAG and of broken runs), then by whether the retrieval holds what is sought.
+
+    `first`: of the first retrieval; else of the one acted on.
+    """
+    table = {name: dict.fromkeys(("holds", "lacks", "unknown"), 0) for name in (*map(str, Action), "none")}
+    for row in rows:
+        action, held = (row.first_action, row.first_holds) if first else (row.action, row.acted_holds)
+        table[str(action or "none")]["unknown" if held is None else "holds" if held else "lacks"] += 1
+    return table
+
+
+def compared(
+    first: Sequence[Row], second: Sequence[Row], *, names: tuple[str, str] | None = None, seed: int = SEED
+) -> dict[str, Difference]:
+    """Every measure of two results over the questions that are in both; `names` for the sentences.
+
+    ValueError where a result has a question twice, or none is in both.
+    """
+    ours, theirs = _by_question(first), _by_question(second)
+    shared = [question for question in ours if question in theirs]
+    if not shared:
+        raise ValueError("The two results have no question in common.")
+    said = names or (first[0].strategy or "the first", second[0].strategy or "the second")
+    sides = [[measures_of(side[question]) for question in shared] for side in (ours, theirs)]
+    columns = _names([*sides[0], *sides[1]])
+    one, other = (_table(side, columns) for side in sides)
+    unknown = np.isnan(one) | np.isnan(other)
+    one[unknown] = other[unknown] = np.nan
+    found = intervals(other - one, seed)
+    return {
+        name: _difference(name, one[:, place], other[:, place], found[place], said)
+        for place, name in enumerate(columns)
+    }
+
+
+def measures_of(row: Row) -> dict[str, float | None]:
+    """What is averaged of a row, by column: yes 1.0, no 0.0, unknown None."""
+    table = flat(row)
+    names = [name for name in table if name in MEASURES or name.startswith("seconds_")]
+    found = {name: table[name] for name in names}
+    return {name: None if value is None else float(value) for name, value in found.items()}
+
+
+def flat(row: Row) -> dict[str, Cell]:
+    """The row as one level of columns, for `crag.questions.tables.csv_export`, which lets no text be a live formula."""
+    cells: dict[str, Cell] = {}
+    for each in fields(row):
+        value = getattr(row, each.name)
+        if each.name in _NESTED:
+            names = [part.name for part in fields(Ranked)]
+            cells |= {f"{_NESTED[each.name]}_{name}": getattr(value, name, None) for name in names}
+        elif each.name == "step_seconds":
+            cells |= {f"seconds_{step}": seconds for step, seconds in row.step_seconds.items()}
+        else:
+            cells[each.name] = value
+    return cells
+
+
+def rows_to_json(rows: Sequence[Row]) -> str:
+    """All rows as one JSON list."""
+    return _ROWS.dump_json(tuple(rows)).decode()
+
+
+def rows_from_json(text: str | bytes) -> tuple[Row, ...]:
+    """The inverse of `rows_to_json`. Raises pydantic.ValidationError."""
+    return _ROWS.validate_json(text)
+
+
+def result_to_json(result: Result) -> str:
+    return _RESULT.dump_json(result).decode()
+
+
+def result_from_json(text: str | bytes) -> Result:
+    """The inverse of `result_to_json`. Raises pydantic.ValidationError."""
+    return _RESULT.validate_json(text)
+
+
+def _names(tables: Sequence[Mapping[str, float | None]]) -> list[str]:
+    """All measures, then the steps that some row took."""
+    return [*MEASURES, *sorted({name for table in tables for name in table} - set(MEASURES))]
+
+
+def _by_question(rows: Sequence[Row]) -> Mapping[str, Row]:
+    found: dict[str, Row] = {}
+    for row in rows:
+        if row.question_id in found:
+            raise ValueError(f"Question {row.question_id} stands twice in one result.")
+        found[row.question_id] = row
+    return found
+
+
+def _difference(
+    name: str, first: Values, second: Values, interval: tuple[float | None, float | None], said: tuple[str, str]
+) -> Difference:
+    """`first` and `second` by question, both NaN where one does not know."""
+    known = ~np.isnan(first)
+    count, (low, high) = int(known.sum()), interval
+    value = float((second - first)[known].mean()) if count else None
+    return Difference(
+        measure=name,
+        pairs=count,
+        first=float(first[known].mean()) if count else None,
+        second=float(second[known].mean()) if count else None,
+        value=value,
+        low=low,
+        high=high,
+        includes_zero=low <= 0.0 <= high if low is not None and high is not None else None,
+        sentence=_sentence(name, count, value, low, high, said),
+    )
+
+
+def _sentence(
+    name: str, count: int, value: float | None, low: float | None, high: float | None, said: tuple[str, str]
+) -> str:
+    label = MEASURES.get(name) or f"Seconds of {name.removeprefix('seconds_')}"
+    if value is None:
+        return f"{label}: unknown, for no question is it known of both."
+    if low is None or high is None:
+        return f"{label}: known of both for one question only; no interval can be given."
+    step = "as high" if value == 0 else f"{abs(value):.3g} {'higher' if value > 0 else 'lower'}"
+    than = "as" if value == 0 else "than"
+    zero = "includes zero: it may be chance" if low <= 0.0 <= high else "does not include zero"
+    rough = " So few questions make a rough interval." if count < FEW else ""
+    return (
+        f"{label}: {step} with {said[1]} {than} with {said[0]} over {count} questions; "
+        f"the {LEVEL} % interval of the difference, {low:.3g} to {high:.3g}, {zero}.{rough}"
+    )
+
+
+def _table(tables: Sequence[Mapping[str, float | None]], names: Sequence[str]) -> Values:
+    """Questions by measures; NaN is unknown."""
+    found = [[table.get(name) for name in names] for table in tables]
+    return np.array(found, dtype=np.float64).reshape(len(tables), len(names))
+
+
+_ROWS: TypeAdapter[tuple[Row, ...]] = TypeAdapter(tuple[Row, ...])
+_RESULT: TypeAdapter[Result] = TypeAdapter(Result)

@@ -1,0 +1,236 @@
+"""Whether a text gives an expected answer: words after normalisation, amounts by value. Pure, and no model is asked.
+
+The normalisation and the token F1 follow the evaluation of SQuAD (Rajpurkar et al. 2016, arXiv 1606.05250): lower
+case, no punctuation, no articles. Departures: accents fall away, hyphens and slashes part words, a possessive 's is
+dropped, and an amount is one token that is compared by its value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from crag.text.marks import few_marks
+from crag.text.stems import stem
+
+__all__ = [
+    *("AnswerMatch", "answer_match", "asked_scale", "checkable", "content_stems", "covered", "exact", "holds"),
+    *("token_f1", "topic_coverage"),
+]
+
+LONG = 10
+"""An expected answer of more tokens than this is not looked for word by word."""
+LONG_SHARE = 0.7
+"""The share of a long answer's content words, beside all of its amounts, from which a text is taken to say it."""
+
+_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "mn": 1e6, "mm": 1e6, "bn": 1e9}
+_SCALES |= {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+_UNITS = {"%": "%", "percent": "%", "per cent": "%", "us$": "$", "$": "$", "usd": "$", "dollar": "$", "€": "€"}
+_UNITS |= {"eur": "€", "euro": "€", "£": "£", "gbp": "£", "pound": "£", "¥": "¥", "jpy": "¥", "yen": "¥"}
+_AMOUNT = re.compile(
+    r"""(?<!\w)(?<!\d[.,])(?P<sign>[-−])?
+    (?P<currency>us\$|[$€£¥]|(?:usd|eur|gbp|jpy)(?=\s?[-−.\d]))?\s?(?P<inner>[-−])?
+    (?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)
+    (?:[\s-]?(?P<scale>thousand|million|billion|trillion|mn|mm|bn)s?\b)?
+    (?(currency)(?P<short>[kmbt]\b)?)
+    (?:\s?(?P<mark>%|x\b)|\s(?P<unit>percent|per\scent|usd|dollar|eur|euro|gbp|pound|jpy|yen)s?\b)?
+    (?!\w|[.,]\d)""",
+    re.VERBOSE,
+)
+_IN_SCALE = re.compile(r"\bin\s(?:\w+\s|[$€£¥]\s?){0,2}(thousand|million|billion)s?\b")
+_CITATION = re.compile(r"\[\d+\]")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_JOINED = re.compile(r"['’`]|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b|\W|$)")
+_WORD = re.compile(r"[^\W_]+")
+_ARTICLES = frozenset({"a", "an", "the"})
+_POLAR = frozenset({"yes", "no"})
+_STOP = frozenset(
+    """a about also an and any are as at be been both but by can could did do does for from give had has have he her his
+    how i if in into is it its many may me more most much no not of on or our she should some such tell than that the
+    their them then there these they this those to was we were what when where which who whom whose why will with would
+    yes you your""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """What a number may stand for: all its readings; `unit` "" where none is written."""
+
+    values: tuple[float, ...]
+    unit: str
+
+
+_Token = str | _Amount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerMatch:
+    """A given answer against the accepted one that it is closest to. `f1` lies in 0..1.
+
+    `exact`: the same tokens. `holds`: it says the accepted answer, among other things perhaps.
+    """
+
+    exact: bool
+    f1: float
+    holds: bool
+
+
+def answer_match(given: str, accepted: Sequence[str], *, scale: float = 1.0) -> AnswerMatch | None:
+    """The best match over all accepted answers; None where none is named. `scale` as `asked_scale` gives it."""
+    wanted = [answer for answer in accepted if _tokens(answer, 1.0)]
+    if not wanted:
+        return None
+    return AnswerMatch(
+        exact=any(exact(given, answer, scale=scale) for answer in wanted),
+        f1=max(token_f1(given, answer, scale=scale) for answer in wanted),
+        holds=holds(given, wanted, scale=scale, polar=True),
+    )
+
+
+def exact(given: str, accepted: str, *, scale: float = 1.0) -> bool:
+    """Whether both are the same tokens in the same order: "$1,234.5 million" is "1234.5 million"."""
+    left, right = _tokens(given, scale), _tokens(accepted, scale)
+    return bool(right) and len(left) == len(right) and _stands_at(left, 0, right)
+
+
+def token_f1(given: str, accepted: str, *, scale: float = 1.0) -> float:
+    """The harmonic mean of the shares of tokens that one has of the other, 0..1; 0 where either is empty."""
+    left, right = _tokens(given, scale), _tokens(accepted, scale)
+    words = Counter(token for token in left if isinstance(token, str))
+    common = sum((words & Counter(token for token in right if isinstance(token, str))).values())
+    rest = [token for token in right if isinstance(token, _Amount)]
+    for amount in (token for token in left if isinstance(token, _Amount)):
+        found = next((place for place, other in enumerate(rest) if _same(amount, other)), None)
+        if found is not None:
+            del rest[found]
+            common += 1
+    return 2 * common / (len(left) + len(right)) if left and right else 0.0
+
+
+def holds(text: str, accepted: Iterable[str], *, scale: float = 1.0, polar: bool = False) -> bool:
+    """Whether `text` says one of the accepted answers.
+
+    A short answer must stand in it, token after token. Of one longer than LONG tokens, all amounts must stand in it
+    and LONG_SHARE of the content words, in any order: a rule of thumb. A plain yes or no says nothing of an evidence;
+    with `polar`, `text` is itself an answer, and must begin with the same of the two.
+    """
+    tokens = _tokens(text, scale)
+    return any(_said(tokens, _tokens(answer, scale), polar) for answer in accepted)
+
+
+def checkable(accepted: Iterable[str]) -> tuple[str, ...]:
+    """The accepted answers that can be looked for in an evidence: all but the empty ones, and a plain yes or no."""
+    return tuple(answer for answer in accepted if (found := _tokens(answer, 1.0)) and not _is_polar(found))
+
+
+def asked_scale(question: str) -> float:
+    """What amounts without a scale of their own may be multiplied by: 1e6 of "in USD millions"; else 1."""
+    found = _IN_SCALE.search(question.casefold())
+    return _SCALES[found[1]] if found else 1.0
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """The stems of the words that say something, numbers among them."""
+    words = (word for word in _words(_plain(text)) if word not in _STOP)
+    return frozenset(stem(word) for word in words)
+
+
+def covered(wanted: str, text: str) -> float | None:
+    """The share of the content words of `wanted` that stand in `text`, by stems, 0..1; None where it has none."""
+    stems = content_stems(wanted)
+    return len(stems & content_stems(text)) / len(stems) if stems else None
+
+
+def topic_coverage(text: str, topics: Sequence[str]) -> float | None:
+    """The share of topics of which all content words stand in `text`, by stems, 0..1; None where no topic says any."""
+    wanted = [stems for topic in topics if (stems := content_stems(topic))]
+    found = content_stems(text)
+    return sum(stems <= found for stems in wanted) / len(wanted) if wanted else None
+
+
+def _said(text: Sequence[_Token], answer: Sequence[_Token], polar: bool) -> bool:
+    if not answer or not text:
+        return False
+    if polar and answer[0] in _POLAR and text[0] in _POLAR and text[0] != answer[0]:
+        return False
+    if _is_polar(answer):
+        return polar and text[0] == answer[0]
+    if len(answer) <= LONG:
+        first, starts = answer[0], text[: len(text) - len(answer) + 1]
+        if isinstance(first, str) and first not in starts:
+            return False
+        return any(_same(token, first) and _stands_at(text, place, answer) for place, token in enumerate(starts))
+    amounts = [token for token in answer if isinstance(token, _Amount)]
+    in_text = [token for token in text if isinstance(token, _Amount)]
+    if not all(any(_same(amount, other) for other in in_text) for amount in amounts):
+        return False
+    stems = _stems(answer)
+    return bool(stems or amounts) and len(stems & _stems(text)) >= LONG_SHARE * len(stems)
+
+
+def _is_polar(answer: Sequence[_Token]) -> bool:
+    return len(answer) == 1 and answer[0] in _POLAR
+
+
+def _stems(tokens: Iterable[_Token]) -> set[str]:
+    return {stem(token) for token in tokens if isinstance(token, str) and token not in _STOP}
+
+
+def _stands_at(text: Sequence[_Token], place: int, answer: Sequence[_Token]) -> bool:
+    return all(_same(text[place + offset], token) for offset, token in enumerate(answer))
+
+
+def _same(left: _Token, right: _Token) -> bool:
+    """Amounts are the same where one reading of each is, and the units do not contradict each other."""
+    if isinstance(left, str) or isinstance(right, str):
+        return left == right
+    if left.unit and right.unit and left.unit != right.unit:
+        return False
+    return any(math.isclose(one, other, rel_tol=1e-9) for one in left.values for other in right.values)
+
+
+@lru_cache(maxsize=1_024)
+def _tokens(text: str, scale: float) -> tuple[_Token, ...]:
+    """Words and amounts in order; remembered, for the strategies of one set retrieve the same texts."""
+    plain = _plain(_CITATION.sub(" ", text))
+    found: list[_Token] = []
+    place = 0
+    for match in _AMOUNT.finditer(plain):
+        found += _words(plain[place : match.start()])
+        found.append(_amount(match, scale))
+        place = match.end()
+    return (*found, *_words(plain[place:]))
+
+
+def _amount(match: re.Match[str], scale: float) -> _Amount:
+    """An amount in brackets may be a negative one, as accounts write it; one without a scale may be in `scale`."""
+    value = float(match["number"].replace(",", ""))
+    if match["sign"] or match["inner"]:
+        value = -value
+    own = match["scale"] or match["short"]
+    unit = _UNITS.get(" ".join((match["mark"] or match["currency"] or match["unit"] or "").split()), "")
+    values = [value * _SCALES[own]] if own else [value]
+    if not own and scale != 1.0 and unit != "%":
+        values.append(value * scale)
+    text = match.string
+    if text[match.start() - 1 : match.start()] == "(" and text[match.end() : match.end() + 1] == ")":
+        values += [-each for each in values]
+    return _Amount(tuple(values), unit)
+
+
+def _plain(text: str) -> str:
+    """Lower case, without accents and possessives."""
+    lower = text.casefold()
+    if not lower.isascii():
+        apart = unicodedata.normalize("NFKD", few_marks(lower))
+        lower = "".join(each for each in apart if not unicodedata.combining(each))
+    return _POSSESSIVE.sub("", lower)
+
+
+def _words(plain: str) -> list[str]:
+    return [word for word in _WORD.findall(_JOINED.sub("", plain)) if word not in _ARTICLES]

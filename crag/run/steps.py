@@ -1,0 +1,282 @@
+"""What a run does, step by step. Each function reads the state, uses the parts, emits events, returns what changed.
+
+Order of display is the order of arrival; order of record is the order of retrieval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crag.core import events as ev
+from crag.core.errors import ProviderError, ReplyError
+from crag.core.outgoing import outgoing
+from crag.core.policy import acted_on, keeps_chunk, loops, refines
+from crag.core.protocols import Generator
+from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
+from crag.core.wording import decision_sentence
+from crag.correct.refinement import make_strip, scored_strips
+from crag.evaluator.trigger import decide
+from crag.generate.verification import faithfulness
+from crag.run.parts import Parts, State
+from crag.run.websearch import searched
+
+__all__ = [
+    *("act", "answer", "evaluate", "refine_documents", "refine_pages", "retrieve", "rewrite_for_library"),
+    *("rewrite_for_web", "search", "verify"),
+]
+
+PAGE_CHARS = 2_000
+"""How much of a web page is used where the strategy takes pages as they are."""
+
+
+def retrieve(state: State, parts: Parts) -> State:
+    """The k chunks most similar to the query."""
+    found = tuple(parts.retriever.search(state["query"], parts.settings.k))
+    parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=state["round"], at=parts.now()))
+    return {"retrieved": found, "grades": {}, "joint": None, "decision": None}
+
+
+def evaluate(state: State, parts: Parts) -> State:
+    """A grade for every chunk, or one over all of them; always of the question as it was asked."""
+    limit = parts.settings.grade_chars
+    passages = [Passage(id=found.chunk.id, text=found.chunk.graded_text(limit)) for found in state["retrieved"]]
+    if not passages:
+        return {}
+    if parts.settings.evaluator == "joint":
+        joint = parts.evaluator.grade_joint(state["question"], passages)
+        parts.emit(ev.Graded(grade=joint, joint=True, round=state["round"], at=parts.now()))
+        return {"joint": joint}
+    grades: dict[str, Grade] = {}
+    for grade in parts.evaluator.grade(state["question"], passages):
+        parts.check()
+        parts.emit_aside()
+        grades[grade.passage_id] = grade
+        parts.emit(ev.Graded(grade=grade, round=state["round"], at=parts.now()))
+    return {"grades": grades}
+
+
+def act(state: State, parts: Parts) -> State:
+    """The action that the grades lead to; a forced one, where the library is not searched again."""
+    joint = state.get("joint")
+    grades = [joint] if joint else [state["grades"][found.chunk.id] for found in state["retrieved"]]
+    settings = parts.settings
+    decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
+    if not loops(decision.action, round=state["round"], settings=settings):
+        decision = acted_on(decision, settings)
+    return _decided(decision, state, parts)
+
+
+def _decided(decision: Decision, state: State, parts: Parts) -> State:
+    sentence = decision_sentence(decision)
+    parts.emit(ev.ActionTaken(decision=decision, sentence=sentence, round=state["round"], at=parts.now()))
+    return {"decision": decision}
+
+
+def rewrite_for_library(state: State, parts: Parts) -> State:
+    """Another query for the library, with the chunks that failed in view; where there is none, the loop ends here."""
+    failed = [found.chunk for found in state["retrieved"]]
+    tried = state["tried"]
+    keywords = parts.settings.rewrite_keywords
+    query, by = _rewritten(state["question"], "The library was not searched again.", parts, keywords, failed, tried)
+    query = query or state["query"]
+    following: State = {"query": query, "tried": (*tried, query), "round": state["round"] + 1}
+    if query not in tried:
+        parts.emit(ev.Rewritten(question=state["question"], query=query, purpose="library", by=by, at=parts.now()))
+    elif (decision := state["decision"]) and parts.settings.forced:
+        following.update(_decided(acted_on(decision, parts.settings), state, parts))
+    return following
+
+
+def refine_documents(state: State, parts: Parts) -> State:
+    """The chunks' strips, scored and filtered; or the chunks whole, where the strategy does not refine."""
+    settings = parts.settings
+    decision = state.get("decision")
+    chunks = [found.chunk for found in state["retrieved"] if keeps_chunk(_grade(state, found.chunk), settings)]
+    texts = [(chunk.id, chunk.text) for chunk in chunks]
+    if refines(decision.action if decision else None, settings):
+        strips = _refined(texts, "internal", state["question"], parts)
+    else:
+        strips = tuple(
+            make_strip(chunk.id, chunk.text, "internal", 0, len(chunk.text), _score(_grade(state, chunk)), kept=True)
+            for chunk in chunks
+        )
+    _emit_strips([chunk.id for chunk in chunks], "internal", strips, parts)
+    return {"strips": strips}
+
+
+def rewrite_for_web(state: State, parts: Parts) -> State:
+    """The query that leaves for the web; the question itself where rewriting failed."""
+    question = state["question"]
+    keywords = parts.settings.rewrite_keywords
+    query, by = _rewritten(question, "The question itself is searched for.", parts, keywords)
+    query = outgoing(query or question)
+    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by, at=parts.now()))
+    return {"web_query": query}
+
+
+def search(state: State, parts: Parts) -> State:
+    """Web pages for the rewritten query; none, said openly, where the provider failed."""
+    assert parts.web is not None
+    webs = (parts.web, *parts.spare_webs)
+    for web, following in zip(webs, (*webs[1:], None), strict=True):
+        try:
+            found = searched(state["web_query"], web, parts)
+        except ProviderError as error:
+            alone = "The answer rests on your documents alone."
+            parts.worked_around("search", error, f"{following.name} is asked instead." if following else alone)
+            continue
+        parts.emit(found)
+        return {"pages": found.pages}
+    return {"pages": ()}
+
+
+def refine_pages(state: State, parts: Parts) -> State:
+    """The web pages' strips, scored and filtered by the same evaluator; a page's grade is its best strip's."""
+    pages = state["pages"]
+    if not pages:
+        return {}
+    scorer = parts.scorer
+    if parts.settings.refine_web:
+        texts = [(page.id, page.text) for page in pages]
+        strips = _refined(texts, "external", state["question"], parts)
+    else:
+        passages = [Passage(id=page.id, text=page.text[:PAGE_CHARS]) for page in pages]
+        scores = {grade.passage_id: grade.score for grade in scorer.grade(state["question"], passages)}
+        strips = tuple(
+            make_strip(page.id, page.text, "external", 0, min(len(page.text), PAGE_CHARS), scores[page.id], kept=True)
+            for page in pages
+        )
+    for page in pages:
+        scores_here = [strip.score for strip in strips if strip.source_id == page.id and strip.score is not None]
+        grade = (
+            Grade(passage_id=page.id, score=max(scores_here), evaluator=scorer.id, reason="its best passage")
+            if scores_here
+            else Grade(passage_id=page.id, score=None, evaluator=scorer.id, error="Nothing on it was scored.")
+        )
+        parts.emit(ev.Graded(grade=grade, origin="external", round=state["round"], at=parts.now()))
+    _emit_strips([page.id for page in pages], "external", strips, parts)
+    return {"web_strips": strips}
+
+
+def answer(state: State, parts: Parts) -> State:
+    """The answer to the question as it was asked, from the strips that were kept."""
+    knowledge = _knowledge(state)
+    sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["retrieved"]}
+    sources.update({page.id: page for page in state.get("pages", ())})
+    parts = _sure(state, parts)
+    try:
+        whole = _written(parts.generator, state["question"], knowledge, sources, parts)
+    except ProviderError as error:
+        if parts.spare_generator is None:
+            raise
+        parts.worked_around("answer", error, "The best sentences are quoted instead.")
+        whole = _written(parts.spare_generator, state["question"], knowledge, sources, parts, silent=True)
+        whole = replace(whole, instead_of=parts.generator.by)
+    if not whole.abstained:
+        whole = replace(whole, low_confidence=_unsure(state, whole))
+    parts.emit(ev.Answered(answer=whole, at=parts.now()))
+    return {"answer": whole}
+
+
+def _written(
+    generator: Generator,
+    question: str,
+    knowledge: Sequence[Strip],
+    sources: dict[str, Chunk | WebPage],
+    parts: Parts,
+    *,
+    silent: bool = False,
+) -> Answer:
+    """The whole answer; its pieces are emitted as they come, unless `silent`: after the pieces of another."""
+    for piece in generator.answer(question, knowledge, sources, parts.settings):
+        parts.check()
+        if isinstance(piece, Answer):
+            return piece
+        if not silent:
+            parts.emit(ev.Token(text=piece, at=parts.now()))
+    raise ReplyError("The answer ended before it was complete.", "Ask again.")
+
+
+def _rewritten(
+    question: str,
+    last_resort: str,
+    parts: Parts,
+    max_keywords: int,
+    failed: Sequence[Chunk] = (),
+    tried: Sequence[str] = (),
+) -> tuple[str, str]:
+    """The query and who made it; nothing and "none" where all failed."""
+    rewriters = [each for each in (parts.rewriter, parts.spare_rewriter) if each is not None]
+    for place, rewriter in enumerate(rewriters, 1):
+        try:
+            return rewriter.rewrite(question, max_keywords=max_keywords, failed=failed, tried=tried), rewriter.by
+        except ProviderError as error:
+            instead = f"It is rewritten by {rewriters[place].by} instead." if place < len(rewriters) else last_resort
+            parts.worked_around("rewrite", error, instead)
+    return "", "none"
+
+
+def verify(state: State, parts: Parts) -> State:
+    """Every sentence of the answer against the strips it cites."""
+    checks = tuple(parts.verifier.verify(state["answer"], _knowledge(state)))
+    parts.emit(ev.Verified(checks=checks, faithfulness=faithfulness(checks), at=parts.now()))
+    return {}
+
+
+def _refined(texts: Sequence[tuple[str, str]], origin: Origin, question: str, parts: Parts) -> tuple[Strip, ...]:
+    asks = parts.settings.strip_judge == "llm"
+    if asks and parts.selector is None:
+        missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
+        parts.worked_around("refine", missing, "Their scores decide.")
+    return scored_strips(
+        texts,
+        origin,
+        question,
+        settings=parts.settings,
+        refiner=parts.refiner,
+        evaluator=parts.scorer,
+        selector=parts.selector if asks else None,
+        check=parts.check,
+        failed=lambda error: parts.worked_around("refine", error, "Their scores decide instead."),
+    )
+
+
+def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: Parts) -> None:
+    for source in sources:
+        own = tuple(strip for strip in strips if strip.source_id == source)
+        parts.emit(ev.Refined(source_id=source, origin=origin, strips=own, at=parts.now()))
+
+
+def _knowledge(state: State) -> list[Strip]:
+    """Recomposed: kept strips in reading order, documents first, then the web."""
+    return [strip for strip in (*state.get("strips", ()), *state.get("web_strips", ())) if strip.kept]
+
+
+def _grade(state: State, chunk: Chunk) -> Grade | None:
+    return state["grades"].get(chunk.id)
+
+
+def _score(grade: Grade | None) -> float | None:
+    return grade.score if grade else None
+
+
+def _sure(state: State, parts: Parts) -> Parts:
+    """After a CORRECT that rests on another evaluator than the strips' scores, these alone silence no answer."""
+    decision = state.get("decision")
+    if parts.strip_evaluator is None or decision is None or decision.action is not Action.CORRECT:
+        return parts
+    return replace(parts, settings=parts.settings.model_copy(update={"answer_floor": 0.0}))
+
+
+def _unsure(state: State, answer: Answer) -> bool:
+    """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
+
+    Between the two, and where nothing was graded, it is what the generator says of the strips it used.
+    """
+    decision = state.get("decision")
+    if decision is None:
+        return answer.low_confidence
+    if decision.action is Action.INCORRECT and not any(strip.kept for strip in state.get("web_strips", ())):
+        return True
+    return decision.action is not Action.CORRECT and answer.low_confidence

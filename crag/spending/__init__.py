@@ -1,0 +1,1 @@
+"""What outside calls take and cost."""

@@ -1,0 +1,1 @@
+"""For tests of this project and of anybody's parts: fakes beside the protocols they implement."""

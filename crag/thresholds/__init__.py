@@ -1,0 +1,1 @@
+"""Where labels say the thresholds should be, how surely, and why."""

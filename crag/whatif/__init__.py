@@ -1,0 +1,1 @@
+"""Stored runs decided anew under other settings, without any model call."""

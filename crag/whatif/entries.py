@@ -1,0 +1,211 @@
+"""A stored run reduced to what re-deciding it needs: grades, strips' scores, steps and what they took. No texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from crag.core.errors import SettingsError
+from crag.core.settings import Settings
+from crag.core.trace import StepRecord, Trace
+from crag.core.types import Action, Grade, Strip
+from crag.whatif.flips import Saved
+
+__all__ = ["Entry", "Kind", "Retrieval", "Source", "Stage", "Unusable", "entries_of"]
+
+Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
+"""retrieve and grade: once a round. retry: the rewrite for another round. documents: their refinement. query: the
+rewrite for the web. search: the web search. pages: their refinement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """One round. `grades` go with `chunks`, in order of rank: None where there is none. `retried`: the live run wanted
+    another retrieval after this one and had no new query for it."""
+
+    query: str
+    chunks: tuple[str, ...]
+    grades: tuple[Grade | None, ...]
+    joint: Grade | None
+    retried: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The strips of one chunk or web page, in reading order: scores (None: not scored, or failed), what a language
+    model said of each, and which were kept.
+
+    `doubtful`: nothing on a web page has a score, so of its dropped strips nobody can tell which failed and which
+    were left out for the length of the page.
+    """
+
+    id: str
+    is_page: bool
+    scores: tuple[float | None, ...]
+    selected: tuple[bool | None, ...]
+    kept: tuple[bool, ...]
+    doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Steps that are taken or left out together, and what they took in the stored run. `round` counts from 0."""
+
+    kind: Kind
+    round: int
+    took: Saved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A stored run without its texts. `before` is its action, `settings` are those it ran under.
+
+    `pages` counts the pages that its web search brought, though the run may have ended before it read them. `calls`
+    are its outside calls by step, `searches` the queries that left for the web.
+    """
+
+    run_id: str
+    question: str
+    strategy: str
+    started_at: str
+    settings: Settings
+    before: Action | None
+    rounds: tuple[Retrieval, ...]
+    sources: tuple[Source, ...]
+    searched: bool
+    pages: int
+    rewrites: tuple[str, ...]
+    stages: tuple[Stage, ...]
+    seconds: float
+    calls: dict[str, int]
+    searches: int
+
+    @classmethod
+    def of(cls, trace: Trace) -> Entry:
+        """What re-deciding needs of a trace. Raises SettingsError where its settings are no longer valid."""
+        pages = {page.id for page in trace.pages}
+        return cls(
+            run_id=trace.run_id,
+            question=trace.question,
+            strategy=trace.strategy,
+            started_at=trace.started_at,
+            settings=Settings.checked(trace.settings),
+            before=trace.action,
+            rounds=tuple(_retrieval(trace, number) for number in range(len(trace.rounds))),
+            sources=tuple(_source(id, strips, id in pages) for id, strips in trace.strips.items()),
+            searched=bool(trace.searches),
+            pages=len(pages),
+            rewrites=tuple(rewrite.query for rewrite in trace.rewrites),
+            stages=_stages(trace),
+            seconds=trace.seconds,
+            calls=dict(Counter(call.step for call in trace.calls)),
+            searches=_left(trace),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unusable:
+    """A stored run that can't be decided anew, and why, in words."""
+
+    run_id: str
+    question: str
+    message: str
+    remedy: str
+
+
+def entries_of(traces: Iterable[Trace]) -> tuple[list[Entry], list[Unusable]]:
+    """The runs that can be decided anew, and those that can't, both in order: none is lost."""
+    entries: list[Entry] = []
+    unusable: list[Unusable] = []
+    for trace in traces:
+        try:
+            entries.append(Entry.of(trace))
+        except SettingsError as error:
+            message = f"This run had settings that are no longer valid: {error.message}"
+            remedy = "Ask its question again; the run itself stays in the history."
+            unusable.append(Unusable(run_id=trace.run_id, question=trace.question, message=message, remedy=remedy))
+    return entries, unusable
+
+
+def _retrieval(trace: Trace, number: int) -> Retrieval:
+    stored = trace.rounds[number]
+    ids = tuple(found.chunk.id for found in stored.chunks)
+    return Retrieval(
+        query=stored.query,
+        chunks=ids,
+        grades=tuple(_bare(stored.grades.get(id)) for id in ids),
+        joint=_bare(stored.joint),
+        retried=_retried(trace, number),
+    )
+
+
+def _retried(trace: Trace, number: int) -> bool:
+    """Whether the rewrite after this round came to its end and brought no new query."""
+    visits = [step for step in trace.steps if step.step == "rewrite"]
+    if any(rewrite.purpose == "web" for rewrite in trace.rewrites):
+        visits = visits[:-1]  # a run searches the web at most once, and last
+    made = sum(rewrite.purpose == "library" for rewrite in trace.rewrites)
+    return made <= number and any(visit.round == number and visit.seconds is not None for visit in visits)
+
+
+def _bare(grade: Grade | None) -> Grade | None:
+    """A grade without the words that came with it."""
+    return grade and replace(grade, reason="", instead_of="", error=None if grade.error is None else "failed")
+
+
+def _source(id: str, strips: Sequence[Strip], is_page: bool) -> Source:
+    silent = any(strip.score is None and not strip.kept and strip.selected is None for strip in strips)
+    return Source(
+        id=id,
+        is_page=is_page,
+        scores=tuple(strip.score for strip in strips),
+        selected=tuple(strip.selected for strip in strips),
+        kept=tuple(strip.kept for strip in strips),
+        doubtful=is_page and silent and all(strip.score is None for strip in strips),
+    )
+
+
+def _left(trace: Trace) -> int:
+    """Searches that were not remembered from an earlier run."""
+    return sum(1 for search in trace.searches if not search.found_at)
+
+
+def _stages(trace: Trace) -> tuple[Stage, ...]:
+    """The run's steps in order, but for answer and verification: what those would take anew is unknown."""
+    made = Counter(call.step for call in trace.calls)
+    times = Counter(step.step for step in trace.steps)
+    graded = sum(step.calls for step in trace.steps if step.step == "evaluate")
+    stages = []
+    for place, step in enumerate(trace.steps):
+        kind = _kind(trace.steps, place)
+        if kind is None:
+            continue
+        calls: int | None = made[step.step] if times[step.step] == 1 or not made[step.step] else None
+        if step.step == "evaluate" and graded == made["evaluate"]:
+            calls = step.calls
+        took = Saved(
+            searches=_left(trace) if step.step == "search" else 0,
+            calls=calls or 0,
+            seconds=step.seconds or 0.0,
+            uncounted=int(calls is None),
+        )
+        stages.append(Stage(kind=kind, round=step.round, took=took))
+    return tuple(stages)
+
+
+def _kind(steps: Sequence[StepRecord], place: int) -> Kind | None:
+    match steps[place].step:
+        case "retrieve":
+            return "retrieve"
+        case "evaluate" | "act":
+            return "grade"
+        case "rewrite":
+            return "query" if [step.step for step in steps[place + 1 : place + 2]] == ["search"] else "retry"
+        case "search":
+            return "search"
+        case "refine":
+            return "pages" if any(step.step == "search" for step in steps[:place]) else "documents"
+        case "answer" | "verify":
+            return None

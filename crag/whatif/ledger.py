@@ -1,0 +1,162 @@
+"""All stored runs of a workspace, each reduced to what re-deciding needs, re-decided at once.
+
+Every run comes out as `whatif.redecide` has it for one trace, by the same pure functions; only the counting of strips
+is done over all runs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from crag.core.policy import loops, refines, searches_web, uses_documents
+from crag.core.settings import Settings
+from crag.core.types import Action
+from crag.whatif.entries import Entry, Stage
+from crag.whatif.flips import Outcome, Row, Saved
+from crag.whatif.plans import Plan, Planner
+
+__all__ = ["Ledger"]
+
+
+class _Strips:
+    """The strips of all runs side by side: how many of each source pass, for any floor."""
+
+    def __init__(self, entries: Sequence[Entry], before: _Strips | None = None) -> None:
+        """Those of `entries` after those of `before`."""
+        first = before.count if before else 0
+        self.place: list[dict[str, int]] = []
+        """By run: where each of its sources stands in what `passing` returns."""
+        scores: list[float] = []
+        selected: list[int] = []
+        owner: list[int] = []
+        count = first
+        for entry in entries:
+            own: dict[str, int] = {}
+            self.place.append(own)
+            for source in entry.sources:
+                own[source.id] = count
+                scores += [np.nan if score is None else score for score in source.scores]
+                selected += [-1 if chosen is None else int(chosen) for chosen in source.selected]
+                owner += [count] * len(source.scores)
+                count += 1
+        self.count: int = count
+        self._scores = np.array(scores, dtype=np.float64)
+        self._selected, self._owner = np.array(selected, dtype=np.int8), np.array(owner, dtype=np.int64)
+        scored = ~np.isnan(self._scores)
+        some = np.bincount(self._owner[scored], minlength=count) > 0
+        self._fills = ~scored & ~some[self._owner]
+        """Unscored strips of sources where nothing is scored."""
+        if before:
+            self.place = [*before.place, *self.place]
+            self._scores = np.concatenate((before._scores, self._scores))
+            self._selected = np.concatenate((before._selected, self._selected))
+            self._owner = np.concatenate((before._owner, self._owner))
+            self._fills = np.concatenate((before._fills, self._fills))
+
+    def passing(self, settings: Settings) -> list[int]:
+        """By source: how many of its strips `filter_strips` would keep if there were room for all."""
+        passes = (self._scores >= settings.strip_filter) | self._fills
+        if settings.strip_judge == "llm":
+            passes = np.where(self._selected < 0, passes, self._selected == 1)
+        found: list[int] = np.bincount(self._owner[passes], minlength=self.count).tolist()
+        return found
+
+
+class Ledger:
+    """All stored runs, ready to be re-decided together; safe to share, nothing in it changes."""
+
+    def __init__(self, entries: Iterable[Entry], before: Ledger | None = None) -> None:
+        """The runs of `before`, then `entries`; what was worked out for `before` is not worked out again."""
+        added = tuple(entries)
+        self._strips: _Strips = _Strips(added, before._strips if before else None)
+        places = self._strips.place[len(before.entries) :] if before else self._strips.place
+        facts = [_Facts(entry, place) for entry, place in zip(added, places, strict=True)]
+        self.entries: tuple[Entry, ...] = (*(before.entries if before else ()), *added)
+        self._facts: list[_Facts] = [*(before._facts if before else ()), *facts]
+
+    def with_added(self, entries: Iterable[Entry]) -> Ledger:
+        """A ledger of these runs and, after them, `entries`; much cheaper than one made anew."""
+        return Ledger(entries, self)
+
+    def redecide(self, settings: Settings) -> Outcome:
+        """Every run under `settings`. No model, library or web is asked."""
+        passing = self._strips.passing(settings)
+        return Outcome(rows=tuple(facts.row(settings, passing) for facts in self._facts))
+
+
+class _Facts:
+    """One run with what no setting changes about it worked out."""
+
+    def __init__(self, entry: Entry, place: dict[str, int]) -> None:
+        self.entry, self.place, self.planner = entry, place, Planner(entry)
+        self.pages = tuple(place[source.id] for source in entry.sources if source.is_page)
+        self.kept = sum(sum(source.kept) for source in entry.sources)
+        was, before = entry.settings, entry.before
+        self.meant_web = searches_web(before, was)
+        self.meant_refine = refines(before, was) and uses_documents(before, was)
+
+    def row(self, settings: Settings, passing: list[int]) -> Row:
+        """This run under `settings`; `passing` as the strips of all runs have it."""
+        plan = self.planner.plan(settings)
+        after = plan.action
+        return Row(
+            run_id=self.entry.run_id,
+            before=self.entry.before,
+            after=after,
+            fate="unknown" if plan.reason else after or "none",
+            reason=plan.reason,
+            open=plan.open,
+            round=plan.round,
+            documents=plan.documents,
+            web=plan.web,
+            documents_kept=self._documents_kept(plan, settings, passing),
+            pages_kept=self._pages_kept(plan, settings, passing),
+            kept_before=self.kept,
+            saved=_NOTHING if plan.reason else self._saved(after, plan.round, settings),
+            searches=plan.web == "unknown" and not self.entry.searched and not self.meant_web,
+            refines=plan.documents == "unknown" and plan.cut and not self.meant_refine,
+        )
+
+    def _documents_kept(self, plan: Plan, settings: Settings, passing: list[int]) -> int | None:
+        """Strips kept of the round's chunks; None where unknown."""
+        if plan.documents == "unknown":
+            return None
+        return _room(sum(passing[self.place[id]] for id in plan.chunks), settings) if plan.cut else len(plan.chunks)
+
+    def _pages_kept(self, plan: Plan, settings: Settings, passing: list[int]) -> int | None:
+        """Strips kept of web pages; None where unknown."""
+        if plan.web != "known":
+            return 0 if plan.web == "not needed" else None
+        return _room(sum(passing[place] for place in self.pages), settings) if settings.refine_web else len(self.pages)
+
+    def _saved(self, action: Action | None, number: int, settings: Settings) -> Saved:
+        """What the stages took that would not be taken."""
+        left = [stage.took for stage in self.entry.stages if not _takes(stage, action, number, settings)]
+        return Saved.of(left) if left else _NOTHING
+
+
+_NOTHING = Saved()
+
+
+def _takes(stage: Stage, action: Action | None, number: int, settings: Settings) -> bool:
+    """Whether a run that acts on round `number` takes this stage."""
+    match stage.kind:
+        case "retrieve":
+            return stage.round <= number
+        case "grade":
+            return stage.round <= number and action is not None
+        case "retry":
+            return stage.round < number or (action is not None and loops(action, round=stage.round, settings=settings))
+        case "documents":
+            return uses_documents(action, settings) and refines(action, settings)
+        case "query" | "search":
+            return searches_web(action, settings)
+        case "pages":
+            return searches_web(action, settings) and settings.refine_web
+
+
+def _room(passing: int, settings: Settings) -> int:
+    """Of the strips that pass, as many as there is room for."""
+    return min(passing, settings.strip_top_k) if settings.strip_top_k else passing

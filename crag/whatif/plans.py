@@ -1,0 +1,200 @@
+"""What a stored run tells of itself under other settings: the action, its round, and what it would use. Pure.
+
+The one place that says what is known without a call: what-if, the ledger and the labelled runs all ask it, so that
+they can't disagree. It decides by the live run's own functions. The library, the web and the models count as they
+were in the stored run; whatever another setting would have asked of them is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crag.core.policy import acted_on, keeps_chunk, loops, refines, searches_web, uses_documents
+from crag.core.settings import Settings
+from crag.core.types import Action, Decision, Grade
+from crag.evaluator.trigger import decide
+from crag.whatif.entries import Entry, Retrieval
+from crag.whatif.flips import Documents, Web
+
+__all__ = ["Plan", "Planner"]
+
+NO_ROUND = "What this run would decide: it ended before anything was retrieved."
+OTHER_RETRIEVAL = "What would be retrieved with another document confidence or time decay."
+NOT_RETRIEVED = "How chunks after the first {k} would score: they were not retrieved."
+OTHER_LENGTH = "How the chunks would score with another length of text graded."
+NO_GRADES = "How each chunk would score: this run did not grade them one by one."
+NO_JOINT = "How all chunks would score together: this run graded them one by one."
+OTHER_JOINT = "How the best {k} of its chunks would score together: this run graded all of them in one."
+NO_LOOP = "Where the corrective loop would lead: the library was not searched again in this run."
+OTHER_LOOP = (
+    "Where the corrective loop would lead: its query would be made from other chunks, or of more or fewer words."
+)
+NO_CHUNKS = "What chunks after the first {k} would hold: they were not retrieved."
+NOT_SCORED = "Which strips of your documents would be kept: they were never scored in this run."
+NOT_JUDGED = "Which strips of your documents a language model would keep: it did not read them."
+NOT_SEARCHED = "What the web would bring: it was not searched in this run."
+OTHER_SEARCH = "What the web would bring: it would be asked another query, or for more or fewer results."
+PAGES_NOT_SCORED = "Which strips of the web pages would be kept: they were not cut and scored that way in this run."
+PAGES_NOT_JUDGED = "Which strips of the web pages a language model would keep: it did not read them."
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run would do. `decision` is None for plain RAG and where only a new run could tell, which `reason` says.
+
+    `round` is the retrieval acted on, from 0. `chunks` are the ids of the chunks it would use there, in order of rank;
+    `cut`: into strips that are scored, or whole. `open` says in words what is unknown though the action is known.
+    """
+
+    decision: Decision | None
+    reason: str
+    round: int
+    documents: Documents = "not used"
+    chunks: tuple[str, ...] = ()
+    cut: bool = False
+    web: Web = "not needed"
+    open: tuple[str, ...] = ()
+
+    @property
+    def action(self) -> Action | None:
+        return self.decision.action if self.decision else None
+
+
+class Planner:
+    """One stored run, ready to be planned anew under any settings."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry, self.was = entry, entry.settings
+        self._retrieval, self._search = _retrieval(self.was), _search(self.was)
+        self._cut, self._judged = _cut(self.was), self.was.strip_judge == "llm"
+        self._refined = refines(entry.before, self.was)
+        self._sources = frozenset(source.id for source in entry.sources)
+        self._empty = frozenset(source.id for source in entry.sources if not source.kept)
+        pages = [source for source in entry.sources if source.is_page]
+        self._all_read = len(pages) == entry.pages
+        self._blank = not any(source.kept for source in pages)
+        self._doubtful = any(source.doubtful for source in pages)
+
+    def plan(self, settings: Settings) -> Plan:
+        """What this run would do under `settings`."""
+        decision, number, reason = self._decision(settings)
+        if reason:
+            return Plan(None, reason, number)
+        action = decision.action if decision else None
+        documents, chunks, cut, about_documents = self._documents(action, number, settings)
+        web, about_web = self._web(action, settings)
+        unknown = tuple(filter(None, (about_documents, about_web)))
+        return Plan(decision, "", number, documents, chunks, cut, web, unknown)
+
+    def first(self, settings: Settings) -> Sequence[Grade] | str:
+        """The grades of the first retrieval, those of a joint evaluation one; or why they can't be known."""
+        if not self.entry.rounds:
+            return NO_ROUND
+        if self._retrieval != _retrieval(settings):
+            return OTHER_RETRIEVAL
+        return self._grades(self.entry.rounds[0], settings)
+
+    def _decision(self, settings: Settings) -> tuple[Decision | None, int, str]:
+        """The decision that would be acted on, its round, and why there is none where it can't be known."""
+        if settings.evaluator == "none":
+            return None, 0, ""
+        if not self.entry.rounds:
+            return None, 0, NO_ROUND
+        if self._retrieval != _retrieval(settings):
+            return None, 0, OTHER_RETRIEVAL
+        for number, stored in enumerate(self.entry.rounds):
+            grades = self._grades(stored, settings)
+            if isinstance(grades, str):
+                return None, number, grades
+            decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
+            if not loops(decision.action, round=number, settings=settings):
+                return acted_on(decision, settings), number, ""
+            if not self._same_loop(stored, settings):
+                return None, number, OTHER_LOOP
+            if stored.retried:
+                return acted_on(decision, settings), number, ""
+        return None, number, NO_LOOP
+
+    def _grades(self, stored: Retrieval, settings: Settings) -> Sequence[Grade] | str:
+        """The stored grades that `settings` would look at; or why a new one would be needed."""
+        count = len(stored.chunks)
+        if settings.k > count == self.was.k:
+            return NOT_RETRIEVED.format(k=count)
+        if not count:
+            return ()
+        if settings.grade_chars != self.was.grade_chars:
+            return OTHER_LENGTH
+        if settings.evaluator == "joint":
+            if stored.joint is None:
+                return NO_JOINT
+            return [stored.joint] if settings.k >= count else OTHER_JOINT.format(k=settings.k)
+        grades = [grade for grade in stored.grades[: settings.k] if grade is not None]
+        return grades if len(grades) == min(count, settings.k) else NO_GRADES
+
+    def _same_loop(self, stored: Retrieval, settings: Settings) -> bool:
+        """Whether the query of the next round would be made of the same: the rewriter sees the chunks that failed."""
+        return settings.rewrite_keywords == self.was.rewrite_keywords and settings.k >= len(stored.chunks)
+
+    def _documents(
+        self, action: Action | None, number: int, settings: Settings
+    ) -> tuple[Documents, tuple[str, ...], bool, str]:
+        """What is known of the documents, the chunks used, whether they are cut, and what is unknown in words."""
+        if not uses_documents(action, settings):
+            return "not used", (), False, ""
+        cut = refines(action, settings)
+        if why := self._not_retrieved(settings):
+            return "unknown", (), cut, why
+        stored, k = self.entry.rounds[number], settings.k
+        by_chunk = settings.evaluator == "chunk"
+        graded = zip(stored.chunks[:k], stored.grades[:k], strict=True)
+        chunks = tuple(id for id, grade in graded if keeps_chunk(grade if by_chunk else None, settings))
+        if not cut or not chunks:
+            return "known", chunks, cut, ""
+        if not self._refined or self._cut != _cut(settings) or not self._sources.issuperset(chunks):
+            return "unknown", chunks, cut, NOT_SCORED
+        if settings.strip_judge == "llm" and not self._judged and not self._empty.issuperset(chunks):
+            return "unknown", chunks, cut, NOT_JUDGED
+        return "known", chunks, cut, ""
+
+    def _not_retrieved(self, settings: Settings) -> str:
+        """Why it is unknown what plain RAG would retrieve; empty where it is known, as after any known decision."""
+        if not self.entry.rounds:
+            return NO_ROUND
+        if self._retrieval != _retrieval(settings):
+            return OTHER_RETRIEVAL
+        count = len(self.entry.rounds[0].chunks)
+        return NO_CHUNKS.format(k=count) if settings.k > count == self.was.k else ""
+
+    def _web(self, action: Action | None, settings: Settings) -> tuple[Web, str]:
+        """What is known of the web, and what is unknown in words."""
+        if not searches_web(action, settings):
+            return "not needed", ""
+        if not self.entry.searched:
+            return "unknown", NOT_SEARCHED
+        if self._search != _search(settings):
+            return "unknown", OTHER_SEARCH
+        if not self.entry.pages:
+            return "known", ""
+        if not self._all_read or settings.refine_web != self.was.refine_web:
+            return "unknown", PAGES_NOT_SCORED
+        if settings.refine_web and (self._doubtful or self._cut != _cut(settings)):
+            return "unknown", PAGES_NOT_SCORED
+        if settings.refine_web and settings.strip_judge == "llm" and not self._judged and not self._blank:
+            return "unknown", PAGES_NOT_JUDGED
+        return "known", ""
+
+
+def _retrieval(settings: Settings) -> tuple[float, float]:
+    """What shapes a retrieval, besides its query and how many chunks it brings."""
+    return settings.min_confidence, settings.half_life_days
+
+
+def _search(settings: Settings) -> tuple[int, int]:
+    """What shapes a web search of the same question."""
+    return settings.rewrite_keywords, settings.web_results
+
+
+def _cut(settings: Settings) -> tuple[str, int]:
+    """What shapes how a text is cut into strips."""
+    return settings.strips, settings.strip_sentences if settings.strips == "sentences" else 0

@@ -1,0 +1,114 @@
+"""What a stored run would have become under other settings: re-decided by the live run's own pure functions.
+
+No model, library or web is asked. What only a call could tell is said to be unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from crag.core.settings import Settings
+from crag.core.trace import Round, Trace
+from crag.core.types import Action, Decision, Strip
+from crag.core.wording import decision_sentence
+from crag.correct.strips import filter_strips
+from crag.whatif.entries import Entry
+from crag.whatif.flips import Documents, Web
+from crag.whatif.plans import Plan, Planner
+
+__all__ = ["WhatIf", "redecide"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """A stored run under other settings.
+
+    `decision` is None for plain RAG, and where it can't be known without new grades. `strips` are the stored strips
+    with `kept` as it would be, by source id: of documents where `documents` is known, of web pages where `web` is.
+    `unknown` lists, in words, what only a new run could tell.
+    """
+
+    before: Action | None
+    decision: Decision | None
+    sentence: str
+    round: int
+    strips: dict[str, tuple[Strip, ...]]
+    documents: Documents
+    web: Web
+    unknown: tuple[str, ...]
+
+    @property
+    def action(self) -> Action | None:
+        return self.decision.action if self.decision else None
+
+    @property
+    def flips(self) -> bool:
+        """Whether the action is known to differ from the stored run's."""
+        return self.decision is not None and self.action != self.before
+
+    @property
+    def kept_known(self) -> bool:
+        """Whether `strips` are all that would be kept."""
+        return not self.unknown
+
+
+def redecide(trace: Trace, settings: Settings) -> WhatIf:
+    """The stored run under `settings`: action, kept strips, and what would be unknown.
+
+    Raises SettingsError where the run's own settings are no longer valid.
+    """
+    plan = Planner(Entry.of(trace)).plan(settings)
+    plain = "" if plan.reason else "Plain RAG: nothing is graded."
+    return WhatIf(
+        before=trace.action,
+        decision=plan.decision,
+        sentence=decision_sentence(plan.decision) if plan.decision else plain,
+        round=plan.round,
+        strips={**_documents(trace, plan, settings), **_pages(trace, plan, settings)},
+        documents=plan.documents,
+        web=plan.web,
+        unknown=(plan.reason,) if plan.reason else plan.open,
+    )
+
+
+def _documents(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Strip, ...]]:
+    """The strips of the chunks that would be used; none where that is unknown."""
+    if plan.documents != "known":
+        return {}
+    if plan.cut:
+        return _filtered({id: trace.strips[id] for id in plan.chunks}, settings)
+    stored = trace.rounds[plan.round]
+    return {id: (_whole(stored, id, settings),) for id in plan.chunks}
+
+
+def _whole(stored: Round, id: str, settings: Settings) -> Strip:
+    """A chunk that is used as it is."""
+    text = next(found.chunk.text for found in stored.chunks if found.chunk.id == id)
+    grade = stored.grades.get(id) if settings.evaluator == "chunk" else None
+    return Strip(
+        id=f"{id}:0-{len(text)}",
+        source_id=id,
+        origin="internal",
+        start=0,
+        end=len(text),
+        text=text,
+        score=grade.score if grade else None,
+        kept=True,
+    )
+
+
+def _pages(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Strip, ...]]:
+    """The strips of the web pages; none where what would be kept is unknown."""
+    if plan.web != "known":
+        return {}
+    groups = {page.id: trace.strips[page.id] for page in trace.pages}
+    return _filtered(groups, settings) if settings.refine_web else groups
+
+
+def _filtered(groups: dict[str, tuple[Strip, ...]], settings: Settings) -> dict[str, tuple[Strip, ...]]:
+    """The strips with the filter applied anew."""
+    strips = [strip for group in groups.values() for strip in group]
+    if settings.strip_judge == "scores":
+        strips = [replace(strip, selected=None) for strip in strips]
+    told = filter_strips(strips, floor=settings.strip_filter, top_k=settings.strip_top_k)
+    return {id: tuple(strip for strip in told if strip.source_id == id) for id in groups}

@@ -1,0 +1,67 @@
+"""Fills a small disk of its own with documents, then deletes: run under `unshare`, in a namespace of mounts.
+
+Prints what was stored before, what is left after, and whether the disk had room in between: JSON on one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from crag.core.errors import StorageError
+from crag.library.library import Library
+from tests.support.library_makers import HashEmbedder, make_document
+
+EMBEDDER = HashEmbedder()
+
+
+def fill(library: Library, number: int) -> str:
+    document, data, chunks = make_document(f"doc{number}", 40)
+    vectors = EMBEDDER.embed([chunk.text for chunk in chunks])
+    library.add(document, data + os.urandom(200_000), chunks, vectors)
+    return document.id
+
+
+def main(folder: Path) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(folder)], check=True)
+    stored, messages = [], []
+    with Library.open(folder / "library", EMBEDDER) as library:
+        try:
+            for number in range(1_000):
+                stored.append(fill(library, number))
+                library.search("harbour", 3)  # writes the vector cache
+        except StorageError as error:
+            messages.append(error.message)
+    # Not a byte is left, whatever SQLite gave back.
+    with suppress(OSError), (folder / "ballast").open("wb", buffering=0) as ballast:
+        while ballast.write(bytes(4096)):
+            pass
+    free = os.statvfs(folder).f_bavail
+    with Library.open(folder / "library", EMBEDDER) as library:
+        before = len(library.documents())
+        for id in stored[:3]:
+            library.delete(id)
+        library.verify()
+        left = [document.id for document in library.documents()]
+        shown = len(library.search("harbour", 3))
+        freed = os.statvfs(folder).f_bavail
+        again = fill(library, 5_000)
+    found = {
+        "stored": len(stored),
+        "before": before,
+        "left": left == stored[3:],
+        "found": shown,
+        "messages": messages,
+        "free": free,
+        "freed": freed,
+        "again": bool(again),
+    }
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

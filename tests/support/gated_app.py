@@ -1,0 +1,52 @@
+"""The app with an evaluator that can be held: while the file CRAG_TEST_GATE names exists, grading waits.
+
+Run with `streamlit run`, behind the same edge as the app; the browser tests use it to look at a run, and to touch
+things, in its middle.
+"""
+
+import os
+import runpy
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from crag.core.config import AppConfig
+from crag.core.protocols import RetrievalEvaluator
+from crag.core.types import Grade, Passage
+from crag.engine import Engine
+from ui.app.program import house
+from ui.edge import start
+
+GATE = Path(os.environ["CRAG_TEST_GATE"])
+FREE = 3
+"""Grades that pass a closed gate."""
+
+
+class GatedEvaluator:
+    """Grades as `inner` does, but stops after a few while the gate is closed."""
+
+    def __init__(self, inner: RetrievalEvaluator) -> None:
+        self.inner, self.id, self.calls_models = inner, inner.id, inner.calls_models
+
+    def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
+        for number, grade in enumerate(self.inner.grade(question, passages)):
+            while number >= FREE and GATE.exists():
+                time.sleep(0.02)
+            yield grade
+
+    def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
+        return self.inner.grade_joint(question, passages)
+
+
+def gated(config: AppConfig) -> Engine:
+    plain = Engine(config)
+    return Engine(config, embedder=plain.embedder, evaluator=GatedEvaluator(plain.evaluator))
+
+
+if __name__ == "__main__":
+    house().make = gated
+    runpy.run_path(str(Path(__file__).resolve().parents[2] / "app.py"), run_name="__main__")
+else:
+    app = st.App(__file__, **start.prepared())

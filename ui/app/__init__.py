@@ -1,0 +1,1 @@
+"""The running program: its engine and jobs, workspaces, sessions, keys, and the way between pages."""

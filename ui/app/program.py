@@ -1,0 +1,176 @@
+"""The process's one engine and its jobs, shared by all sessions, and what the person chose in Settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from crag.core.config import AppConfig
+from crag.core.errors import SettingsError, StorageError
+from crag.core.keys import Keys
+from crag.engine import Engine
+from crag.library.database import own_folder
+from ui.app import warmup, workspaces
+from ui.app.jobs import Jobs
+
+__all__ = ["House", "at_start", "house", "overridden", "providers"]
+
+_FILE = "settings.json"
+_PLACE = ("data",)
+"""What can't be chosen in the app: where the choices themselves are stored."""
+
+
+class House:
+    """Holds the engine. Choices are kept in the data folder; the environment outranks them.
+
+    `make` builds the engine from a config: another program that embeds the app may put its own there before the
+    first page is shown.
+    """
+
+    def __init__(self, make: Callable[[AppConfig], Engine] = Engine) -> None:
+        self.make = make
+        self.jobs = Jobs()
+        self.notice = ""
+        self._engine: Engine | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def engine(self) -> Engine:
+        """Raises CragError where the configuration is wrong or a model is missing."""
+        with self._lock:
+            if self._engine is None:
+                self._engine = self.make(self._configured())
+                self._engine.private_libraries.settle()
+                warmup.begin(self._engine)
+            return self._engine
+
+    @property
+    def config(self) -> AppConfig:
+        return self.engine.config
+
+    def configure(self, **choices: Any) -> None:
+        """Apply and keep these choices. Raises SettingsError, StorageError; then nothing has changed."""
+        with self._lock:
+            if self.jobs.running():
+                raise SettingsError(
+                    "A question or an upload is under way, and would lose its engine.",
+                    "Wait until it ends, or stop it; then save again.",
+                )
+            before = self.engine
+            free = {name: value for name, value in choices.items() if name not in _PLACE and not overridden(name)}
+            plain = {**_plain(before.config), **free}
+            config = AppConfig.from_environment({}, **plain)
+            after = self.make(config)
+            _check_web(after)
+            _store(config)
+            self._engine = after
+            warmup.begin(after)
+            before.close()
+
+    def close(self) -> None:
+        """Closes the engine, if there is one; the next use makes another."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _configured(self) -> AppConfig:
+        given = AppConfig.from_environment()
+        stored, self.notice = _load(given.data / _FILE)
+        free = {name: value for name, value in stored.items() if name not in _PLACE and not overridden(name)}
+        try:
+            return AppConfig.from_environment(**free)
+        except SettingsError as error:
+            self.notice = f"The stored settings were not used. {error.message}"
+            return given
+
+
+@st.cache_resource(show_spinner=False)
+def house() -> House:
+    return House()
+
+
+def at_start() -> AppConfig:
+    """What a process that starts now is given, by environment and stored choices; no engine is made.
+
+    Raises SettingsError.
+    """
+    return House()._configured()
+
+
+def providers(config: AppConfig | None = None, keys: Keys | None = None) -> list[tuple[str, bool, str]]:
+    """Name, on or off, and why, of everything an answer may rest on under `config` and `keys`. Raises CragError.
+
+    Without them: as new sessions start.
+    """
+    engine = house().engine
+    folder = (config or engine.config).web_folder
+    shared = workspaces.shared(engine.config)
+    return [
+        (each.name, each.on, each.detail.replace(str(folder), _near(folder, shared)) if folder else each.detail)
+        for each in engine.status(config, keys)
+    ]
+
+
+def _near(folder: Path, shared: bool) -> str:
+    """A folder as a person would name it from here; its own name alone where others may be visiting."""
+    if shared:
+        return folder.name
+    for start, sign in ((Path.cwd(), ""), (Path.home(), "~/")):
+        if folder.is_relative_to(start) and folder != start:
+            return f"{sign}{folder.relative_to(start).as_posix()}"
+    return str(folder)
+
+
+def overridden(name: str) -> bool:
+    """Whether the environment sets this, so that Settings can't."""
+    return bool(os.environ.get(f"CRAG_{name.upper()}"))
+
+
+def _check_web(engine: Engine) -> None:
+    """Raises SettingsError or WebSearchError where the chosen web can't serve, before anyone relies on it."""
+    if engine.config.web == "folder":
+        web = engine.web()
+        if web is None:
+            raise SettingsError(
+                "The web provider is a folder, but no folder is given.", "Name the folder, or turn the web off."
+            )
+        web.search("page", 1)
+
+
+def _plain(config: AppConfig) -> dict[str, Any]:
+    return {name: value for name, value in config.model_dump().items() if value is not None}
+
+
+def _load(file: Path) -> tuple[dict[str, Any], str]:
+    """The stored choices, and what is wrong with them in words."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}, ""
+    except (OSError, ValueError):
+        return {}, f"The stored settings ({file.name}) can't be read and were not used: save Settings to replace them."
+    return (found, "") if isinstance(found, dict) else ({}, f"The stored settings ({file.name}) are no settings.")
+
+
+def _store(config: AppConfig) -> None:
+    chosen = {
+        name: value
+        for name, value in config.model_dump(mode="json").items()
+        if name not in _PLACE and value is not None and not overridden(name)
+    }
+    file = config.data / _FILE
+    try:
+        own_folder(config.data)
+        draft = file.with_suffix(".new")
+        draft.touch(mode=0o600)
+        draft.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")
+        draft.replace(file)
+    except OSError as error:
+        raise StorageError(f"The settings can't be stored: {error.strerror or 'the disk refused'}.") from error

@@ -1,0 +1,245 @@
+"""What one browser tab remembers: its runs, what is opened beside them, changed settings, chosen services and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import streamlit as st
+
+from crag.core.config import AppConfig
+from crag.core.errors import CragError, NotFoundError
+from crag.core.events import Event
+from crag.core.keys import Keys
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.library.library import Library
+from crag.sample import Sample
+from crag.strategies import STRATEGIES
+from ui.app import keys, permits, workspaces
+from ui.app.jobs import Job
+from ui.app.program import house, overridden
+
+__all__ = ["Session"]
+
+_REMEMBERED = 24
+
+
+class Session:
+    """A view of st.session_state with names; make one at the top of each page. Raises CragError.
+
+    `workspace` names the library that this browser may see.
+    """
+
+    def __init__(self) -> None:
+        self.workspace = workspaces.entered(house().engine)
+        state = st.session_state
+        state.setdefault("turns", [])
+        state.setdefault("traces", {})
+        state.setdefault("changes", {})
+        state.setdefault("choices", {})
+        state.setdefault("strategy", "balanced")
+        state.setdefault("opened", None)
+        state.setdefault("selected", None)
+        if state.get("stood-in") != self.workspace:
+            self._stand_in()
+
+    def _stand_in(self) -> None:
+        """Where the library holds the sample, its pages stand in for the web; taken along to no other library."""
+        st.session_state["stood-in"] = self.workspace
+        kept = self.choices
+        if kept.get("web_folder") is not None and kept["web_folder"] == permits.sample_web():
+            st.session_state.choices = {name: kept[name] for name in kept if name not in ("web", "web_folder")}
+        with suppress(NotFoundError):  # either the sample is missing here, or the library does not hold it
+            sample = house().engine.sample()
+            self.library.document(sample.document_id)
+            self.use_sample_web(sample)
+
+    def use_sample_web(self, sample: Sample) -> None:
+        """Search the sample's pages in place of the web, in this session alone, unless it has a web or wants none."""
+        fixed = "web" in self.choices or overridden("web") or overridden("web_folder")
+        if self.config.web == "off" and not fixed:
+            st.session_state.choices = {**self.choices, "web": "folder", "web_folder": sample.web}
+
+    @property
+    def library(self) -> Library:
+        return house().engine.library(self.workspace)
+
+    # Runs
+
+    @property
+    def turns(self) -> list[str]:
+        """The runs of this conversation, oldest first."""
+        found: list[str] = st.session_state.turns
+        return found
+
+    def attach(self) -> str | None:
+        """The run that the evidence belongs to: the address's, so that a reload brings it back, or this tab's own."""
+        wanted: str | None = st.query_params.get("run") or st.session_state.selected
+        if wanted is not None:
+            if wanted not in self.turns:
+                self.turns.append(wanted)
+            st.session_state.selected = st.query_params["run"] = wanted
+        return wanted
+
+    def select(self, run: str | None) -> None:
+        st.session_state.selected, st.session_state.opened = run, None
+        if run is None:
+            st.query_params.pop("run", None)
+        else:
+            if run not in self.turns:
+                self.turns.append(run)
+            st.query_params["run"] = run
+
+    def forget(self, run: str) -> None:
+        """Take a run out of the conversation; what is stored stays."""
+        st.session_state.turns = [turn for turn in self.turns if turn != run]
+        st.session_state.traces.pop(run, None)
+        if st.query_params.get("run") == run or st.session_state.selected == run:
+            self.select(None)
+
+    def ask(self, question: str) -> None:
+        """Start a run with the settings of this session and select it. Raises CragError if it can't even start."""
+        [run] = self.start(question, [(self.strategy, self.settings(self.strategy))])
+        self.select(run)
+
+    def start(self, question: str, ways: Sequence[tuple[str, Settings]]) -> list[str]:
+        """One run for each strategy with its settings, all at once; their ids, in order.
+
+        Raises CragError if one can't even start; the others are stopped then.
+        """
+        st.session_state.typed = question
+        jobs = [self._begun(question, strategy, settings) for strategy, settings in ways]
+        runs = []
+        for job in jobs:
+            first = job.first(30)
+            if first is None or first.kind != "run_started":
+                for other in jobs:
+                    other.stop()
+                raise job.problem or CragError("The run did not start in time.")
+            house().jobs.rename(job, first.run_id)
+            runs.append(first.run_id)
+        return runs
+
+    def _begun(self, question: str, strategy: str, settings: Settings) -> Job[Event]:
+        engine, workspace = house().engine, self.workspace
+        given: dict[str, Any] = {"settings": settings, "config": self.config, "keys": self.keys}
+
+        def work(cancel: Any, emit: Any) -> None:
+            for event in engine.ask(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given):
+                emit(event)
+
+        job: Job[Event] = Job("run", question, work, workspace)
+        return house().jobs.begin(job)
+
+    def typed(self, question: str) -> str:
+        """The whole of what was typed where a run holds only its beginning, because it was too long."""
+        typed: str = st.session_state.get("typed", "")
+        return typed if typed.startswith(question) else question
+
+    def job(self, run: str) -> Job[Event] | None:
+        """The job that is making or has just made this run, if this process still knows it."""
+        found = house().jobs.get(run, workspace=self.workspace)
+        return found if found is not None and found.kind == "run" else None  # type: ignore[return-value]
+
+    def events(self, run: str) -> list[Event]:
+        """All events of a run so far. Raises NotFoundError."""
+        job = self.job(run)
+        return job.events() if job else self.library.run_events(run)
+
+    def trace(self, run: str) -> Trace:
+        """The record of a run, finished or not. Raises NotFoundError."""
+        remembered: dict[str, Trace] = st.session_state.traces
+        if run in remembered:
+            return remembered[run]
+        trace = Trace.from_events(self.events(run))
+        if not trace.run_id:
+            raise NotFoundError("There is no such run.")
+        if trace.finished:
+            remembered[run] = trace
+            for old in list(remembered)[:-_REMEMBERED]:
+                del remembered[old]
+        return trace
+
+    # What is opened beside the answer: "cite:2", "chunk:…" or None
+
+    @property
+    def opened(self) -> str | None:
+        found: str | None = st.session_state.opened
+        return found
+
+    def open(self, what: str | None) -> None:
+        st.session_state.opened = what
+        st.session_state.pop("leaf", None)
+
+    # Settings of this session
+
+    @property
+    def strategy(self) -> str:
+        name: str = st.session_state.strategy
+        return name if name in STRATEGIES else "balanced"
+
+    def use(self, strategy: str) -> None:
+        st.session_state.strategy = strategy
+
+    def changes(self, strategy: str) -> dict[str, Any]:
+        found: dict[str, Any] = st.session_state.changes.get(strategy, {})
+        return dict(found)
+
+    def settings(self, strategy: str) -> Settings:
+        """The strategy's settings with this session's changes."""
+        return STRATEGIES[strategy].settings.changed(**self.changes(strategy))
+
+    def change(self, strategy: str, settings: Settings) -> None:
+        """From now on ask with these; only what differs from the strategy is remembered."""
+        own = STRATEGIES[strategy].settings.model_dump()
+        differs = {name: value for name, value in settings.model_dump().items() if value != own[name]}
+        st.session_state.changes = {**st.session_state.changes, strategy: differs}
+
+    def reset(self, strategy: str) -> None:
+        st.session_state.changes = {name: kept for name, kept in st.session_state.changes.items() if name != strategy}
+
+    # Services and keys of this session
+
+    @property
+    def own(self) -> AppConfig:
+        """The program's configuration, as new sessions start with it."""
+        return house().config
+
+    @property
+    def shared(self) -> bool:
+        """Whether others than the owner can reach the app, so that a session may choose less."""
+        return workspaces.shared(self.own)
+
+    @property
+    def config(self) -> AppConfig:
+        """The program's configuration with what this session chose and may choose."""
+        return permits.permitted(self.own, self.choices, shared=self.shared)
+
+    @property
+    def keys(self) -> Keys:
+        """The keys for the servers of `config`: this session's own, then the owner's where they may be used."""
+        config = self.config
+        return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=self.shared))
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The fields of the configuration that this session changed."""
+        found: dict[str, Any] = st.session_state.choices
+        return dict(found)
+
+    def choose(self, **values: Any) -> None:
+        """From now on ask with these; only what differs from the program's is kept. Raises SettingsError."""
+        own, shared = self.own, self.shared
+        wanted = {
+            name: value
+            for name, value in {**self.choices, **values}.items()
+            if permits.free(name, value, shared=shared)
+        }
+        permits.permitted(own, wanted, shared=shared)
+        st.session_state.choices = {name: value for name, value in wanted.items() if value != getattr(own, name)}
+
+    def unchoose(self) -> None:
+        """Back to the program's configuration. Keys stay until they are forgotten."""
+        st.session_state.choices = {}

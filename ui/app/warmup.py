@@ -1,0 +1,41 @@
+"""Loads what the first question would otherwise wait for, in the background, while the person still reads."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+
+from crag.core.types import Passage
+from crag.engine import Engine
+
+__all__ = ["begin"]
+
+_log = logging.getLogger(__name__)
+_PATIENCE = 10.0
+"""Seconds that the end of the process waits at most."""
+_WORDS = "Something short to begin with."
+
+
+def begin(engine: Engine) -> threading.Thread:
+    """Warm this engine up in a thread of its own, which nothing waits for.
+
+    Only the end of the process does, for a moment: a native library cut off while it loads would end it with a crash.
+    """
+    thread = threading.Thread(target=_warm, args=(engine,), name="warm-up", daemon=True)
+    thread.start()
+    atexit.register(thread.join, _PATIENCE)
+    return thread
+
+
+def _warm(engine: Engine) -> None:
+    try:
+        import crag.run.graph  # noqa: F401  LangGraph takes most of a second
+
+        engine.embedder.embed([_WORDS])
+        # The local evaluator, whatever is configured: nobody has asked for a call yet.
+        for _ in engine.evaluator.grade(_WORDS, [Passage(id="words", text=_WORDS)]):
+            pass
+    except Exception:  # noqa: BLE001
+        # Whatever is missing or broken is told, with its remedy, by the run or page that needs it.
+        _log.debug("The warm-up did not finish", exc_info=True)

@@ -1,0 +1,1 @@
+"""The Ask page: the conversation, a run followed live, the first minute."""

@@ -1,0 +1,209 @@
+"""One run on the page: conversation on the left, evidence on the right, followed live or shown from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from crag.core.errors import CragError, NotFoundError
+from crag.core.events import Event, events_to_jsonl
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.core.types import Action
+from ui.app.jobs import Job
+from ui.app.session import Session
+from ui.ask import conversation, sliders
+from ui.compare import state
+from ui.kit import problems, words
+from ui.kit.look import draw
+from ui.kit.safe import excerpt, markdown, text
+from ui.run import answer, approval, export, meter, pageview, path, thumbs
+from ui.run.passage import View
+from ui.run.slots import Slots
+
+__all__ = ["show"]
+
+_LEFT_OVER = 12
+"""At most so many elements does the welcome have, which a new run takes the place of."""
+
+
+def show(session: Session, run: str) -> None:
+    """The conversation with `run` selected. Raises CragError where the run is not to be had."""
+    job = session.job(run)
+    running = job is not None and job.running  # before its events are read: if it is over now, these are all
+    try:
+        trace = session.trace(run)
+    except NotFoundError as error:
+        session.forget(run)
+        raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
+    if job is not None and job.problem:
+        problems.show(job.problem)
+    if job is not None and not running and not trace.finished:
+        trace = replace(trace, finished=True)  # it broke off: nothing more will come
+    labels = thumbs.given(session, trace.question)
+    slots = Slots(_cited(session.opened))
+    with st.container(key="ask-columns"):
+        left, right = st.columns([5, 7], gap="large")
+    with left, st.container(key="answer-side"):
+        with st.container(key="talk"):
+            tools = _left(session, run, trace, slots)
+        conversation.entry(session)
+    with right:
+        settings, change = _right(session, run, trace, slots, job)
+    if job is not None and running:
+        for _ in range(_LEFT_OVER):
+            st.empty()  # what stood here before the question would otherwise stay until the run is over
+        _follow(job, slots, approval.pending(trace), labels)
+        st.rerun()
+    view, what = sliders.view(trace, settings)
+    slots.write(trace, replace(view, thumbs=labels))
+    if what is not None:
+        with change:
+            sliders.change(session, trace, settings, what)
+    with tools:
+        _tools(session, run, trace)
+
+
+def _cited(opened: str | None) -> int | None:
+    """The number of the citation that is open, if one is."""
+    number = (opened or "").removeprefix("cite:")
+    return int(number) if number.isdigit() else None
+
+
+def _left(session: Session, run: str, trace: Trace, slots: Slots) -> Any:
+    """The conversation; returns the place for what can be done with the finished run."""
+    tools: Any = None
+    for turn in session.turns:
+        if turn != run:
+            _earlier(session, turn)
+            continue
+        draw(answer.question(trace))
+        slots.answer = st.empty()
+        stop = st.empty()
+        job = session.job(run)
+        if job is not None and job.running:
+            stop.button(
+                "Stopping…" if job.stopping else "Stop",
+                key=f"stop-{run}",
+                on_click=job.stop,
+                disabled=job.stopping,
+                help="Ends this run; what was found stays.",
+            )
+        slots.sources = st.empty()
+        tools = st.container()
+    return tools
+
+
+def _earlier(session: Session, run: str) -> None:
+    """A question of this conversation that is not selected: one line that opens it."""
+    try:
+        trace = session.trace(run)
+    except CragError:
+        session.forget(run)
+        return
+    said = trace.answer.text if trace.answer else ("working…" if not trace.finished else "no answer")
+    draw(
+        f'<div class="cx"><button class="turn" data-pick="run:{text(run)}"><span class="where">{text(trace.question)}'
+        f'</span><span class="peek">{path.chip(trace.action)} {text(excerpt(said, 140))}</span></button></div>'
+    )
+
+
+def _right(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Event] | None) -> tuple[Settings, Any]:
+    """The run; returns what the sliders say, and the place for what that would change."""
+    with st.container():
+        approval.ask(job, trace)
+    slots.path = st.empty()
+    slots.action = st.empty()
+    with st.container(key="tuning"):
+        settings = sliders.sliders(run, Settings.checked(trace.settings))
+    change = st.container()
+    pageview.opened(session, trace, session.opened, partial(session.open, None))
+    slots.chunks = st.empty()
+    slots.web = st.empty()
+    slots.meter = st.empty()
+    return settings, change
+
+
+def _follow(job: Job[Event], slots: Slots, asked: int, labels: Mapping[str, str]) -> None:
+    """Draw every beat until the job is over, or waits for another word than the one `asked` on the page.
+
+    Any touch of a widget interrupts here and harms nothing.
+    """
+    trace = Trace()
+    for fresh in job.follow():
+        for event in fresh:
+            trace = trace.apply(event)
+        slots.write(trace, replace(View.of(trace), thumbs=labels))
+        if approval.pending(trace) != asked:
+            return  # buttons come or go: only the script can draw those
+
+
+def _tools(session: Session, run: str, trace: Trace) -> None:
+    """Files of this run, and asking it anew."""
+    with st.container(horizontal=True):
+        if trace.failure or trace.cancelled:
+            _again(session, trace)
+        st.button(
+            "Compare",
+            key="compare-this",
+            on_click=state.take,
+            args=(trace,),
+            help="Asks this question in two to four ways at once, side by side.",
+        )
+        if trace.action is not None and not trace.failure:
+            _as_if(session, trace)
+        with st.popover("Export"):
+            st.download_button(
+                "One HTML page",
+                lambda: export.page(trace, session.events(run), meter.in_use()),
+                file_name=export.file_name(trace, "html"),
+                mime="text/html",
+                on_click="ignore",
+                key="export-html",
+                help=markdown("Opens and replays anywhere, without this program."),
+            )
+            st.download_button(
+                "Events, one JSON object a line",
+                lambda: events_to_jsonl(session.events(run)),
+                file_name=export.file_name(trace, "jsonl"),
+                mime="application/x-ndjson",
+                on_click="ignore",
+                key="export-json",
+            )
+        with st.popover("Delete"):
+            st.caption("Takes this question and its record out of the history for good.")
+            if st.button("Delete this run", key="delete-run", type="primary"):
+                with problems.told():
+                    _delete(session, run)
+                    st.rerun()
+
+
+def _as_if(session: Session, trace: Trace) -> None:
+    """One click to the run's twin that acts on another action."""
+    with st.popover("What if…", help="What if the action had been another one?"):
+        st.caption("Asks again as if the scores had led to another action; both stand side by side.")
+        with st.container(horizontal=True):
+            for action in Action:
+                label = f"{words.ICONS[action]} {action}"
+                if action is not trace.action and st.button(label, key=f"as-if-{action}"):
+                    with problems.told():
+                        state.twin(session, trace, action)
+                        st.rerun()
+
+
+def _delete(session: Session, run: str) -> None:
+    session.library.delete_run(run)
+    session.forget(run)
+
+
+def _again(session: Session, trace: Trace) -> None:
+    with st.popover("Edit and ask again"):
+        asked = st.text_area("Question", value=session.typed(trace.question), key="edit-question")
+        if st.button("Ask", key="edit-ask", type="primary"):
+            with problems.told():
+                session.ask(asked)
+                st.rerun()

@@ -1,0 +1,141 @@
+"""Sliders beside a run: what it would have become, decided anew at once without any model call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from crag.core.errors import SettingsError
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.core.types import Aggregation
+from crag.strategies import STRATEGIES
+from crag.whatif.whatif import WhatIf, redecide
+from ui.app.session import Session
+from ui.kit import forms, words
+from ui.kit.look import draw
+from ui.kit.problems import show
+from ui.kit.safe import text
+from ui.run.passage import View
+from ui.run.path import chip
+
+__all__ = ["change", "sliders", "view"]
+
+
+def sliders(run: str, base: Settings) -> Settings:
+    """The settings that the sliders beside `run` stand at; `base`, the run's own, until one is moved."""
+    turn = st.session_state.get("tuning-turn", 0)
+    key = f"tune-{run}-{turn}"
+    if base.evaluator == "none":
+        return base
+    first, second, third = st.columns([5, 3, 4], gap="medium")
+    with first:
+        if base.binary:
+            upper = forms.field(Settings, "upper", base.upper, key=f"{key}-upper")
+            lower = upper
+        else:
+            lower, upper = forms.pair(
+                Settings, "lower", "upper", (base.lower, base.upper), key=f"{key}-bounds", title="Thresholds"
+            )
+    with second:
+        joint = base.evaluator == "joint"
+        rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == joint]
+        rule = forms.field(
+            Settings, "aggregation", base.aggregation, key=f"{key}-rule", options=rules, disabled=len(rules) == 1
+        )
+    with third:
+        floor = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
+    moved: dict[str, Any] = {"lower": lower, "upper": upper, "aggregation": rule, "strip_filter": floor}
+    try:
+        return base.changed(**moved)
+    except SettingsError as error:
+        show(error)
+        return base
+
+
+def view(trace: Trace, settings: Settings) -> tuple[View, WhatIf | None]:
+    """How to look at a run under the sliders, and what would change; None while the run decides, or unmoved."""
+    as_it_was = View.of(trace)
+    if not trace.finished or not trace.rounds or settings == Settings.checked(trace.settings):
+        return as_it_was, None
+    what = redecide(trace, settings)
+    deciding = what.decision.deciding_id if what.decision else None
+    return View(upper=settings.upper, lower=settings.lower, deciding_id=deciding, kept=_kept(trace, what)), what
+
+
+def _kept(trace: Trace, what: WhatIf) -> dict[str, set[str]] | None:
+    """The strips that would be kept, by source; where that is unknown, those of the run. None: all are the run's."""
+    if what.decision is None or what.documents == "unknown":
+        return None
+    kept = {source: {strip.id for strip in strips if strip.kept} for source, strips in what.strips.items()}
+    if what.web == "unknown":
+        pages = {page.id: trace.strips.get(page.id, ()) for page in trace.pages}
+        kept |= {page: {strip.id for strip in strips if strip.kept} for page, strips in pages.items()}
+    return kept
+
+
+def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> None:
+    """What would change, what only a new run could tell, and the buttons that follow from it."""
+    draw(_change(trace, what))
+    with st.container(horizontal=True):
+        st.button(
+            "Use these for the next question",
+            key="tune-use",
+            type="primary",
+            disabled=trace.strategy not in STRATEGIES,
+            on_click=_adopt,
+            args=(session, trace.strategy, settings),
+        )
+        st.button("Back to the run's own", key="tune-back", on_click=_back)
+
+
+def _adopt(session: Session, strategy: str, settings: Settings) -> None:
+    """The next question is asked with exactly these, so with the run's strategy too."""
+    session.change(strategy, settings)
+    session.use(strategy)
+    st.session_state["strategy-choice"] = strategy
+
+
+def _back() -> None:
+    st.session_state["tuning-turn"] = st.session_state.get("tuning-turn", 0) + 1
+
+
+def _change(trace: Trace, what: WhatIf) -> str:
+    if what.decision is None:
+        lead = "What the action would be can't be told without a new run."
+    elif what.flips:
+        lead = f"{chip(what.before)} would become {chip(what.action)}: {text(_reason(what))}"
+    else:
+        lead = f"Still {chip(what.action)}: {text(_reason(what))}"
+    lines = [*_strips(trace, what), *_web(trace, what), *what.unknown]
+    listed = "".join(f"<li>{text(line)}</li>" for line in lines)
+    return f'<div class="cx"><div class="change" role="status"><b>What if</b> {lead}<ul>{listed}</ul></div></div>'
+
+
+def _reason(what: WhatIf) -> str:
+    if what.decision is not None and what.decision.instead_of is not None:
+        return what.sentence
+    return what.sentence.partition(": ")[2] or what.sentence
+
+
+def _strips(trace: Trace, what: WhatIf) -> list[str]:
+    kept = _kept(trace, what)
+    if kept is None or (what.web == "unknown" and trace.pages):
+        return []
+    before = {strip.id for strip in trace.kept()}
+    after = {strip for strips in kept.values() for strip in strips}
+    if before == after:
+        return [f"The same {words.count(len(after), 'strip')} would be kept."]
+    return [
+        f"{words.count(len(after), 'strip')} would be kept instead of {len(before)}: "
+        f"{len(after - before)} more, {len(before - after)} fewer."
+    ]
+
+
+def _web(trace: Trace, what: WhatIf) -> list[str]:
+    if what.web == "not needed" and trace.searches:
+        return ["The web would not be searched."]
+    if what.web == "known":
+        return ["The web pages found in this run would be used."]
+    return []

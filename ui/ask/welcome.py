@@ -1,0 +1,84 @@
+"""The first minute: what this is, what is on, and one click to see it work."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from crag.core.types import Action
+from ui.app.program import house, providers
+from ui.app.session import Session
+from ui.ask import conversation
+from ui.documents import uploads
+from ui.kit import problems, words
+from ui.kit.look import draw
+from ui.kit.safe import markdown, text
+from ui.run.path import chip
+
+__all__ = ["show", "status"]
+
+
+_LOCAL = ("Embedding model", "Retrieval evaluator")
+"""Part of the program: named only where they are missing."""
+
+
+def status(session: Session) -> str:
+    """What this session's questions are answered with, in one line. Raises CragError."""
+    parts = [
+        f'<span class="{"on" if on else "off"}">{text(name)}: {text(words.plain(detail))}</span>'
+        for name, on, detail in providers(session.config, session.keys)
+        if not (on and name in _LOCAL)
+    ]
+    if session.config.web == "off":
+        parts.append("<span>Settings can point to a folder of trusted pages, or take a key for the web.</span>")
+    return f'<div class="cx"><div class="status">{"".join(parts)}</div></div>'
+
+
+def show(session: Session, *, empty: bool) -> None:
+    """The page before any question."""
+    correct, ambiguous, incorrect = (chip(action) for action in Action)
+    draw(
+        '<div class="cx hero"><h1>Ask your PDFs, and see why</h1>'
+        "<p>Every passage found for a question is graded, and the grades decide what happens next: answer from your "
+        f"documents ({correct}), bring in the web as well ({ambiguous}), or turn to the web alone ({incorrect}). "
+        "Watch each step; click a number in the answer to see the page it comes from.</p></div>"
+    )
+    with problems.told():
+        draw(status(session))
+    job = uploads.current(session)
+    if job is not None and (job.running or empty):
+        uploads.follow(job)
+    if empty:
+        _offer(session)
+    else:
+        conversation.entry(session)
+        _questions(session)
+
+
+def _offer(session: Session) -> None:
+    st.subheader("No documents yet", anchor=False)
+    with st.container(horizontal=True):
+        if st.button("Load the sample library", key="sample", type="primary"):
+            with problems.told():
+                uploads.load_sample(session)
+                st.rerun()
+        if st.button("Add your own PDFs", key="to-documents"):
+            st.switch_page("pages/documents.py")
+    st.caption("The sample is a real public report and a small folder of real pages that stands in for the web.")
+
+
+def _questions(session: Session) -> None:
+    documents, chunks = session.library.size
+    st.caption(f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library.")
+    try:
+        sample = house().engine.sample()
+        session.library.document(sample.document_id)
+    except CragError:  # no sample, or not in this library: there is nothing to suggest
+        return
+    st.subheader("Three questions to try", anchor=False)
+    for number, each in enumerate(sample.questions):
+        label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
+        if st.button(label, key=f"try-{number}", help=f"Ends {each.expected} by the local evaluator."):
+            with problems.told():
+                session.ask(each.question)
+                st.rerun()

@@ -1,0 +1,1 @@
+"""The Compare page: one question answered in several ways, side by side."""

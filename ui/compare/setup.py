@@ -1,0 +1,128 @@
+"""What to compare: the question, and two to four ways of answering it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from crag.core.errors import CragError, QuestionError
+from crag.core.settings import Settings
+from crag.core.types import Action
+from crag.strategies import STRATEGIES
+from ui.app.program import house
+from ui.app.session import Session
+from ui.compare import state
+from ui.compare.state import MOST, Way
+from ui.kit import problems, words
+from ui.kit.safe import markdown
+
+__all__ = ["form", "questions"]
+
+_ASKED = "compare-asked"
+_AS_SCORED = "What the scores say"
+
+
+def form(session: Session) -> None:
+    """The question, the lanes, and the button that starts all of them."""
+    if _ASKED not in st.session_state:
+        st.session_state[_ASKED] = state.question()  # a widget's own value is lost on another page
+    asked = st.text_area("Question", key=_ASKED, height=68, placeholder="Ask a question about your documents")
+    state.typed(asked)
+    ways = state.ways()
+    chosen: list[Way] = []
+    with st.container(key="cmp-ways"):
+        for place, column in enumerate(st.columns(len(ways), gap="medium")):
+            with column:
+                chosen.append(_way(session, ways, place))
+    state.lanes(chosen)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        begin = st.button("Compare", key="compare-begin", type="primary")
+        st.button("Add a lane", key="compare-add", on_click=_add, disabled=len(ways) == MOST)
+        st.caption("The same question, asked at once in every lane.")
+    if begin:
+        with problems.told():
+            state.select(_started(session, asked, chosen))
+            st.rerun()
+
+
+def _way(session: Session, ways: list[Way], place: int) -> Way:
+    """One lane's strategy and action; its widgets are new whenever lanes are added or removed."""
+    way, turn = ways[place], st.session_state.get("compare-turn", 0)
+    names = list(STRATEGIES)
+    strategy = st.selectbox(
+        f"Lane {place + 1}",
+        names,
+        index=names.index(way.strategy) if way.strategy in names else 0,
+        format_func=lambda name: STRATEGIES[name].title,
+        key=f"cmp-strategy-{turn}-{place}",
+        help=markdown(STRATEGIES[way.strategy].help) if way.strategy in names else None,
+    )
+    plain = STRATEGIES[strategy].settings.evaluator == "none"
+    options = ["", *(str(action) for action in Action)]
+    forced = st.selectbox(
+        "Act on",
+        options,
+        index=0 if plain else options.index(way.forced),
+        format_func=lambda action: f"As if {action}" if action else _AS_SCORED,
+        key=f"cmp-forced-{turn}-{place}-{'plain' if plain else 'graded'}",
+        disabled=plain,
+        help="The chunks are graded as ever; then the run goes on as if the scores had led to this action.",
+    )
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        changes = session.changes(strategy)
+        note = f"With {words.count(len(changes), 'setting')} of yours: {', '.join(changes)}." if changes else ""
+        st.caption(markdown(note) or ("Grades nothing, uses every chunk." if plain else "The strategy's own settings."))
+        if len(ways) > 2:
+            st.button("Remove", key=f"cmp-remove-{turn}-{place}", type="tertiary", on_click=_remove, args=(place,))
+    return Way(strategy, "" if plain else forced)
+
+
+def _add() -> None:
+    ways = state.ways()
+    taken = {way.strategy for way in ways}
+    following = next(
+        (name for name in ("balanced", "paper", "three-way", *STRATEGIES) if name not in taken), "balanced"
+    )
+    _renewed([*ways, Way(following)])
+
+
+def _remove(place: int) -> None:
+    ways = state.ways()
+    _renewed([*ways[:place], *ways[place + 1 :]])
+
+
+def _renewed(ways: list[Way]) -> None:
+    state.lanes(ways)
+    st.session_state["compare-turn"] = st.session_state.get("compare-turn", 0) + 1
+
+
+def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:
+    """The ids of the runs, begun together. Raises CragError."""
+    if not asked.strip():
+        raise QuestionError("The question is empty.", "Type one, then compare.")
+    made: list[tuple[str, Settings]] = []
+    for way in ways:
+        settings = session.settings(way.strategy)
+        forced: Any = way.forced
+        made.append((way.strategy, settings.changed(forced=forced) if forced != settings.forced else settings))
+    return session.start(asked, made)
+
+
+def questions(session: Session) -> None:
+    """Before the first comparison: the sample's questions, each a click away."""
+    try:
+        sample = house().engine.sample()
+        loaded = any(document.name == sample.pdf.name for document in session.library.documents())
+    except CragError:
+        return
+    if not loaded:
+        return
+    st.caption("Questions to try on the sample:")
+    for number, each in enumerate(sample.questions):
+        label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
+        st.button(label, key=f"compare-try-{number}", on_click=_typed, args=(each.question,))
+
+
+def _typed(question: str) -> None:
+    st.session_state[_ASKED] = question

@@ -1,0 +1,1 @@
+"""The Documents page: adding files, the table, a document opened on its pages."""

@@ -1,0 +1,170 @@
+"""The library as a person handles it: dropping files, the table, a document opened on its pages, delete, re-index."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from crag.core.errors import CragError, ModelMismatchError
+from crag.core.ingesting import Embedding
+from crag.core.types import Chunk, Document
+from crag.questions.tables import guarded
+from ui.app.program import house
+from ui.app.session import Session
+from ui.documents import uploads
+from ui.kit import problems, words
+from ui.kit.look import draw
+from ui.kit.picker import clicked
+from ui.kit.safe import excerpt, markdown, text
+from ui.run import pageview
+
+__all__ = ["drop_zone", "empty", "open_one", "table", "warn_of_model"]
+
+
+def drop_zone(session: Session) -> None:
+    """Where files are dropped; a drop starts adding at once."""
+    turn = st.session_state.setdefault("drop-turn", 0)
+    with problems.told():
+        limit = min(house().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
+        dropped = st.file_uploader(
+            f"Add PDFs, up to {limit} MB each",
+            type=["pdf"],
+            accept_multiple_files=True,
+            max_upload_size=limit,
+            key=f"drop-{turn}",
+        )
+        if dropped:
+            files: list[tuple[str, Callable[[], bytes]]] = [(file.name, uploads.reader(file)) for file in dropped]
+            uploads.start(session, files, words.count(len(files), "file"))
+            st.session_state["drop-turn"] = turn + 1
+            st.rerun()
+
+
+def empty(session: Session) -> None:
+    draw('<div class="cx hero"><p>The library is empty. Drop PDFs above, or begin with the sample.</p></div>')
+    if st.button("Load the sample library", key="sample", type="primary"):
+        with problems.told():
+            uploads.load_sample(session)
+            st.rerun()
+
+
+def warn_of_model(session: Session) -> None:
+    """Where the vectors were made by another embedding model: say so, and offer to make them anew."""
+    try:
+        session.library.check_model()
+    except ModelMismatchError as error:
+        problems.show(error)
+        st.button("Re-index the whole library", key="reindex-all", type="primary", on_click=_reindex, args=(session,))
+    except CragError as error:
+        problems.show(error)
+
+
+def _reindex(session: Session) -> None:
+    engine, workspace = house().engine, session.workspace
+
+    def work(cancel: threading.Event, emit: Callable[[Embedding], None]) -> None:
+        engine.library(workspace).reindex(
+            on_progress=lambda done, total: emit(Embedding(name="The library", done=done, total=total)), cancel=cancel
+        )
+
+    st.session_state.upload = house().jobs.start("upload", "re-indexing the library", work, workspace=workspace).id
+
+
+def table(session: Session, documents: Sequence[Document]) -> None:
+    """The documents; a click opens one. Texts are guarded, for the table's own menu copies and downloads its cells."""
+    rows = [
+        {
+            "Document": guarded(document.name),
+            "Title": guarded(document.title),
+            "Size": words.size(document.size),
+            "Pages": document.pages,
+            "Chunks": document.chunks,
+            "Added": words.ago(document.added_at),
+            "Model": guarded(document.model),
+            "Notes": guarded(" ".join(document.warnings)),
+        }
+        for document in documents
+    ]
+    st.subheader(words.count(len(documents), "document"), anchor=False)
+    chosen = st.dataframe(
+        rows,
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key="documents",
+        alt="The documents of the library",
+    )
+    picked = chosen.selection.rows if chosen else []
+    if picked and picked[0] < len(documents):
+        st.session_state.document = documents[picked[0]].id
+    with st.container(horizontal=True):
+        st.button(
+            "Re-index all",
+            key="reindex",
+            on_click=_reindex,
+            args=(session,),
+            help="Makes every vector anew. Questions go on.",
+        )
+
+
+def open_one(session: Session, documents: Sequence[Document]) -> None:
+    """One document: its chunks on its pages."""
+    ids = [document.id for document in documents]
+    by_id = dict(zip(ids, documents, strict=True))
+    wanted = st.session_state.get("document")
+    st.subheader("Pages and chunks", anchor=False)
+    which, leaf, facts = st.columns([5, 2, 6], gap="medium", vertical_alignment="bottom")
+    chosen = which.selectbox(
+        "Open a document",
+        ids,
+        index=ids.index(wanted) if wanted in ids else 0,
+        format_func=lambda id: by_id[id].name,
+        key=f"open-{wanted if wanted in ids else ''}",
+    )
+    document = by_id[chosen]
+    with problems.told():
+        with facts:
+            _delete(session, document)
+        with leaf:
+            page = int(
+                st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=f"page-{document.id}")
+            )
+        _page(session, document, page, session.library.chunks(document.id))
+
+
+def _page(session: Session, document: Document, page: int, chunks: Sequence[Chunk]) -> None:
+    picked = clicked() or ""
+    if picked.startswith("mark:"):
+        again = st.session_state.get("marked") == picked[5:]
+        st.session_state.marked = None if again else picked[5:]
+    here = [chunk for chunk in chunks if chunk.page == page]
+    left, right = st.columns([1, 1], gap="large")
+    with left, problems.told():
+        marked = [chunk for chunk in here if chunk.id == st.session_state.get("marked")] or here
+        rects = [rect for chunk in marked for rect in chunk.rects() if rect.page == page]
+        st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
+    with right:
+        cards = "".join(
+            f'<details data-keep="{text(chunk.id)}"><summary><span class="rank num">{chunk.ordinal + 1}</span>'
+            f'<span class="where"><span class="name">{text(excerpt(chunk.text, 140))}</span></span>'
+            f'<span class="small">{words.count(len(chunk.text), "character")}</span></summary>'
+            f'<div class="body"><div class="text">{text(chunk.text)}</div><div class="facts">'
+            f"<span>{text(chunk.kind)}, indexed with: {text(chunk.context or 'nothing else')}</span>"
+            f'<button class="more" data-pick="mark:{text(chunk.id)}">Mark only this one</button></div></div></details>'
+            for chunk in here
+        )
+        shown = f'<div class="cards ordinals">{cards}</div>' if cards else "<p>No text was found on this page.</p>"
+        heading = f"{words.count(len(here), 'chunk')} on page {page} of {document.pages}"
+        draw(f'<div class="cx"><h3>{heading}<span class="small">{text(document.title)}</span></h3>{shown}</div>')
+
+
+def _delete(session: Session, document: Document) -> None:
+    with st.popover("Delete document"):
+        st.markdown(f"Delete **{markdown(document.name)}** with its {words.count(document.chunks, 'chunk')}?")
+        if st.button("Delete", key=f"delete-{document.id}", type="primary"):
+            with problems.told():
+                session.library.delete(document.id)
+                st.session_state.pop("document", None)
+                st.rerun()

@@ -1,0 +1,161 @@
+"""Adding documents: jobs that read and index files, their progress by file and page, and a line for each result."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
+
+import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from crag.core.ingesting import (
+    DocumentAdded,
+    DocumentFailed,
+    DuplicateFound,
+    Embedding,
+    IngestEvent,
+    ReadingPage,
+    ReadingQueued,
+)
+from ui.app.jobs import Job
+from ui.app.program import house
+from ui.app.session import Session
+from ui.kit import problems, words
+from ui.kit.look import draw
+from ui.kit.safe import text
+
+__all__ = ["current", "follow", "load_sample", "reader", "results", "start"]
+
+Result = DocumentAdded | DuplicateFound | DocumentFailed
+
+
+def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], label: str) -> None:
+    """Begin adding files, one after another. Raises CragError."""
+    engine, workspace = house().engine, session.workspace
+    waiting = deque(files)
+
+    def each() -> Iterator[tuple[str, Callable[[], bytes]]]:
+        while waiting:
+            yield waiting.popleft()  # so that the job, which is kept, holds no file that was read
+
+    def work(cancel: threading.Event, emit: Callable[[IngestEvent], None]) -> None:
+        for event in engine.add_files(each(), workspace, cancel=cancel):
+            emit(event)
+
+    job: Job[IngestEvent] = house().jobs.start("upload", label, work, workspace=workspace)
+    st.session_state.upload = job.id
+
+
+def reader(file: UploadedFile) -> Callable[[], bytes]:
+    """Reads an uploaded file; from then on Streamlit holds it no longer, which would be until the browser leaves."""
+    context = get_script_run_ctx()
+
+    def read() -> bytes:
+        data = file.getvalue()
+        if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
+            context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+        return data
+
+    return read
+
+
+def load_sample(session: Session) -> None:
+    """Begin adding the sample's report, and let its pages stand in for the web in this session, unless a web is set."""
+    sample = house().engine.sample()
+    session.use_sample_web(sample)
+    start(session, [(sample.pdf.name, sample.pdf.read_bytes)], "the sample library")
+
+
+def current(session: Session) -> Job[IngestEvent] | None:
+    """The upload of this session, or one of its library that goes on since before a reload."""
+    id = st.session_state.get("upload")
+    found = house().jobs.get(id, workspace=session.workspace) if id else None
+    if found is None:
+        found = next(iter(house().jobs.running("upload", workspace=session.workspace)), None)
+    return found  # type: ignore[return-value]
+
+
+def follow(job: Job[IngestEvent]) -> None:
+    """Draw progress until the job is over, then only what came of it."""
+    bar, done = st.empty(), st.empty()
+    running = job.running
+    if running:
+        st.button(
+            "Stop" if not job.stopping else "Stopping…",
+            key=f"stop-{job.id}",
+            on_click=job.stop,
+            disabled=job.stopping,
+            help="Files that are already added stay.",
+        )
+    latest: ReadingQueued | ReadingPage | Embedding | None = None
+    finished: list[Result] = []
+    for fresh in job.follow():
+        for event in fresh:
+            if isinstance(event, ReadingQueued | ReadingPage | Embedding):
+                latest = event
+            else:
+                finished.append(event)
+                latest = None
+        draw(_progress(latest, job.label, len(finished)) if job.running else "", bar)
+        draw(results(finished), done)
+    if running:
+        st.rerun()
+    if job.problem:
+        problems.show(job.problem)
+    elif not finished and not running:
+        st.success(f"Done: {job.label}.")
+
+
+def _progress(event: ReadingQueued | ReadingPage | Embedding | None, label: str, done: int) -> str:
+    if event is None:
+        name, said, share = label, "starting", 0.0
+    elif isinstance(event, ReadingQueued):
+        name, share = event.name, 0.0
+        said = f"waits for its turn: {words.count(event.before, 'file')} before it"
+    elif isinstance(event, ReadingPage):
+        name, said = event.name, f"reading page {event.page} of {event.pages}"
+        share = 0.5 * event.page / max(1, event.pages)
+    else:
+        name, said = event.name, f"indexing chunk {event.done:,} of {event.total:,}"
+        share = 0.5 + 0.5 * event.done / max(1, event.total)
+    finished = f", {words.count(done, 'file')} done" if done else ""
+    return (
+        f'<div class="cx" role="status"><b>{text(name)}</b> <span class="quiet num">{text(said)}'
+        f"{finished}</span>"
+        f'<div class="progress"><i style="width:{share:.0%}"></i></div></div>'
+    )
+
+
+def results(finished: Sequence[Result]) -> str:
+    """One line for each file: what came of it, and what a person should know."""
+    return f'<div class="cx">{"".join(_result(event) for event in finished)}</div>' if finished else ""
+
+
+def _result(event: Result) -> str:
+    match event:
+        case DocumentAdded():
+            found = event.document
+            facts = (
+                f"{words.count(found.pages, 'page')}, {words.count(found.chunks, 'chunk')}, "
+                f"{words.duration(found.seconds)}"
+            )
+            notes = "".join(f'<br><span class="quiet">{text(warning)}</span>' for warning in found.warnings)
+            return _line("✓", event.name, f"Added: {facts}", notes)
+        case DuplicateFound():
+            same = "under this name" if event.document.name == event.name else f"as {event.document.name}"
+            return _line("=", event.name, f"Already in the library, {same}; nothing was added", "")
+        case DocumentFailed():
+            return _line("!", event.name, event.message, f'<br><span class="quiet">{text(event.remedy)}</span>')
+        case _:
+            assert_never(event)
+
+
+def _line(icon: str, name: str, said: str, notes: str) -> str:
+    return (
+        f'<div class="result"><span class="icon" aria-hidden="true">{icon}</span><span><b>{text(name)}</b><br>'
+        f"{text(said)}{notes}</span></div>"
+    )

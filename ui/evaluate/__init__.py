@@ -1,0 +1,1 @@
+"""The Evaluate page: question sets, evaluations, their results and differences."""

@@ -1,0 +1,64 @@
+"""Evaluations in numbers, remembered while nothing changes: their rows, means and differences, what calls cost."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag.evaluation.evaluate import Evaluation, rows, spending
+from crag.library.library import Library
+from crag.metrics.metrics import Row
+from crag.metrics.results import Difference, Result, compared, summed_up
+from crag.spending.costs import Spent
+from ui.app.session import Session
+from ui.run.meter import in_use
+
+__all__ = ["cost", "difference", "result", "rows_of"]
+
+_STEPS = 50
+"""So often is a large evaluation summed up while it is under way."""
+_Key = tuple[str, str, int, str, int]
+"""Workspace, evaluation, how much is done, when it ended, and how many steps of the job under way were heard."""
+
+
+def _key(session: Session, evaluation: Evaluation, heard: int) -> _Key:
+    """What the numbers hang on. A finished evaluation no longer changes; a large one is summed up now and then."""
+    some = 1 if evaluation.finished_at else max(1, evaluation.done // _STEPS)
+    step = 0 if evaluation.finished_at else heard // some
+    return session.workspace, evaluation.id, evaluation.done // some, evaluation.finished_at, step
+
+
+def rows_of(session: Session, evaluation: Evaluation, heard: int = 0) -> tuple[Row, ...]:
+    """What is done of it, in the set's order. Raises NotFoundError."""
+    return _rows(session.library, _key(session, evaluation, heard))
+
+
+def result(session: Session, evaluation: Evaluation, heard: int = 0) -> Result:
+    """Means with intervals, and actions. Raises NotFoundError."""
+    return _result(session.library, _key(session, evaluation, heard))
+
+
+def difference(
+    session: Session, first: Evaluation, second: Evaluation, names: tuple[str, str], heard: int = 0
+) -> dict[str, Difference]:
+    """Every measure of the second against the first. Raises ValueError where they share no question."""
+    return _difference(session.library, _key(session, first, heard), _key(session, second, heard), names)
+
+
+def cost(session: Session, evaluation: Evaluation) -> Spent:
+    """What the outside calls of its runs took by today's prices, also of runs deleted since. Raises NotFoundError."""
+    return spending(session.library, evaluation.id, in_use())
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _rows(_library: Library, key: _Key) -> tuple[Row, ...]:
+    return rows(_library, key[1])
+
+
+@st.cache_resource(max_entries=64, show_spinner="Summing up…")
+def _result(_library: Library, key: _Key) -> Result:
+    return summed_up(_rows(_library, key))
+
+
+@st.cache_resource(max_entries=16, show_spinner="Comparing…")
+def _difference(_library: Library, one: _Key, other: _Key, names: tuple[str, str]) -> dict[str, Difference]:
+    return compared(_rows(_library, one), _rows(_library, other), names=names)

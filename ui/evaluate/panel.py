@@ -1,0 +1,162 @@
+"""The panel of an evaluation under way: progress, the question at hand, what came of it so far, Stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from crag.core.trace import Approval, Trace
+from crag.core.types import Action
+from ui.app.jobs import Job
+from ui.app.session import Session
+from ui.evaluate.measures import as_text
+from ui.evaluate.names import title
+from ui.evaluate.sets import loaded
+from ui.evaluate.work import Event, Part, State
+from ui.kit import problems, words
+from ui.kit.look import draw
+from ui.kit.safe import excerpt, text
+from ui.run import approval
+
+__all__ = ["live", "so_far", "told"]
+
+_BEAT = 1.0
+"""Seconds between two looks at the job."""
+
+
+@st.fragment(run_every=_BEAT)
+def live(session: Session, job: Job[Event]) -> None:
+    """Renews itself until the job is over, and then the page. Nothing that is touched meanwhile harms it."""
+    running = job.running
+    state = State(job.events())
+    if not running:
+        st.rerun()
+    with st.container(key="eval-live"):
+        draw(_progress(job, state, _at_hand(session, state)))
+        _ask(job, state)
+        draw(so_far(state.parts))
+        st.button(
+            "Stopping…" if job.stopping else "Stop",
+            key="eval-stop",
+            on_click=job.stop,
+            disabled=job.stopping,
+            help="Ends after what is whole. What is done stays, and the evaluation can go on later.",
+        )
+
+
+def _at_hand(session: Session, state: State) -> str:
+    """The question that is being answered; nothing where that is not known."""
+    if state.begun is None or not state.parts:
+        return ""
+    done = {row.question_id for row in state.parts[-1].rows}
+    try:
+        questions = loaded(session, state.begun.set_id).questions
+    except CragError:
+        return ""
+    return next((each.question for each in questions if each.id not in done), "")
+
+
+def _progress(job: Job[Event], state: State, asked: str) -> str:
+    share = state.done / state.total if state.total else 0.0
+    facts = [f"<b>{state.done:,}</b> of {state.total:,} questions" if state.total else "starting"]
+    if state.rate:
+        pace = f"{state.rate:.1f} a second" if state.rate >= 1 else f"{words.duration(1 / state.rate)} each"
+        facts.append(pace)
+    if _waits(job, state):
+        facts.append("waiting for your word")
+    elif state.left is not None and not job.stopping:
+        facts.append(f"about {_rough(state.left)} left")
+    facts.append(f"<b>{state.failed:,}</b> failed" if state.failed else "none failed")
+    now = f'<p class="small eval-now">Now: {text(excerpt(asked, 160))}</p>' if asked else ""
+    return (
+        '<div class="cx eval-live" role="status">'
+        f'<p class="says"><b>Evaluating {text(job.label)}</b>{_which(state)}</p>'
+        f'<div class="progress"><i style="width:{share:.1%}"></i></div>'
+        f'<p class="figures">{"".join(f"<span>{fact}</span>" for fact in facts)}</p>{now}</div>'
+    )
+
+
+def _rough(seconds: float) -> str:
+    return words.duration(seconds) if seconds >= 60 else f"{max(1.0, seconds):.0f} s"
+
+
+def _which(state: State) -> str:
+    if not state.parts or state.begun is None:
+        return ""
+    number, all = len(state.parts), len(state.begun.strategies)
+    place = f", strategy {number} of {all}" if all > 1 else ""
+    return f' <span class="quiet">with {text(title(state.parts[-1].strategy))}{place}</span>'
+
+
+def _waits(job: Job[Event], state: State) -> bool:
+    return bool(state.queries) and not job.answered(len(state.queries)) and not job.stopping
+
+
+def _ask(job: Job[Event], state: State) -> None:
+    """The query that waits for a word, if one does."""
+    if state.begun is None or not _waits(job, state):
+        return
+    provider = state.begun.provider
+    asked = [Approval(query=query, provider=provider, approved=True) for query in state.queries[:-1]]
+    waiting = Approval(query=state.queries[-1], provider=provider)
+    approval.ask(job, Trace(approvals=(*asked, waiting)))  # type: ignore[arg-type]
+
+
+def so_far(parts: Sequence[Part]) -> str:
+    """What the results say until now, by strategy; nothing before the first."""
+    shown = [part for part in parts if part.rows]
+    if not shown:
+        return ""
+    body = "".join(_line(part) for part in shown)
+    return (
+        '<div class="cx eval-scroll"><table class="grid eval-sofar"><thead><tr><th>So far</th><th class="r">Done</th>'
+        '<th>Actions</th><th class="r">Evidence holds it</th><th class="r">Answer says it</th>'
+        f'<th class="r">Failed</th><th class="r">Each</th></tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _line(part: Part) -> str:
+    taken = [row.action for row in part.rows]
+    actions = " ".join(
+        f'<span class="verdict {action.lower()}" title="{action}">{words.ICONS[action]} {taken.count(action):,}</span>'
+        for action in Action
+        if action in taken
+    )
+    cells = [
+        f"{part.done:,} of {part.total:,}",
+        _share([row.evidence_answer for row in part.rows]),
+        _share([row.answer_holds for row in part.rows]),
+        f"{sum(bool(row.problem) for row in part.rows):,}",
+        as_text("seconds", _mean([row.seconds for row in part.rows])),
+    ]
+    done, *rest = (f'<td class="r">{cell}</td>' for cell in cells)
+    name = f"<td><b>{text(title(part.strategy))}</b></td>"
+    return f'<tr>{name}{done}<td class="keep">{actions or "–"}</td>{"".join(rest)}</tr>'
+
+
+def _share(values: Sequence[bool | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{sum(known):,} of {len(known):,}" if known else "–"
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def told(job: Job[Event]) -> None:
+    """What came of a job that is over."""
+    state = State(job.events())
+    kept = f"{words.count(state.done, 'result')} kept" if state.done else "nothing was done yet"
+    if job.problem:
+        problems.show(job.problem)
+    elif job.stopping and state.done < state.total:
+        said = f"Stopped: {kept}. It goes on from there when you press Resume."
+        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(said)}</p></div>')
+    else:
+        failed = f", {state.failed:,} failed" if state.failed else ""
+        took = words.duration(state.seconds)
+        said = f"Done: {job.label}, {words.count(state.made, 'question')} in {took}{failed}."
+        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(said)}</p></div>')

@@ -1,0 +1,141 @@
+"""Results of evaluations: chosen by set, side by side in a table and a plot, their rows, files, and deleting them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from crag.core.errors import InputError
+from crag.evaluation.evaluate import Evaluation, remove_evaluation
+from ui.app import navigation
+from ui.app.session import Session
+from ui.evaluate import export, numbers, work
+from ui.evaluate import rows as evaluate_rows
+from ui.evaluate.names import names
+from ui.evaluate.table import MARKS, Column, confusions, dots, table
+from ui.kit import problems, words
+from ui.kit.look import draw
+from ui.kit.safe import markdown
+
+__all__ = ["show"]
+
+_BESIDE = 3
+"""So many strategies leave room for the plot beside their table."""
+_EMPTY = (
+    '<div class="cx hero"><p>No results yet.</p><p class="quiet">Choose or add questions under Questions, pick the '
+    "strategies and run them: measures by strategy, every row with its trace, and files of both appear here.</p></div>"
+)
+
+
+def show(session: Session, made: Sequence[Evaluation]) -> None:
+    """Everything that is known of a set's evaluations. Raises CragError."""
+    made = [each for each in made if each.done]
+    if not made:
+        draw(_EMPTY)
+        return
+    here = _set(made)
+    called = names(here)
+    chosen = _chosen(here, called)
+    if not chosen:
+        st.caption("Choose an evaluation above.")
+        return
+    heard = _heard(session)
+    columns = [_column(session, each, called[each.id], heard) for each in chosen]
+    with st.container(key="eval-columns"):
+        left, right = st.columns([7, 6], gap="large") if len(columns) <= _BESIDE else (st.container(), st.container())
+    with left:
+        draw(table(columns))
+        with st.expander("Other measures: first retrieval, seconds by step", key="eval-rest"):
+            draw(table(columns, rest=True))
+    with right:
+        draw(dots(columns))
+        st.subheader("Actions", anchor=False)
+        again = any(column.result.actions != column.result.first_actions for column in columns)
+        first = again and st.toggle("Of the first retrieval", key="eval-first", help="Else of the one acted on.")
+        draw(confusions(columns, first=first))
+    _rows(session, chosen, called, heard)
+
+
+def _heard(session: Session) -> int:
+    """How much the job under way has said: what is not finished changes with it."""
+    job = work.current(session)
+    return len(job.events()) if job is not None and job.running else 0
+
+
+def _set(made: Sequence[Evaluation]) -> list[Evaluation]:
+    """The evaluations of the set that is looked at."""
+    sets = {each.set_id: each.set_name for each in made}
+    wanted = st.session_state.get("eval-set")
+    if st.session_state.get("eval-results-set") not in sets:
+        st.session_state["eval-results-set"] = wanted if wanted in sets else next(iter(sets))
+    if len(sets) > 1:
+        chosen = st.selectbox(
+            "Question set", list(sets), format_func=sets.__getitem__, key="eval-results-set", persist_state="session"
+        )
+    else:
+        chosen = next(iter(sets))
+    return [each for each in made if each.set_id == chosen]
+
+
+def _chosen(here: Sequence[Evaluation], called: Mapping[str, str]) -> list[Evaluation]:
+    """Those to be shown side by side: at first the latest of each strategy as named."""
+    latest: dict[str, str] = {}
+    for each in here:
+        latest.setdefault(f"{each.strategy} {each.settings.model_dump_json()}", each.id)
+    picked = st.multiselect(
+        "Evaluations",
+        [each.id for each in here],
+        default=list(latest.values())[: len(MARKS) // 2],
+        max_selections=len(MARKS),
+        format_func=lambda id: called[id],
+        key=f"eval-shown-{here[0].set_id}-{len(here)}",
+    )
+    return [each for each in reversed(here) if each.id in picked]
+
+
+def _column(session: Session, evaluation: Evaluation, called: str, heard: int) -> Column:
+    result = numbers.result(session, evaluation, heard)
+    return Column(
+        name=called,
+        parts=evaluation.parts,
+        done=result.questions,
+        questions=evaluation.questions,
+        result=result,
+        cost=numbers.cost(session, evaluation),
+    )
+
+
+def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str], heard: int) -> None:
+    """The rows of one of them, with its files."""
+    st.subheader("Rows", anchor=False)
+    by_id = {each.id: each for each in chosen}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        picked = st.selectbox(
+            "Rows of", list(by_id), format_func=lambda id: called[id], key="eval-rows-of", label_visibility="collapsed"
+        )
+        evaluation = by_id[picked]
+        rows = numbers.rows_of(session, evaluation, heard)
+        export.files(session, evaluation, called[picked], rows, chosen, heard)
+        _delete(session, evaluation, called[picked])
+        st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
+    begun = f"{words.moment(evaluation.started_at)}. {words.plain(evaluation.parts)}"
+    st.caption(markdown(begun))
+    evaluate_rows.show(session, evaluation, rows)
+
+
+def _delete(session: Session, evaluation: Evaluation, called: str) -> None:
+    with st.popover("Delete"):
+        st.markdown(f"Delete **{markdown(called)}** with its {words.count(evaluation.done, 'result')}?")
+        runs = st.checkbox("Its runs in the history too", key=f"eval-gone-runs-{evaluation.id}")
+        if st.button("Delete", key=f"eval-gone-{evaluation.id}", type="primary"):
+            with problems.told():
+                _remove(session, evaluation.id, runs)
+                st.rerun()
+
+
+def _remove(session: Session, id: str, runs: bool) -> None:
+    job = work.current(session)
+    if job is not None and job.running:
+        raise InputError("An evaluation is under way.", "Stop it, or wait until it ends; then delete.")
+    remove_evaluation(session.library, id, runs=runs)

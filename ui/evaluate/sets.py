@@ -1,0 +1,247 @@
+"""Question sets: adding one in three ways, what was understood of it, its questions, its files, deleting it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import streamlit as st
+
+from crag.core.errors import CragError, InputError
+from crag.evaluation.evaluate import Evaluation, add_set, question_set, remove_set, stored_sets
+from crag.library.evaluations import StoredSet
+from crag.library.library import Library
+from crag.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
+from ui.app.program import house
+from ui.app.session import Session
+from ui.documents import uploads
+from ui.evaluate.names import file_name
+from ui.evaluate.sets_view import bad_rows, exported, faults, grid, understood
+from ui.kit import problems, words
+from ui.kit.look import draw
+from ui.kit.safe import markdown, text
+
+__all__ = ["add", "choose", "loaded", "show"]
+
+_ENDINGS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json"]
+_PAGE = 20
+"""Questions on one page of the list."""
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What came of the last file: the set's id, and the name under which it was stored before, if it was."""
+
+    id: str
+    name: str
+    before: str
+
+
+def loaded(session: Session, id: str) -> QuestionSet:
+    """A stored set, remembered: its questions never change. Raises NotFoundError, StorageError."""
+    stored = next((each for each in stored_sets(session.library) if each.id == id), None)
+    return _loaded(session.library, session.workspace, id, f"{stored.name} {stored.problems}" if stored else "")
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _loaded(_library: Library, workspace: str, id: str, as_read: str) -> QuestionSet:
+    return question_set(_library, id)
+
+
+# Adding
+
+
+_EMPTY = (
+    '<div class="cx hero"><p>No questions yet. Drop a file of yours, or begin with the sample. What it '
+    "says of answers, sources and pages decides what can be measured.</p></div>"
+)
+
+
+def add(session: Session, *, first: bool) -> None:
+    """A file dropped, the sample in one click, or a path on this machine where only its owner can reach the app.
+
+    `first`: nothing is stored yet.
+    """
+    if first:
+        draw(_EMPTY)
+        _ways(session, sample="primary")
+    else:
+        with st.expander("Add questions", key="eval-add", expanded=_wanting()):
+            _ways(session, sample="secondary")
+
+
+def _wanting() -> bool:
+    """Whether the last file could not be used, so that another is tried."""
+    return bool(st.session_state.get("eval-refused"))
+
+
+def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:
+    with _refused():
+        _drop(session)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.button(
+            "Load the sample questions",
+            key="eval-sample",
+            on_click=_later,
+            args=(None,),
+            type=sample,
+            help="15 questions on the sample library: some it answers, some its web pages do, some neither.",
+        )
+        if not session.shared:
+            _from_path(session)
+    for wanted in st.session_state.pop("eval-wanted", ()):
+        with _refused():
+            path = None if session.shared else wanted
+            _take(session, *_read(path or house().engine.sample().question_set))
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Says why a file can't be used, and keeps the ways to try another open."""
+    with problems.told():
+        try:
+            yield
+        except CragError:
+            st.session_state["eval-refused"] = True
+            raise
+
+
+def _later(wanted: Path | None) -> None:
+    """A file to be read in this run of the page; None: the sample."""
+    st.session_state["eval-wanted"] = (wanted,)
+
+
+def _drop(session: Session) -> None:
+    turn = st.session_state.setdefault("eval-turn", 0)
+    limit = min(MOST_BYTES // _MIB, int(st.get_option("server.maxUploadSize")))
+    file = st.file_uploader(
+        f"Add questions: CSV, JSON Lines or JSON, up to {limit} MB and {MOST_QUESTIONS:,} questions",
+        type=_ENDINGS,
+        max_upload_size=limit,
+        key=f"eval-drop-{turn}",
+        help="A column question; answer, source, page, topics and labels may follow. Files in the shape of SQuAD, "
+        "PopQA and FinanceBench are understood as they are.",
+    )
+    if file is not None:
+        st.session_state["eval-turn"] = turn + 1
+        _take(session, file.name, uploads.reader(file)())
+
+
+def _from_path(session: Session) -> None:
+    typed = st.text_input(
+        "Or a file on this machine",
+        key="eval-path",
+        placeholder="/path/to/questions.jsonl",
+        help="SQuAD, PopQA and FinanceBench files as published are understood. Their licences stay with their owners.",
+    )
+    st.button("Load", key="eval-path-load", disabled=not typed.strip(), on_click=_later, args=(Path(typed.strip()),))
+
+
+def _read(path: Path) -> tuple[str, bytes]:
+    """A file's name and bytes. Raises InputError in words."""
+    try:
+        found = path.expanduser()
+        if not found.is_file():
+            raise InputError(f"There is no file {path}.", "Check the path; it must be a file on the app's machine.")
+        if found.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path.name} has over {MOST_BYTES // _MIB} MiB.", "Split it, or leave out long columns.")
+        with found.open("rb") as file:  # some files are longer than they say
+            return found.name, file.read(MOST_BYTES + 1)
+    except (OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "the path can't be used"
+        raise InputError(f"{path} can't be read: {why}.", "Check the path and its permissions.") from error
+
+
+def _take(session: Session, name: str, data: bytes) -> None:
+    """Store what a file holds and show it. Raises CragError, and then nothing has changed."""
+    with st.spinner(f"Reading {markdown(name)}…"):
+        before = {each.id: each.name for each in stored_sets(session.library)}
+        id = add_set(session.library, read_set(name, data))
+    st.session_state["eval-refused"] = False
+    st.session_state["eval-taken"] = _Taken(id, name, before.get(id, ""))
+    st.session_state["eval-set"] = id
+    st.rerun()
+
+
+# Choosing and showing
+
+
+def choose(session: Session, stored: Sequence[StoredSet], made: Sequence[Evaluation]) -> StoredSet:
+    """The set that the page is about, beside its files and its deletion. Raises CragError."""
+    by_id = {each.id: each for each in stored}
+    if st.session_state.get("eval-set") not in by_id:
+        st.session_state["eval-set"] = stored[0].id
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Question set",
+            list(by_id),
+            format_func=lambda id: f"{by_id[id].name} ({words.count(by_id[id].questions, 'question')})",
+            key="eval-set",
+            persist_state="session",
+        )
+        _files(loaded(session, chosen))
+        _delete(session, by_id[chosen], sum(each.set_id == chosen for each in made))
+    return by_id[chosen]
+
+
+def show(session: Session, stored: StoredSet) -> None:
+    """What was understood of a set, what was wrong, its questions and its files. Raises CragError."""
+    taken: _Taken | None = st.session_state.get("eval-taken")
+    if taken is not None and taken.id == stored.id:
+        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(_said(taken, stored))}</p></div>')
+    found = loaded(session, stored.id)
+    in_library = [document.name for document in session.library.documents()]
+    draw(understood(found, in_library))
+    draw(bad_rows(found))
+    with st.expander("Questions", key="eval-questions"):
+        pages = -(-len(found.questions) // _PAGE)
+        page = st.pagination(pages, key=f"eval-questions-{stored.id}") if pages > 1 else 1
+        draw(grid(found, (page - 1) * _PAGE, _PAGE))
+
+
+def _said(taken: _Taken, stored: StoredSet) -> str:
+    count = words.count(stored.questions, "question")
+    if not taken.before:
+        return f"Stored: {taken.name}, {count}."
+    called = "" if taken.before == taken.name else f" as {taken.before}, and is called {taken.name} now"
+    return f"These {count} were already stored{called}: nothing was added."
+
+
+def _files(found: QuestionSet) -> None:
+    with st.popover("Export"):
+        for kind, ending, mime in (("CSV", "csv", "text/csv"), ("JSON", "json", "application/json")):
+            st.download_button(
+                f"Questions, {kind}",
+                lambda ending=ending: exported(found, ending),  # type: ignore[misc]
+                file_name=file_name(found.name, "questions", ending=ending),
+                mime=mime,
+                on_click="ignore",
+                key=f"eval-set-{ending}",
+            )
+        if found.problems:
+            st.download_button(
+                "Problems, CSV",
+                lambda: faults(found),
+                file_name=file_name(found.name, "problems", ending="csv"),
+                mime="text/csv",
+                on_click="ignore",
+                key="eval-set-problems",
+            )
+
+
+def _delete(session: Session, stored: StoredSet, made: int) -> None:
+    with st.popover("Delete set"):
+        gone = f" and its {words.count(made, 'evaluation')}" if made else ""
+        st.markdown(
+            f"Delete **{markdown(stored.name)}** with its {words.count(stored.questions, 'question')}{gone}? "
+            "Runs stay in the history."
+        )
+        if st.button("Delete", key=f"eval-delete-{stored.id}", type="primary"):
+            with problems.told():
+                remove_set(session.library, stored.id)
+                st.session_state.pop("eval-taken", None)
+                st.rerun()

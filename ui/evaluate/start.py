@@ -1,0 +1,138 @@
+"""Running a set: the strategies, what it will cost, the start, and what was broken off and can go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from crag.core.config import AppConfig
+from crag.evaluation.evaluate import Evaluation, remove_evaluation
+from crag.library.evaluations import StoredSet
+from crag.strategies import STRATEGIES
+from ui.app.session import Session
+from ui.documents import uploads
+from ui.evaluate.estimate import outside_webs, sentence, without_outside
+from ui.evaluate.names import name
+from ui.evaluate.work import Plan, start
+from ui.kit import problems, words
+from ui.kit.safe import markdown
+
+__all__ = ["form", "unfinished"]
+
+_FIRST = ("balanced", "plain-rag")
+"""What is compared first: the default against the baseline."""
+
+
+def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
+    """Strategies and the start. Raises CragError. `busy`: another evaluation is under way."""
+    st.subheader("Run", anchor=False)
+    chosen = st.pills(
+        "Strategies",
+        list(STRATEGIES),
+        default=list(dict.fromkeys((session.strategy, *_FIRST)))[:2],
+        selection_mode="multi",
+        format_func=lambda key: STRATEGIES[key].title,
+        key="eval-strategies",
+        persist_state="session",
+        help="Each is run over all questions, one after another, with this session's settings.",
+    )
+    plans = [Plan(strategy=key, settings=session.settings(key)) for key in STRATEGIES if key in chosen]
+    mine = [f"{STRATEGIES[key].title}: {', '.join(session.changes(key))}" for key in chosen if session.changes(key)]
+    if mine:
+        st.caption(markdown(f"With settings of yours. {'. '.join(mine)}."))
+    config = _asking(session.config)
+    st.caption(markdown(sentence([plan.settings for plan in plans], stored.questions, config)))
+    empty = session.library.size[0] == 0
+    upload = uploads.current(session) if empty else None
+    if empty:
+        _no_documents(session, loading=upload is not None and upload.running)
+    count = f"{words.count(len(plans), 'strategy')}" if len(plans) == 1 else f"{len(plans)} strategies"
+    pressed = st.button(
+        f"Run {count} over {words.count(stored.questions, 'question')}",
+        key="eval-run",
+        type="primary",
+        disabled=busy or empty or not plans,
+        help="An evaluation is under way." if busy else "Stop it at any time: what is done stays, and goes on later.",
+    )
+    if pressed and not busy:
+        start(session, stored.id, stored.name, plans, config)
+        st.rerun()
+    if upload is not None:
+        uploads.follow(upload)  # last of all, for it stays here until the documents are in
+
+
+def _asks(config: AppConfig) -> bool:
+    """Whether a query would wait for the person's word."""
+    return config.ask_before_web and bool(outside_webs(config))
+
+
+def _asking(config: AppConfig) -> AppConfig:
+    """The configuration to run with: where each query waits for a word, the person may do without the web instead."""
+    if not _asks(config):
+        return config
+    how = st.segmented_control(
+        "Web queries",
+        ["ask", "none"],
+        default="ask",
+        required=True,
+        format_func={"ask": "Ask me about each", "none": "Send none"}.__getitem__,
+        key="eval-queries",
+        persist_state="session",
+        help="Settings say that each web query waits for a yes. Turn that off there to send all without being asked.",
+    )
+    if how == "none":
+        return without_outside(config)
+    st.caption(
+        "The evaluation waits here at each query until you answer; without an answer in half an hour it is a no."
+    )
+    return config
+
+
+def _no_documents(session: Session, *, loading: bool) -> None:
+    st.info("The library is empty: add PDFs on the Documents page, or load the sample library.")
+    if st.button("Load the sample library", key="sample", disabled=loading):
+        uploads.load_sample(session)
+        st.rerun()
+
+
+def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
+    """Evaluations that were stopped or broken off, each to be resumed or deleted. For when none is under way."""
+    for each in (one for one in made if not one.finished_at):
+        with st.container(horizontal=True, vertical_alignment="center", key=f"eval-unfinished-{each.id}"):
+            st.markdown(
+                f"**{markdown(name(each))}** over {markdown(each.set_name)}: {each.done:,} of {each.questions:,} done, "
+                f"begun {words.ago(each.started_at)}."
+            )
+            st.button(
+                "Resume",
+                key=f"eval-resume-{each.id}",
+                on_click=_resume,
+                args=(session, each),
+                type="primary",
+                help=markdown(each.parts),
+            )
+            st.button("Delete", key=f"eval-drop-{each.id}", on_click=_ask_to_drop, args=(each.id,), type="tertiary")
+        if st.session_state.get("eval-dropping") == each.id:
+            _drop(session, each)
+
+
+def _resume(session: Session, each: Evaluation) -> None:
+    plan = Plan(strategy=each.strategy, settings=each.settings, resumes=each.id)
+    config = session.config
+    start(session, each.set_id, each.set_name, [plan], config, *([without_outside(config)] if _asks(config) else []))
+
+
+def _ask_to_drop(id: str) -> None:
+    st.session_state["eval-dropping"] = id
+
+
+def _drop(session: Session, each: Evaluation) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"Delete it with its {words.count(each.done, 'result')}? Its runs stay in the history.")
+        if st.button("Yes, delete", key=f"eval-drop-yes-{each.id}", type="primary"):
+            with problems.told():
+                remove_evaluation(session.library, each.id)
+                st.session_state.pop("eval-dropping", None)
+                st.rerun()
+        st.button("Keep it", key=f"eval-drop-no-{each.id}", on_click=_ask_to_drop, args=("",))

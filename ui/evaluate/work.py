@@ -1,0 +1,207 @@
+"""An evaluation under way: the job that makes it, and what its events say so far."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from crag.core.config import AppConfig
+from crag.core.errors import InputError
+from crag.core.settings import Settings
+from crag.evaluation.asking import Progress
+from crag.evaluation.evaluate import evaluate, remove_evaluation, rows
+from crag.library.library import Library
+from crag.metrics.metrics import Row
+from ui.app.jobs import Job
+from ui.app.program import house
+from ui.app.session import Session
+from ui.evaluate.estimate import outside_webs
+
+__all__ = ["Asking", "Begun", "Event", "Heard", "Part", "Plan", "State", "current", "start"]
+
+_KIND = "evaluation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A strategy to run, with its settings. `resumes`: the id of the evaluation that is to go on."""
+
+    strategy: str
+    settings: Settings
+    resumes: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """What is to be done. `provider`: where queries go that wait for the person's word."""
+
+    set_id: str
+    strategies: tuple[str, ...]
+    provider: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A step of the evaluation. `at` is of a clock that only goes forward.
+
+    `earlier`: the results of earlier sittings, with the first step of a strategy.
+    """
+
+    progress: Progress
+    at: float
+    earlier: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """A query that waits for the person's word."""
+
+    query: str
+
+
+Event = Begun | Heard | Asking
+
+
+@dataclass(slots=True)
+class Part:
+    """One strategy of a job: `done` of `total` in all; `rows` of all sittings, `made` of them in this one."""
+
+    strategy: str
+    done: int = 0
+    total: int = 0
+    made: int = 0
+    rows: list[Row] = field(default_factory=list)
+
+
+class State:
+    """What the events of a job say so far; `queries` were asked about, the last one perhaps still is."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.begun: Begun | None = None
+        self.parts: list[Part] = []
+        self.queries: list[str] = []
+        self.at = 0.0
+        for event in events:
+            match event:
+                case Begun():
+                    self.begun, self.at = event, event.at
+                case Asking():
+                    self.queries.append(event.query)
+                case Heard():
+                    self._hear(event)
+
+    def _hear(self, event: Heard) -> None:
+        progress = event.progress
+        if progress.row is None:
+            self.parts.append(Part(progress.strategy, rows=list(event.earlier)))
+        part = self.parts[-1]
+        part.done, part.total = progress.done, progress.total
+        if progress.row is not None:
+            part.rows.append(progress.row)
+            part.made += 1
+        self.at = event.at
+
+    @property
+    def done(self) -> int:
+        """Questions with a result, of earlier sittings too."""
+        return sum(part.done for part in self.parts)
+
+    @property
+    def total(self) -> int:
+        """Of all strategies, also of those that did not begin yet; 0 before anything began."""
+        waiting = len(self.begun.strategies) - len(self.parts) if self.begun else 0
+        return sum(part.total for part in self.parts) + (waiting * self.parts[-1].total if self.parts else 0)
+
+    @property
+    def made(self) -> int:
+        """In this sitting."""
+        return sum(part.made for part in self.parts)
+
+    @property
+    def failed(self) -> int:
+        return sum(bool(row.problem) for part in self.parts for row in part.rows)
+
+    @property
+    def seconds(self) -> float:
+        """From the start to the latest step."""
+        return self.at - self.begun.at if self.begun else 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """Questions a second; None before the first."""
+        return self.made / self.seconds if self.made and self.seconds > 0 else None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the end at this rate."""
+        return (self.total - self.done) / self.rate if self.rate else None
+
+
+def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *configs: AppConfig) -> None:
+    """Begin, or go on with, the evaluation of a set by these strategies, one after another.
+
+    Of several `configs` the first is taken under which what is to go on was begun. A query that must not leave unasked
+    waits for the person's word.
+    """
+    engine, workspace, keys = house().engine, session.workspace, session.keys
+    begun = Begun(
+        set_id=set_id,
+        strategies=tuple(plan.strategy for plan in plans),
+        provider=next(iter(outside_webs(configs[0])), configs[0].web),
+        at=time.monotonic(),
+    )
+
+    def work(cancel: threading.Event, emit: Callable[[Event], None]) -> None:
+        def allowed(query: str) -> bool:
+            emit(Asking(query=query))
+            return job.ask(query)
+
+        def ways(plan: Plan) -> Iterator[Iterator[Progress]]:
+            given: dict[str, Any] = {"settings": plan.settings, "keys": keys, "allowed": allowed, "cancel": cancel}
+            return (evaluate(engine, set_id, plan.strategy, workspace, config=each, **given) for each in configs)
+
+        emit(begun)
+        for plan in plans:
+            for event in _heard(ways(plan), engine.library(workspace), plan.resumes):
+                emit(event)
+            if cancel.is_set():
+                return
+
+    job: Job[Event] = Job(_KIND, name, work, workspace)
+    house().jobs.begin(job)
+    st.session_state["eval-job"] = job.id
+
+
+def _heard(ways: Iterator[Iterator[Progress]], library: Library, resumes: str) -> Iterator[Heard]:
+    """The steps of the first of several ways that is the evaluation to go on, with their times. Raises InputError."""
+    for events in ways:
+        first = next(events)
+        if resumes in ("", first.evaluation):
+            earlier = rows(library, first.evaluation) if first.done else ()
+            yield Heard(progress=first, at=time.monotonic(), earlier=earlier)
+            for progress in events:
+                yield Heard(progress=progress, at=time.monotonic())
+            return
+        if not first.done:
+            remove_evaluation(library, first.evaluation)  # it has just been begun
+    raise InputError(
+        "This evaluation can't go on: the models, the services or the documents are others than when it began.",
+        "Set them as they were (the evaluation names them), or run the strategy anew.",
+    )
+
+
+def current(session: Session) -> Job[Event] | None:
+    """The evaluation of this session, or one of its library that goes on since before a reload."""
+    mine = st.session_state.get("eval-job", "")
+    found = house().jobs.get(mine, workspace=session.workspace) if mine else None
+    if found is None or not found.running:
+        found = next(iter(house().jobs.running(_KIND, workspace=session.workspace)), found)
+    if found is not None:
+        st.session_state["eval-job"] = found.id  # so that its end is told here too
+    return found  # type: ignore[return-value]

@@ -1,0 +1,1 @@
+"""What every page is drawn with: the style sheet, safe text, words, forms, charts, clicks."""

@@ -1,0 +1,29 @@
+"""Failures in words: what failed and what to do, never a stack trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from ui.kit.safe import markdown
+
+__all__ = ["show", "told"]
+
+
+def show(error: CragError) -> None:
+    """The message in bold, then what to do."""
+    st.error(f"**{markdown(error.message)}**  \n{markdown(error.remedy)}", icon=None)
+
+
+@contextmanager
+def told(*, stop: bool = False) -> Iterator[None]:
+    """Work whose failure is told on the page; the page then goes on below, or ends here with `stop`."""
+    try:
+        yield
+    except CragError as error:
+        show(error)
+        if stop:
+            st.stop()

@@ -1,0 +1,1 @@
+"""One run drawn: path, answer, evidence, pages, meter, files."""

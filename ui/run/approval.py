@@ -1,0 +1,66 @@
+"""A query that waits for its person's word before it leaves this machine: the question on screen, and the record."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag.core.events import Event
+from crag.core.trace import Approval, Trace
+from ui.app.jobs import Job
+from ui.kit import words
+from ui.kit.look import draw
+from ui.kit.safe import text
+
+__all__ = ["ask", "card", "pending", "refused", "told"]
+
+
+def pending(trace: Trace) -> int:
+    """The number, from 1, of the question that the run waits with; 0 where it waits with none."""
+    return len(trace.approvals) if trace.awaiting else 0
+
+
+def refused(trace: Trace) -> bool:
+    """Whether a query was shown and not approved."""
+    return any(approval.approved is False for approval in trace.approvals)
+
+
+def card(trace: Trace, *, sending: bool = False) -> str:
+    """The query that waits, exactly, and for whom; nothing where none waits. `sending`: the word was given."""
+    asked = trace.awaiting
+    if asked is None:
+        return ""
+    lead = "Your word is on its way…" if sending else "May this query leave this machine?"
+    return (
+        f'<div class="cx"><div class="approval" role="status"><p class="says">{lead}</p>'
+        f'<p><span class="query">{text(asked.query)}</span></p>'
+        f'<p class="small">It would go to <b>{text(words.web(asked.provider))}</b>, and pages found with it may then '
+        "be opened. Nothing is sent before you say so. If you don't send it, the answer rests on what is found "
+        "without it.</p></div></div>"
+    )
+
+
+def ask(job: Job[Event] | None, trace: Trace, scope: str = "") -> None:
+    """The card with its two buttons, where the run waits. An answer reaches the run from any tab, once.
+
+    `scope` tells the cards of several runs on one page apart.
+    """
+    number = pending(trace)
+    if job is None or not number:
+        return
+    if job.answered(number) or job.stopping:
+        draw(card(trace, sending=job.answered(number)))
+        return
+    with st.container(key=f"approval{scope}"):
+        draw(card(trace))
+        with st.container(horizontal=True, gap="small"):
+            st.button("Send it", key=f"send-{number}{scope}", type="primary", on_click=job.answer, args=(number, True))
+            st.button("Don't send", key=f"keep-{number}{scope}", on_click=job.answer, args=(number, False))
+
+
+def told(approval: Approval) -> str:
+    """What became of one question, in the record; nothing while it waits in a run under way."""
+    if approval.approved:
+        return "You approved this query."
+    if approval.approved is False:
+        return "Not approved, so nothing was sent."
+    return "The run ended before you answered, so nothing was sent."

@@ -1,0 +1,72 @@
+"""What failed in a run and was worked around, each once, with what was done instead and what a person can do."""
+
+from __future__ import annotations
+
+from crag.core.trace import Failure, Trace
+from crag.core.types import Grade, Step
+from ui.kit import words
+from ui.kit.safe import text
+
+__all__ = ["block", "of_step", "why"]
+
+_NOT_SENT = "The query was not approved"
+"""So begins the record of a person's no, which is no fault: the web sources tell it."""
+
+
+def of_step(trace: Trace, step: Step) -> list[Failure]:
+    """What failed in a step without ending the run; a query that was not approved is no failure."""
+    return [
+        failure
+        for failure in trace.failures
+        if failure.step == step and not failure.fatal and not failure.message.startswith(_NOT_SENT)
+    ]
+
+
+def why(grade: Grade) -> str:
+    """How the evaluator failed in whose place this grade was made, as the engine says it; "" where none failed."""
+    evaluator, _, said = grade.instead_of.partition(": ")
+    return f"{evaluator} {said[3:]}" if said.startswith("It ") else said
+
+
+def block(trace: Trace) -> str:
+    """Each cause once, where it struck and what was done instead, and the advice; nothing where nothing failed."""
+    told = _told(trace)
+    if not told:
+        return ""
+    groups: dict[str, list[tuple[Step, str]]] = {}
+    for step, cause, instead in told:
+        groups.setdefault(cause, []).append((step, instead))
+    advice = dict.fromkeys(failure.remedy for step in words.STEPS for failure in of_step(trace, step))
+    listed = "".join(_group(cause, where) for cause, where in groups.items())
+    return (
+        f'<div class="faults" role="note"><p class="lead">Failed, and worked around</p>{listed}'
+        f'<p class="small">{text(" ".join(advice))}</p></div>'
+    )
+
+
+def _told(trace: Trace) -> list[tuple[Step, str, str]]:
+    """Step, cause and what was done instead, of everything that failed; the grades as one."""
+    graded = trace.round.made if trace.round else ()
+    local = [grade for grade in graded if grade.instead_of]
+    told: list[tuple[Step, str, str]] = []
+    for step in words.STEPS:
+        for failure in of_step(trace, step):
+            stood_in = step == "evaluate" and local and failure.instead
+            instead = _count(len(local), len(graded)) if stood_in else failure.instead
+            told.append((step, failure.cause, instead))
+    return list(dict.fromkeys(told))
+
+
+def _group(cause: str, where: list[tuple[Step, str]]) -> str:
+    lines = "".join(
+        f'<li><span class="step">{words.STEPS[step]}</span><span>{text(words.plain(instead))}</span></li>'
+        for step, instead in where
+    )
+    return f"<p>{text(words.plain(cause))}</p><ul>{lines}</ul>"
+
+
+def _count(local: int, whole: int) -> str:
+    """How many of the grades the local evaluator made."""
+    if whole == 1:
+        return "The grade is the local evaluator's."
+    return f"{local} of {whole} grades {'is' if local == 1 else 'are'} the local evaluator's."

@@ -1,0 +1,104 @@
+"""A text with its strips, drawn under a view: thresholds, what is kept under them, and what a comparison says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from crag.core.trace import Trace
+from crag.core.types import Strip
+from ui.kit.safe import text
+
+__all__ = ["View", "passage", "surroundings"]
+
+_WHOLE = 2500
+"""Characters up to which a web page is shown whole."""
+_BESIDE = 3
+"""Strips shown before and after a kept one of a longer page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Under which thresholds a trace is looked at. `kept`: the strips kept then, by source; None: as in the run.
+
+    `deciding_id` is the chunk that decides under these thresholds. `thumbs`: a person's labels by chunk id; None: they
+    can't be given here. Beside other runs of the question: `notes` on chunks and pages by id, strips kept `alone`
+    here, and strips `missed` here that another run keeps.
+    """
+
+    upper: float
+    lower: float
+    deciding_id: str | None = None
+    kept: Mapping[str, Collection[str]] | None = None
+    thumbs: Mapping[str, str] | None = None
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    alone: Collection[str] = ()
+    missed: Collection[str] = ()
+
+    @classmethod
+    def of(cls, trace: Trace) -> View:
+        """The run as it was."""
+        decision = trace.decision
+        return cls(
+            upper=decision.upper if decision else float(trace.settings.get("upper", 0.7)),
+            lower=decision.lower if decision else float(trace.settings.get("lower", 0.3)),
+            deciding_id=decision.deciding_id if decision else None,
+        )
+
+    def keeps(self, strip: Strip) -> bool:
+        return strip.kept if self.kept is None else strip.id in self.kept.get(strip.source_id, ())
+
+
+def passage(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> str:
+    """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed."""
+    parts, at = [], 0
+    for strip in sorted(strips, key=lambda strip: strip.start):
+        if strip.start < at:
+            continue
+        parts.append(text(whole[at : strip.start]))
+        tag = "mark" if view.keeps(strip) else "s"
+        kinds = _kinds(strip, view, cited)
+        frame = f' class="{kinds}"' if kinds else ""
+        parts.append(f'<{tag}{frame} title="{_why(strip, view)}">{text(whole[strip.start : strip.end])}</{tag}>')
+        at = strip.end
+    parts.append(text(whole[at:]))
+    return f'<div class="text">{"".join(parts)}</div>'
+
+
+def _kinds(strip: Strip, view: View, cited: str) -> str:
+    """How a strip stands out, as classes."""
+    held = {"cited": strip.id == cited, "alone": strip.id in view.alone, "missed": strip.id in view.missed}
+    return " ".join(kind for kind, so in held.items() if so)
+
+
+def _why(strip: Strip, view: View) -> str:
+    """A strip's score, what became of it, and what a language model said of it."""
+    score = "not scored" if strip.score is None else f"score {strip.score:.2f}"
+    word = "kept" if view.keeps(strip) else "dropped"
+    said = {None: "", True: ", chosen by the language model", False: ", not chosen by the language model"}
+    alone = ", kept in this run alone" if strip.id in view.alone else ""
+    missed = ", picked out in another run" if strip.id in view.missed else ""
+    return f"{score}, {word}{said[strip.selected]}{alone}{missed}"
+
+
+def surroundings(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> str:
+    """A page's text; a long one cut to what was kept, each with the strips beside it."""
+    if len(whole) <= _WHOLE:
+        return passage(whole, strips, view, cited)
+    ordered = sorted(strips, key=lambda strip: strip.start)
+    wanted = [place for place, strip in enumerate(ordered) if view.keeps(strip)] or list(range(len(ordered)))[:_BESIDE]
+    shown = sorted({near for place in wanted for near in range(place - _BESIDE, place + _BESIDE + 1)})
+    groups: list[list[Strip]] = []
+    for place in shown:
+        if not 0 <= place < len(ordered):
+            continue
+        if groups and ordered[place - 1] is groups[-1][-1]:
+            groups[-1].append(ordered[place])
+        else:
+            groups.append([ordered[place]])
+    parts = []
+    for group in groups:
+        start, end = group[0].start, max(strip.end for strip in group)
+        moved = [replace(strip, start=strip.start - start, end=strip.end - start) for strip in group]
+        parts.append(passage(whole[start:end], moved, view, cited))
+    return '<p class="small">…</p>'.join(parts) if parts else passage(whole[:_WHOLE], (), view)

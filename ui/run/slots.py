@@ -1,0 +1,50 @@
+"""Fixed places on a page, each rewritten whole: what one run looks like at a moment, under a view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crag.core.trace import Trace
+from ui.kit.look import draw
+from ui.kit.safe import text
+from ui.run import answer, evidence, meter, path
+from ui.run.passage import View
+
+__all__ = ["Slots"]
+
+
+class Slots:
+    """The places of one run: set each before `write`. `opened`: the number of the citation whose source is open.
+
+    Where several runs stand on a page, `scope` names this one, so that a click tells whose citation it was.
+    """
+
+    def __init__(self, opened: int | None = None, scope: str = "") -> None:
+        self._opened, self._scope = opened, scope
+        self.answer: Any = None
+        self.sources: Any = None
+        self.path: Any = None
+        self.action: Any = None
+        self.chunks: Any = None
+        self.web: Any = None
+        self.meter: Any = None
+
+    def write(
+        self,
+        trace: Trace,
+        view: View,
+        alone: Sequence[tuple[int, int]] = (),
+        notes: Mapping[int, str] | None = None,
+    ) -> None:
+        """`alone`: sentences of the answer that no other run says; `notes` on its sources, by number."""
+        self._draw(answer.answer(trace, alone), self.answer)
+        self._draw(answer.sources(trace, self._opened, notes), self.sources)
+        self._draw(path.path(trace), self.path)
+        self._draw(path.action(trace), self.action)
+        self._draw(evidence.chunks(trace, view), self.chunks)
+        self._draw(evidence.web(trace, view), self.web)
+        self._draw(meter.meter(trace, meter.in_use()) if trace.finished else "", self.meter)
+
+    def _draw(self, html: str, place: Any) -> None:
+        draw(f'<div data-scope="{text(self._scope)}">{html}</div>' if html and self._scope else html, place)

@@ -1,0 +1,48 @@
+"""A person's word on a chunk: two small buttons on its card, stored with the question, and taken back the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from crag.core.errors import InputError
+from crag.core.trace import Trace
+from crag.core.types import RetrievedChunk
+from ui.app.session import Session
+from ui.kit.safe import text
+
+__all__ = ["buttons", "given", "toggle"]
+
+_WORDS: dict[Literal["relevant", "irrelevant"], str] = {"relevant": "Relevant", "irrelevant": "Not relevant"}
+
+
+def given(session: Session, question: str) -> dict[str, str]:
+    """The labels of this question's chunks, by chunk id. Raises CragError."""
+    return {label.chunk_id: label.label for label in session.library.labels() if label.question == question}
+
+
+def buttons(found: RetrievedChunk, labels: Mapping[str, str]) -> str:
+    """Relevant and not relevant, the one that was chosen pressed."""
+    chunk, held = found.chunk, labels.get(found.chunk.id)
+    drawn = "".join(
+        f'<button class="thumb {label}" data-pick="{text(f"label:{label}:{chunk.id}")}" '
+        f'aria-pressed="{"true" if held == label else "false"}" title="{_told(word, held == label)}" '
+        f'aria-label="{word} for this question: chunk {found.rank}, page {chunk.page}"></button>'
+        for label, word in _WORDS.items()
+    )
+    return f'<span class="thumbs" role="group" aria-label="Your word on chunk {found.rank}">{drawn}</span>'
+
+
+def _told(word: str, held: bool) -> str:
+    return f"You said: {word.lower()}. Click to take it back." if held else f"{word} for this question"
+
+
+def toggle(session: Session, trace: Trace, rest: str) -> None:
+    """Store what was clicked, `label:chunk` as `buttons` drew it, or take it back if it is set. Raises CragError."""
+    label, _, chunk = rest.partition(":")
+    if label not in _WORDS or not any(found.chunk.id == chunk for each in trace.rounds for found in each.chunks):
+        raise InputError("This run has no such chunk.", "Choose one of the chunks listed.")
+    if given(session, trace.question).get(chunk) == label:
+        session.library.delete_label(trace.question, chunk)
+    else:
+        session.library.save_label(trace.question, chunk, label)

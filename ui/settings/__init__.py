@@ -1,0 +1,1 @@
+"""The Settings page: models and services, the strategies, costs, the program."""

@@ -1,0 +1,133 @@
+"""The Settings page's status, questions and program: forms made from the declarations of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import streamlit as st
+
+from crag.core.config import AppConfig
+from crag.core.errors import CragError
+from crag.core.settings import Settings
+from crag.strategies import STRATEGIES
+from ui.app import permits, workspaces
+from ui.app.program import house, overridden, providers
+from ui.app.session import Session
+from ui.kit import forms, problems, words
+from ui.kit.look import draw
+from ui.kit.safe import markdown, text
+
+__all__ = ["program", "status", "strategy"]
+
+
+_ELSEWHERE = ("providers", "prices")
+"""Groups of settings that have a tab of their own."""
+
+
+def status(session: Session) -> None:
+    """Each provider of this session: on or off, and why. Raises CragError."""
+    rows = "".join(
+        f'<tr><td><span class="status"><span class="{"on" if on else "off"}">{"on" if on else "off"}</span></span></td>'
+        f"<td><b>{text(name)}</b></td><td>{text(words.plain(detail))}</td></tr>"
+        for name, on, detail in providers(session.config, session.keys)
+    )
+    draw(f'<div class="cx"><table class="grid providers"><tbody>{rows}</tbody></table></div>')
+
+
+def strategy(session: Session) -> None:
+    """What a strategy's questions are asked with, in this session."""
+    st.caption("These shape the next questions of this browser session. Other sessions and past runs are untouched.")
+    names = list(STRATEGIES)
+    chosen = st.selectbox(
+        "Strategy",
+        names,
+        index=names.index(session.strategy),
+        format_func=lambda name: STRATEGIES[name].title,
+        key="settings-strategy",
+    )
+    session.use(chosen)
+    st.caption(markdown(STRATEGIES[chosen].help))
+    turn = st.session_state.setdefault(f"form-turn-{chosen}", 0)
+    now, own = session.settings(chosen), STRATEGIES[chosen].settings
+    values: dict[str, Any] = {}
+    for group, fields in forms.groups(Settings).items():
+        st.subheader(group.capitalize(), anchor=False)
+        for name, place in _places(fields, 3):
+            with place:
+                values[name] = forms.field(
+                    Settings,
+                    name,
+                    getattr(now, name),
+                    key=f"set-{chosen}-{turn}-{name}",
+                    note=f"The strategy's own: {_shown(getattr(own, name))}.",
+                )
+    try:
+        session.change(chosen, now.changed(**values))
+    except CragError as error:
+        problems.show(error)
+        st.caption("The next question is asked with the last settings that fit together.")
+    changed = session.changes(chosen)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Reset to the strategy's own", key="reset", disabled=not changed):
+            session.reset(chosen)
+            st.session_state[f"form-turn-{chosen}"] = turn + 1
+            st.rerun()
+        st.caption(f"{words.count(len(changed), 'setting')} changed." if changed else "Nothing is changed.")
+
+
+def _places(names: list[str], across: int) -> Iterator[tuple[str, Any]]:
+    """A cell for each setting, row by row, so that one column reads in the same order as several."""
+    for first in range(0, len(names), across):
+        yield from zip(names[first : first + across], st.columns(across, gap="large"), strict=False)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value) or "none"
+
+
+def program() -> None:
+    """What the process is given: stored with the libraries, unless the environment says otherwise. Raises CragError."""
+    config = house().config
+    shared = workspaces.shared(config)
+    if house().notice:
+        st.warning(markdown(house().notice))
+    if shared:
+        st.caption(
+            "These apply to everyone who uses this program, so only who runs it sets them: each is an environment "
+            "variable, CRAG_ and its name."
+        )
+    else:
+        st.caption("These are kept in the data folder and apply to everyone who uses this program.")
+    with st.form("program", border=False):
+        values: dict[str, Any] = {}
+        for group, fields in _program_groups(shared).items():
+            st.subheader(group.capitalize(), anchor=False)
+            for name, place in _places(fields, 2):
+                with place:
+                    fixed = shared or name == "data" or overridden(name)
+                    values[name] = forms.field(
+                        AppConfig, name, getattr(config, name), key=f"program-{name}", disabled=fixed
+                    )
+                    if fixed and not shared:
+                        st.caption(_why_fixed(name))
+        saved = st.form_submit_button("Save", type="primary", disabled=shared)
+    if saved and not shared:
+        house().configure(**values)
+        st.session_state.saved = True
+        st.rerun()
+    if st.session_state.pop("saved", False):
+        st.success("Saved and in use.")
+
+
+def _program_groups(shared: bool) -> dict[str, list[str]]:
+    """Where others may be visiting, where things lie on the server is not told."""
+    told = {group: names for group, names in forms.groups(AppConfig).items() if group not in _ELSEWHERE}
+    return {group: [name for name in names if not (shared and name == "data")] for group, names in told.items()}
+
+
+def _why_fixed(name: str) -> str:
+    there = f"Set it with the environment variable CRAG_{name.upper()}: the settings themselves are kept there."
+    return permits.why_fixed(name) or there

@@ -1,0 +1,185 @@
+"""Widgets that hold one choice of the session each, and change it as soon as they are touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import streamlit as st
+
+from crag.core.config import AppConfig
+from crag.core.errors import CragError
+from crag.core.fields import meta
+from ui.app import keys, permits
+from ui.app.session import Session
+from ui.kit import forms, problems
+from ui.kit.safe import markdown
+
+__all__ = ["address", "folder", "key", "number", "segments", "select", "switch", "text", "use"]
+
+_WORDS: dict[str, dict[str, str]] = {
+    "llm": {"none": "None", "openai": "OpenAI", "openai-compatible": "Compatible server"},
+    "evaluator": {"local": "Local evaluator", "llm": "Language model", "reranker": "Reranking server"},
+    "writer": {"auto": "Automatic", "extractive": "Quoted sentences", "llm": "Language model"},
+    "web": {"off": "Off", "folder": "Folder", "tavily": "Tavily", "duckduckgo": "DuckDuckGo"},
+    "web_fallback": {"none": "Nothing else", "folder": "Folder", "tavily": "Tavily", "duckduckgo": "DuckDuckGo"},
+}
+_ORIGINS = {
+    "session": "Set for this session; gone when it ends.",
+    "environment": "Set by the environment.",
+    "secrets": "Set by Streamlit's secrets.",
+}
+_OF_ITS_OWN = {"llm": "llm_model", "llm_base_url": "llm_model", "rerank_base_url": "rerank_model"}
+"""What names a server, and the model that is one of that server's own."""
+
+
+def segments(session: Session, name: str, options: Iterable[str] | None = None) -> None:
+    """The choice that a section is about, side by side; the section's title is its label."""
+    held = _held(session, name) | {"label_visibility": "collapsed", "help": None}
+    st.segmented_control(options=_options(name, options), format_func=_word(name), required=True, **held)
+    _fixed(name)
+
+
+def select(session: Session, name: str, options: Iterable[str] | None = None) -> None:
+    """A choice of a few, one shown."""
+    st.selectbox(options=_options(name, options), format_func=_word(name), **_held(session, name))
+    _fixed(name)
+
+
+def switch(session: Session, name: str) -> None:
+    st.toggle(**_held(session, name))
+    _fixed(name)
+
+
+def number(session: Session, name: str) -> None:
+    about = meta(AppConfig, name)
+    st.number_input(min_value=about["minimum"], max_value=about["maximum"], step=about["step"], **_held(session, name))
+    _fixed(name)
+
+
+def text(session: Session, name: str, *, placeholder: str = "", options: list[str] | None = None) -> None:
+    """Something typed; with `options`, something picked from them or typed."""
+    if options is None:
+        st.text_input(placeholder=placeholder, **_held(session, name))
+    else:
+        held = _held(session, name, key=f"models-{name}-listed", empty=None)
+        value = _value(session, name)
+        known = options if not value or value in options else [value, *options]
+        st.selectbox(options=known, index=None, accept_new_options=True, placeholder=placeholder, **held)
+    _fixed(name)
+
+
+def address(session: Session, name: str, *, placeholder: str = "http://127.0.0.1:8080/v1") -> None:
+    """A server's address: typed, or one of those that may be used here."""
+    only = permits.addresses(session.own, shared=session.shared)
+    if only is None or name == "tavily_base_url":
+        text(session, name, placeholder=placeholder)
+        if not permits.readable(_value(session, name)):
+            st.caption(markdown("That is no address of a server. Write it as http://host:port/v1."))
+        return
+    value = _value(session, name)
+    options = list(only) if not value or value in only else [value, *only]
+    held = _held(session, name, key=f"models-{name}-allowed", empty=None)
+    st.selectbox(options=options, index=None, placeholder="Choose a server", **held)
+    _fixed(name)
+
+
+def folder(session: Session, name: str) -> None:
+    st.text_input(placeholder="/path/to/folder", **_held(session, name))
+    _fixed(name)
+
+
+def key(session: Session, slot: keys.Slot, label: str, *, hint: str = "") -> None:
+    """Takes a key and shows it never again, only that there is one and where it comes from."""
+    whom, widget = keys.server(slot, session.config), f"models-key-{slot}"
+    origin = keys.origin(slot, session.config, session.keys)
+    st.text_input(
+        label,
+        type="password",
+        key=widget,
+        placeholder="Type another to replace it" if origin else "",
+        disabled=not whom,
+        help="Kept in memory for this browser session, for this server alone; never stored and never shown again.",
+        on_change=_took,
+        args=(session, slot, widget),
+    )
+    problem = st.session_state.pop(f"{widget}-problem", None)
+    if problem is not None:
+        problems.show(problem)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(_ORIGINS[origin] if origin else hint or "No key is set.", width="content")
+        if origin == "session":
+            st.button(
+                "Forget", key=f"{widget}-forget", type="tertiary", on_click=keys.forget, args=(slot, session.config)
+            )
+
+
+def _took(session: Session, slot: keys.Slot, widget: str) -> None:
+    """The widget gives up what was typed at once."""
+    typed: str = st.session_state[widget]
+    st.session_state[widget] = ""
+    try:
+        if typed.strip():
+            keys.keep(slot, session.config, typed)
+    except CragError as error:
+        st.session_state[f"{widget}-problem"] = error
+
+
+def _options(name: str, options: Iterable[str] | None) -> list[str]:
+    return list(options if options is not None else get_args(AppConfig.model_fields[name].annotation))
+
+
+def _word(name: str) -> Callable[[str], str]:
+    return lambda value: _WORDS[name][value]
+
+
+def _fixed(name: str) -> None:
+    if why := permits.why_fixed(name):
+        st.caption(markdown(why))
+
+
+def _held(session: Session, name: str, *, key: str = "", empty: Any = "") -> dict[str, Any]:
+    """What all these widgets share. The widget shows what the session's configuration says, whoever changed it."""
+    key = key or f"models-{name}"
+    value = _value(session, name)
+    shown = str(value or "") if name == "web_folder" else value
+    shown = empty if shown == "" else shown
+    if key not in st.session_state or st.session_state[key] != shown:
+        st.session_state[key] = shown
+    return {
+        "label": forms.label(AppConfig, name),
+        "key": key,
+        "help": markdown(meta(AppConfig, name)["help"]),
+        "disabled": not permits.free(name, shared=session.shared),
+        "on_change": _chosen,
+        "args": (session, name, key),
+    }
+
+
+def _value(session: Session, name: str) -> Any:
+    """What a widget shows: what is in use, or what was typed as an address and is none, to be corrected."""
+    typed = session.choices.get(name)
+    wrong = name in permits.ADDRESSES and isinstance(typed, str) and not permits.readable(typed)
+    return typed if wrong else getattr(session.config, name)
+
+
+def _chosen(session: Session, name: str, key: str) -> None:
+    value = st.session_state[key]
+    if name == "web_folder":
+        value = Path(value.strip()) if value.strip() else None
+    elif value is None or isinstance(value, str):
+        value = (value or "").strip()
+    use(session, name, value)
+
+
+def use(session: Session, name: str, value: Any) -> None:
+    """Choose this. With another server goes the name of the model that the last one had."""
+    values = {name: value}
+    model = _OF_ITS_OWN.get(name)
+    if model and value != getattr(session.config, name):
+        values[model] = getattr(session.own, model) if value == getattr(session.own, name) else ""
+    try:
+        session.choose(**values)
+    except CragError as error:
+        st.session_state["models-problem"] = error

@@ -1,0 +1,293 @@
+"""The Costs tab of Settings: what outside calls took day by day, and the table of prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import streamlit as st
+
+from crag.core.errors import SettingsError
+from crag.library.outside import DaySpending
+from crag.questions.tables import guarded, unguarded
+from crag.spending.costs import Spent, of_day, summed
+from crag.spending.prices import PRICES, Price, table, written
+from ui.app import workspaces
+from ui.app.program import house, overridden
+from ui.app.session import Session
+from ui.kit import problems, words
+from ui.kit.look import draw
+from ui.kit.safe import markdown, text
+from ui.run.meter import in_use
+
+__all__ = ["edited", "show"]
+
+_PERIODS = (7, 30, 90)
+_COLOURS = {"light": ("#5546c8", "#5c6070", "#dedfe7"), "dark": ("#9d92ff", "#a3a7b6", "#343744")}
+"""Accent, quiet text and lines, as in the style sheet: a chart is an island that it does not reach."""
+_DAY = 86_400_000
+"""Milliseconds."""
+_NAME, _IN, _OUT, _CALL = "Model", "In", "Out", "Per call"
+_WIDTH = 720
+"""Pixels of the table of prices, where the screen is as wide."""
+
+
+def show(session: Session) -> None:
+    """Spending of this library, then the prices it is reckoned with. Raises CragError."""
+    _spending(session)
+    st.subheader("Prices", anchor=False)
+    _prices()
+
+
+# Spending
+
+
+def _spending(session: Session) -> None:
+    st.subheader("Spending", anchor=False)
+    period = st.segmented_control(
+        "Period",
+        _PERIODS,
+        default=30,
+        required=True,
+        format_func=lambda days: f"{days} days",
+        key="costs-period",
+        label_visibility="collapsed",
+    )
+    rows = session.library.spending(period)
+    if not rows:
+        draw(_EMPTY.format(days=period))
+        return
+    prices = in_use()
+    days = [(row, of_day(row, prices)) for row in rows]
+    draw(_totals(summed(sums for _, sums in days)))
+    if len({row.day for row in rows}) > 1:
+        _chart(days)
+    st.dataframe(
+        [_line(row, sums) for row, sums in days],
+        hide_index=True,
+        column_config=_COLUMNS,
+        key="costs-days",
+        placeholder="–",
+    )
+
+
+_EMPTY = (
+    '<div class="cx"><p>No outside calls in the last {days} days: local models make none and cost nothing.</p>'
+    '<p class="quiet">Set a language model or a web provider, then ask a question: its calls, tokens and cost are '
+    "counted here.</p></div>"
+)
+
+_COLUMNS: dict[str, Any] = {
+    "Day": st.column_config.TextColumn("Day (UTC)"),
+    "Calls": st.column_config.NumberColumn(format="localized"),
+    "Failed": st.column_config.NumberColumn(format="localized"),
+    "Tokens in": st.column_config.NumberColumn(format="localized"),
+    "Tokens out": st.column_config.NumberColumn(format="localized"),
+    "Seconds": st.column_config.NumberColumn(format="%.1f", help="Of all calls, also of those that ran side by side."),
+    "Cost": st.column_config.TextColumn(alignment="right"),
+}
+
+
+def _line(row: DaySpending, sums: Spent) -> dict[str, Any]:
+    """A row of the table; names are guarded, for the table's own menu copies and downloads its cells."""
+    return {
+        "Day": row.day,
+        "Model": guarded(row.model or row.provider),
+        "Cost": sums.cost,
+        "Calls": sums.calls,
+        "Failed": sums.failed,
+        "Tokens in": sums.input_tokens if row.model else None,
+        "Tokens out": sums.output_tokens if row.model else None,
+        "Seconds": sums.seconds,
+        "Provider": guarded(row.provider),
+    }
+
+
+def _totals(whole: Spent) -> str:
+    """The period in one line, and what its cost leaves out."""
+    figures = [
+        (whole.cost, ""),
+        (
+            f"{whole.calls:,}",
+            ("call" if whole.calls == 1 else "calls") + (f", {whole.failed:,} failed" * (whole.failed > 0)),
+        ),
+        (f"{whole.input_tokens:,} → {whole.output_tokens:,}", "tokens in → out"),
+    ]
+    shown = "".join(f"<span><b>{text(value)}</b> {label}</span>" for value, label in figures)
+    notes = []
+    if whole.unpriced:
+        notes.append(f"{words.count(whole.unpriced, 'call')} of models without a price: add it below.")
+    if whole.uncounted:
+        notes.append(f"{words.count(whole.uncounted, 'call')} whose tokens the provider did not count.")
+    left_out = f'<p class="small">Not in the cost: {" ".join(notes)}</p>' if notes else ""
+    return f'<div class="cx spending"><div class="figures">{shown}</div>{left_out}</div>'
+
+
+def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
+    """Dollars by day; tokens where no price is known."""
+    by_day: dict[str, list[Spent]] = {}
+    for row, sums in days:
+        by_day.setdefault(row.day, []).append(sums)
+    whole = {day: summed(parts) for day, parts in sorted(by_day.items())}
+    if any(sums.dollars for sums in whole.values()):
+        heights = {day: (sums.dollars, sums.cost) for day, sums in whole.items()}
+        st.caption("Cost by day, as far as prices are known.")
+        _bars(heights, "$")
+    else:
+        tokens = {day: sums.input_tokens + sums.output_tokens for day, sums in whole.items()}
+        st.caption("Tokens by day.")
+        _bars({day: (float(count), words.count(count, "token")) for day, count in tokens.items()}, "")
+
+
+def _bars(heights: Mapping[str, tuple[float, str]], unit: str) -> None:
+    """A bar a day, with what it says when pointed at."""
+    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
+
+    accent, quiet, line = _COLOURS["dark" if st.context.theme.type == "dark" else "light"]
+    days = sorted(heights)
+    span = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days
+    bar = go.Bar(
+        x=days,
+        y=[heights[day][0] for day in days],
+        customdata=[heights[day][1] for day in days],
+        hovertemplate="%{x|%-d %B}: %{customdata}<extra></extra>",
+        width=0.6 * _DAY,
+        marker_color=accent,
+    )
+    across = {"type": "date", "dtick": _DAY * (1 + span // 6), "tickformat": "%-d %b", "showgrid": False}
+    up = {"tickprefix": unit, "gridcolor": line, "zerolinecolor": line, "nticks": 4}
+    clear = "rgba(0,0,0,0)"
+    figure = go.Figure(bar).update_layout(
+        height=190,
+        margin={"l": 0, "r": 0, "t": 4, "b": 0},
+        paper_bgcolor=clear,
+        plot_bgcolor=clear,
+        font={"color": quiet, "size": 12},
+        dragmode=False,
+        xaxis={**across, "tickangle": 0, "automargin": True},
+        yaxis={**up, "automargin": True},
+    )
+    st.plotly_chart(figure, theme=None, config={"displayModeBar": False})
+
+
+# Prices
+
+
+def _prices() -> None:
+    st.caption(
+        "US dollars for a million tokens in and out, and for one call. List prices of November 2026: correct what "
+        "differs, add your models, write 0 for one on your own machine. A model without a price has no known cost."
+    )
+    if st.session_state.pop("prices-saved", False):
+        st.success("Saved. Past and coming calls are reckoned with these prices.")
+    stored = _stored()
+    why_fixed = _why_fixed()
+    rows = [_row(name, price) for name, price in stored.items()]
+    if why_fixed:
+        st.caption(markdown(why_fixed))
+        st.dataframe(
+            rows, hide_index=True, column_config=_PRICE_COLUMNS, key="prices-fixed", width=_WIDTH, placeholder="–"
+        )
+        return
+    turn = st.session_state.setdefault("prices-turn", 0)
+    found = st.data_editor(
+        rows,
+        hide_index=True,
+        num_rows="dynamic",
+        column_config=_PRICE_COLUMNS,
+        key=f"prices-{turn}",
+        width=_WIDTH,
+        height=420,
+        placeholder="–",
+    )
+    said = st.container()
+    with st.container(horizontal=True):
+        save = st.button("Save prices", key="prices-save", type="primary")
+        back = st.button("Back to the list prices", key="prices-back", disabled=not house().config.prices)
+    if save or back:
+        with said, problems.told():
+            _keep(() if back else written(edited(found)))
+
+
+def _dollars(help: str) -> Any:
+    return st.column_config.NumberColumn(format="$%g", min_value=0, help=help)
+
+
+_PRICE_COLUMNS: dict[str, Any] = {
+    _NAME: st.column_config.TextColumn(
+        "Model or provider",
+        help="The model as its server names it, or the web provider. An apostrophe in front of @ or = is no part of "
+        "the name: it keeps a spreadsheet from running it.",
+        max_chars=200,
+        width="medium",
+    ),
+    _IN: _dollars("A million tokens in."),
+    _OUT: _dollars("A million tokens out."),
+    _CALL: _dollars("Each call, whatever its size."),
+}
+
+
+def _row(name: str, price: Price) -> dict[str, Any]:
+    """A price's cells, the name guarded: what costs nothing is left empty, unless all of it does."""
+    numbers = (price.input, price.output, price.call)
+    shown = [number or None for number in numbers] if any(numbers) else numbers
+    return dict(zip((_NAME, _IN, _OUT, _CALL), (guarded(name), *shown), strict=True))
+
+
+def _stored() -> Mapping[str, Price]:
+    """The prices to show; where the stored ones can't be read this is said, and the list prices are shown."""
+    try:
+        return table(house().config.prices)
+    except SettingsError as error:
+        problems.show(error)
+        return PRICES
+
+
+def _why_fixed() -> str:
+    """Why prices can't be changed here; nothing where they can."""
+    if overridden("prices"):
+        return "Set by the environment variable CRAG_PRICES; change them there."
+    if workspaces.shared(house().config):
+        return "These apply to everyone who uses this program, so only who runs it sets them: CRAG_PRICES."
+    return ""
+
+
+def _keep(entries: tuple[str, ...]) -> None:
+    """Store these over the list prices. Raises CragError, and then the rows stay as they are."""
+    house().configure(prices=entries)
+    st.session_state["prices-turn"] += 1
+    st.session_state["prices-saved"] = True
+    st.rerun()
+
+
+def _number(cell: Any) -> float | None:
+    """What an empty cell holds is None or not a number, by the way it became empty."""
+    return None if cell is None or math.isnan(cell) else float(cell)
+
+
+def edited(rows: Sequence[Mapping[str, Any]]) -> dict[str, Price]:
+    """The prices that the editor's rows say; empty rows are nothing, empty cells beside a price are 0.
+
+    Raises SettingsError naming the row: no name, no price, a name that is there twice, a number that is no price.
+    """
+    prices: dict[str, Price] = {}
+    for place, row in enumerate(rows, 1):
+        name = unguarded(str(row.get(_NAME) or "").strip())
+        numbers = [_number(row.get(column)) for column in (_IN, _OUT, _CALL)]
+        if not name and all(number is None for number in numbers):
+            continue
+        if not name:
+            raise SettingsError(
+                f"Row {place} of the prices names no model.", "Write the model's name, or delete the row."
+            )
+        if all(number is None for number in numbers):
+            raise SettingsError(f"{name} has no price.", "Write its prices, 0 if it costs nothing, or delete the row.")
+        if name in prices:
+            raise SettingsError(f"{name} has two prices.", "Delete one of its rows.")
+        try:
+            prices[name] = Price(*(number or 0.0 for number in numbers))
+        except SettingsError as error:
+            raise SettingsError(f"{name}: {error.message}", error.remedy) from error
+    return prices

@@ -1,0 +1,170 @@
+"""The servers behind the choices: found on this machine, their models listed, tried with one press."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from crag.core.errors import CragError, ProviderError
+from crag.providers.discovery import Trial, listed_models, running_servers, tried, tried_reranker
+from crag.providers.endpoint import Endpoint
+from crag.run.wiring import chat_endpoint, rerank_endpoint
+from ui.app import keys, permits
+from ui.app.session import Session
+from ui.kit import problems, words
+from ui.kit.look import draw
+from ui.kit.safe import markdown, text
+from ui.settings import controls
+
+__all__ = ["language_model", "reranker"]
+
+_KNOCKED = 20.0
+"""Seconds for which the servers found on this machine are remembered."""
+
+
+def language_model(session: Session) -> None:
+    """Service, address, key and model, and a test of them all."""
+    services = permits.services(session.own, shared=session.shared)
+    if session.config.llm not in services:
+        services.append(session.config.llm)
+    controls.segments(session, "llm", services)
+    if session.config.llm == "none":
+        st.caption("Local models do all the work: no key, no calls.")
+        return
+    if session.config.llm == "openai-compatible":
+        controls.address(session, "llm_base_url")
+        if permits.addresses(session.own, shared=session.shared) is None:
+            _found(session)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        controls.key(session, "llm", "Key", hint=_hint(session))
+    with right:
+        _model(session)
+    _test(session, "llm", lambda: chat_endpoint(session.config, session.keys), tried)
+
+
+def reranker(session: Session) -> None:
+    """Address, key and model of a reranking server, and a test of them."""
+    controls.address(session, "rerank_base_url")
+    left, right = st.columns(2, gap="medium")
+    with left:
+        controls.key(session, "rerank", "Key", hint="Not every server needs one.")
+    with right:
+        controls.text(session, "rerank_model")
+    _test(session, "rerank", lambda: rerank_endpoint(session.config, session.keys), tried_reranker)
+
+
+def _hint(session: Session) -> str:
+    if session.config.llm == "openai":
+        return "OpenAI needs one."
+    return "Many local servers need none."
+
+
+@st.cache_data(ttl=_KNOCKED, show_spinner=False)
+def _running() -> dict[str, str]:
+    return running_servers()
+
+
+def _found(session: Session) -> None:
+    """The usual servers of this machine that answer, each at one click."""
+    if session.config.llm_base_url or not permits.free("llm_base_url", shared=session.shared):
+        return
+    found = _running()
+    said = "Found on this machine:" if found else "None of the usual servers answers on this machine."
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(said, width="content")
+        for name, place in found.items():
+            st.button(
+                name,
+                key=f"models-found-{name}",
+                help=markdown(place),
+                on_click=controls.use,
+                args=(session, "llm_base_url", place),
+            )
+        st.button("Look again", key="models-look", type="tertiary", on_click=_running.clear)
+
+
+def _model(session: Session) -> None:
+    """The model: picked from the server's list, or typed where there is no list."""
+    try:
+        endpoint = chat_endpoint(session.config.model_copy(update={"llm_model": "?"}), session.keys)
+    except ProviderError:
+        controls.text(session, "llm_model")
+        return
+    listed = _listed(session, endpoint)
+    if isinstance(listed, list):
+        if len(listed) == 1 and not session.config.llm_model and session.choices.get("llm_model") != listed[0]:
+            controls.use(session, "llm_model", listed[0])  # it can be no other
+            st.rerun()
+        controls.text(session, "llm_model", options=listed, placeholder="Choose a model, or type its name")
+        st.caption(f"{words.count(len(listed), 'model')} listed by the server.")
+    else:
+        controls.text(session, "llm_model")
+        if listed is not None:
+            # As HTML: Markdown would make a link of the address.
+            said = text(f"{words.plain(listed.message)} {listed.remedy}")
+            draw(f'<div class="cx"><span class="small">{said}</span></div>')
+        again = "Ask again" if listed is not None else "List the server's models"
+        st.button(again, key="models-list", type="tertiary", on_click=_ask_for_list)
+
+
+def _listed(session: Session, endpoint: Endpoint) -> list[str] | CragError | None:
+    """What the server said when it was asked; None: it was not asked yet.
+
+    A server that this session chose is asked at once, one that was there before only on demand.
+    """
+    known: tuple[Endpoint, list[str] | CragError] | None = st.session_state.get("listed")
+    if known is not None and known[0] == endpoint and not st.session_state.get("list-asked"):
+        return known[1]
+    chosen = {"llm", "llm_base_url"} & set(session.choices) or keys.kept(session.config).llm
+    if not chosen and not st.session_state.get("list-asked"):
+        return None
+    st.session_state.pop("list-asked", None)
+    with st.spinner("Asking for its models…"):
+        found = _names(endpoint)
+    st.session_state.listed = (endpoint, found)
+    return found
+
+
+def _names(endpoint: Endpoint) -> list[str] | CragError:
+    try:
+        return listed_models(endpoint)
+    except CragError as error:
+        return error
+
+
+def _ask_for_list() -> None:
+    st.session_state["list-asked"] = True
+
+
+def _test(session: Session, name: str, place: Callable[[], Endpoint], work: Callable[[Endpoint], Trial]) -> None:
+    """A button, and below it what came of pressing it, until something it depends on changes."""
+    try:
+        endpoint = place()
+    except ProviderError as error:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button("Test", key=f"models-test-{name}", disabled=True)
+            st.caption(markdown(error.message))
+        return
+    if st.button("Test", key=f"models-test-{name}"):
+        with st.spinner("Asking for one small reply…"):
+            st.session_state[f"tried-{name}"] = (endpoint, _outcome(endpoint, work))
+    known: tuple[Endpoint, Trial | CragError] | None = st.session_state.get(f"tried-{name}")
+    if known is not None and known[0] == endpoint:
+        _told(known[1])
+
+
+def _outcome(endpoint: Endpoint, work: Callable[[Endpoint], Trial]) -> Trial | CragError:
+    try:
+        return work(endpoint)
+    except CragError as error:
+        return error
+
+
+def _told(outcome: Trial | CragError) -> None:
+    if isinstance(outcome, CragError):
+        problems.show(CragError(words.plain(outcome.message), outcome.remedy))
+        return
+    cost = f", {words.count(outcome.tokens, 'token')}" if outcome.tokens else ""
+    st.success(f"**It works.** It replied in the form that was asked for: {words.duration(outcome.seconds)}{cost}.")

@@ -1,0 +1,1 @@
+"""The Tune page: all stored runs decided anew as sliders move."""

@@ -1,0 +1,153 @@
+"""Where labels say the thresholds should be: the recommended pair and why, and the worth of every other one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import streamlit as st
+
+from crag.core.settings import Settings
+from crag.thresholds.labelled import effort
+from crag.thresholds.recommend import Recommendation, Refusal, recommend
+from crag.thresholds.sweep import Sweep, Weights, sweep
+from ui.kit import charts, words
+from ui.kit.look import draw
+from ui.kit.safe import text
+from ui.tune import exports, memo, sliders
+from ui.tune.exports import Table
+from ui.tune.labels import Part
+
+__all__ = ["show", "why_none"]
+
+_WEIGHTS = (
+    ("right", "A right action", 1.0, 0.0, 5.0, "CORRECT where the documents hold the answer, INCORRECT where not."),
+    ("ambiguous", "AMBIGUOUS, as a part of it", 0.75, 0.0, 1.0, "It reads both sources, so the answer is seldom lost."),
+    ("call", "A model call costs", 0.05, 0.0, 1.0, "In the same unit as a right action."),
+    ("search", "A web search costs", 0.1, 0.0, 1.0, "In the same unit as a right action."),
+)
+_KEPT = "tune-weights"
+
+
+def why_none(settings: Settings) -> str:
+    """Why no pair is recommended under a strategy of this kind; empty where one can be."""
+    if settings.evaluator == "none":
+        return "This strategy grades nothing (plain RAG), so it has no thresholds to recommend."
+    if settings.binary:
+        return (
+            "This strategy reads each grade as relevant or not, at one threshold: there is no pair to recommend. "
+            "Choose a strategy with two thresholds above."
+        )
+    return ""
+
+
+def _weights() -> Weights:
+    """What a right action is worth and what calls and searches cost, as the person says; kept between pages."""
+    kept: dict[str, float] = st.session_state.setdefault(_KEPT, {})
+    found = {}
+    with st.popover("Weights"):
+        st.caption("Worth of a pair: right actions, less what calls and searches cost, per question.")
+        for name, label, usual, low, high, help in _WEIGHTS:
+            key = f"tune-weight-{name}"
+            if key not in st.session_state:
+                st.session_state[key] = kept.get(name, usual)
+            found[name] = st.number_input(
+                label, min_value=low, max_value=high, step=0.05, format="%.2f", key=key, help=help
+            )
+    kept.update(found)
+    return Weights(**found)
+
+
+def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list[Table]:
+    """The recommendation or why there is none, beside the map of all pairs; returns the map as a table.
+
+    `about`: what `part` was made from. `own`: what Ask uses now.
+    """
+    left, right = st.columns([5, 6], gap="large")
+    with left:
+        said = st.container()
+        with st.container(horizontal=True):
+            action = st.container(width="content")
+            worth = _weights()
+    key = about, worth
+    spent = memo.of("effort", about, lambda: effort(part.cases, _as_asked(settings, own)))
+
+    def advised() -> Recommendation | Refusal:
+        return recommend(
+            part.questions,
+            aggregation=settings.aggregation,
+            current=(own.upper, own.lower),
+            weights=worth,
+            effort=spent,
+        )
+
+    found = memo.of("advice", key, advised)
+    with said:
+        _said(found)
+    with action:
+        _apply(found, settings)
+    if len({each.answerable for each in part.questions if each.known} - {None}) < 2:
+        return []  # with labels of one kind, every map is a wish
+
+    def swept() -> Sweep:
+        return sweep(part.questions, aggregation=settings.aggregation, weights=worth, effort=spent)
+
+    whole = memo.of("sweep", key, swept)
+    with right:
+        _heat(key, whole, settings, found)
+    return [exports.sweep(whole)]
+
+
+def _as_asked(settings: Settings, own: Settings) -> Settings:
+    """The sliders' settings but for the thresholds, so that what an action leads to does not move with those."""
+    return settings.changed(upper=own.upper, lower=own.lower)
+
+
+def _said(found: Recommendation | Refusal) -> None:
+    if isinstance(found, Refusal):
+        missing = "".join(f"<li>{text(each)}</li>" for each in found.missing)
+        draw(
+            '<div class="cx tune-advice"><h3>No recommendation yet</h3>'
+            f"<p><b>{text(found.reason)}</b></p>{f'<p>What would help:</p><ul>{missing}</ul>' if missing else ''}"
+            '<p class="small">Say of chunks whether they are relevant (in Ask, open a chunk), or evaluate a question '
+            "set that names the expected answer, source or page.</p></div>"
+        )
+        return
+    warnings = "".join(f'<p class="note">{text(each)}</p>' for each in found.warnings)
+    draw(
+        '<div class="cx tune-advice"><h3>Recommended pair</h3><p class="pair"><span><small>upper</small> '
+        f"<b>{found.upper:.2f}</b> {_interval(found.upper_interval)}</span><span><small>lower</small> "
+        f"<b>{found.lower:.2f}</b> {_interval(found.lower_interval)}</span></p><p>{text(found.sentence)}</p>"
+        f"{warnings}</div>"
+    )
+
+
+def _apply(found: Recommendation | Refusal, settings: Settings) -> None:
+    if isinstance(found, Refusal):
+        return
+    st.button(
+        "Apply the recommended pair",
+        key="tune-recommended",
+        disabled=(settings.upper, settings.lower) == (found.upper, found.lower),
+        on_click=sliders.move,
+        kwargs={"upper": found.upper, "lower": found.lower},
+        help="Moves the sliders there. Ask changes with “Use these”.",
+    )
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return f'<span class="small">{ends[0]:.2f} to {ends[1]:.2f}</span>'
+
+
+def _heat(key: Hashable, whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:
+    """The map, with the sliders' pair and the recommended one marked."""
+    look = charts.theme()
+    figure = memo.of("heat", (key, look), lambda: charts.heat(whole, look))
+    points = [(settings.lower, settings.upper, "sliders", "circle")]
+    if isinstance(found, Recommendation):
+        points.append((found.lower, found.upper, "recommended", "star"))
+    charts.marked(figure, points, look)
+    draw(
+        '<div class="cx"><h3>Worth of every pair <span class="small">mean over '
+        f"{words.count(whole.labelled, 'labelled question')}; the stronger the colour, the better</span></h3></div>"
+    )
+    charts.shown(figure, "tune-heat")

@@ -1,0 +1,263 @@
+"""The Tune page: all stored runs decided anew as sliders move, and where labels say the thresholds should be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from crag.core.settings import Settings
+from crag.strategies import STRATEGIES
+from crag.thresholds.labelled import ChunkScore
+from crag.thresholds.recommend import crowded
+from crag.whatif.flips import Outcome
+from ui.app import navigation
+from ui.app.session import Session
+from ui.kit import words
+from ui.kit.look import draw
+from ui.kit.safe import text
+from ui.tune import advice, curves, exports, flips, ledgers, memo, sliders
+from ui.tune import labels as tune_labels
+from ui.tune import material as tune_material
+from ui.tune import scores as tune_scores
+from ui.tune.exports import Table
+from ui.tune.labels import Labels, Part
+from ui.tune.ledgers import Unread
+from ui.tune.material import Material
+from ui.tune.scores import Group, Split
+
+__all__ = ["follow", "show"]
+
+_CELL, _USED = "tune-cell", "tune-used"
+_SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}
+
+
+def follow(session: Session, picked: str | None) -> None:
+    """Do what a click asked for: list a cell's questions, or open a run in Ask."""
+    if picked is None:
+        return
+    cell = flips.cell_of(picked)
+    if cell is not None:
+        st.session_state[_CELL] = None if st.session_state.get(_CELL) == cell else cell
+    kind, _, run = picked.partition(":")
+    if kind == "tune-run" and run in ledgers.book(session.workspace).reads:
+        session.select(run)
+        navigation.go("ask")
+        st.rerun()
+
+
+def show(session: Session) -> None:
+    """The page below its title. Raises CragError where the library can't be read."""
+    book = tune_material.read(session)
+    _unreadable(book.unread)
+    if not book.reads:
+        _empty()
+        return
+    with st.container(key="tune-choices"):
+        first, second = st.columns([7, 5], gap="large")
+        with second:
+            name = sliders.strategy(session)
+        with first:
+            material = tune_material.chosen(session, book)
+    _bench(session, name, material)
+
+
+def _unreadable(unread: Sequence[Unread]) -> None:
+    """Names the runs that can't be read."""
+    if not unread:
+        return
+    listed = "".join(f"<li>{text(each.question)} <span class='small'>{text(each.why)}</span></li>" for each in unread)
+    draw(
+        f'<div class="cx"><details class="fold" data-keep="tune-unread"><summary>{words.count(len(unread), "run")} '
+        f"can't be read and {'is' if len(unread) == 1 else 'are'} left out</summary><ul>{listed}</ul></details></div>"
+    )
+
+
+def _empty() -> None:
+    draw(
+        '<div class="cx hero"><p><b>No runs yet.</b> Here every question that was asked is decided anew as you move '
+        "the thresholds, at once and without a model call: which flip, what that saves, and, with labels, where the "
+        "thresholds should be.</p><p>Ask some questions first, or evaluate a question set: each run is kept.</p></div>"
+    )
+    with st.container(horizontal=True):
+        st.button("Ask a question", key="tune-to-ask", type="primary", on_click=navigation.go, args=("ask",))
+        st.button("Evaluate a question set", key="tune-to-evaluate", on_click=navigation.go, args=("evaluate",))
+
+
+@st.fragment
+def _bench(session: Session, name: str, material: Material) -> None:
+    """All that hangs on the sliders; a move of one runs this alone."""
+    _moved(session, name, material)
+
+
+def _moved(session: Session, name: str, material: Material) -> None:
+    """What a move of a slider does, all of it."""
+    own = session.settings(name)
+    left, right = st.columns([3, 9], gap="large")
+    with left, st.container(key="tune-rail"):
+        settings = sliders.sliders(name, own)
+        in_use = settings == own and session.strategy == name
+        _buttons(session, name, settings, in_use=in_use)
+    with right:
+        outcome = material.ledger.redecide(settings)
+        warning = _flips(material, outcome, settings, in_use=in_use)
+        scores = _scores(material, settings)
+        tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
+        questions = {id: entry.question for id, entry in material.entries.items()}
+        exports.offered([*tables, exports.scores(scores, questions)])
+
+
+def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -> None:
+    """What can be done with the sliders as they stand."""
+    title = STRATEGIES[name].title
+    st.button(
+        "Use these",
+        key="tune-use-these",
+        type="primary",
+        width="stretch",
+        disabled=in_use,
+        on_click=_use,
+        args=(session, name, settings),
+        help=f"The next question in Ask is handled by {title} with these settings.",
+    )
+    published = sliders.at_strategy(name)
+    st.button(
+        "Back to the strategy's own",
+        key="tune-own",
+        width="stretch",
+        disabled=all(getattr(settings, each) == value for each, value in published.items()),
+        on_click=sliders.move,
+        kwargs=published,
+    )
+    used = st.session_state.pop(_USED, False)
+    said = (
+        f"<b>Ask now uses exactly these</b> ({text(title)})."
+        if used and in_use
+        else f"Ask uses these ({text(title)})."
+        if in_use
+        else "Ask does not use these yet. Moving a slider costs no model call."
+    )
+    draw(f'<div class="cx"><p class="small" role="status">{said}</p></div>')
+
+
+def _use(session: Session, name: str, settings: Settings) -> None:
+    """Questions are asked with exactly these from now on."""
+    session.change(name, settings)
+    session.use(name)
+    st.session_state["strategy-choice"] = name
+    st.session_state[_USED] = True
+
+
+def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: bool) -> DeltaGenerator:
+    """What would become of the runs, and the questions of the cell that is opened; returns a place for a warning."""
+    draw(flips.summary(outcome, in_use=in_use))
+    warning = st.empty()
+    opened = st.session_state.get(_CELL)
+    with st.container(key="tune-flips"):
+        first, second = st.columns([6, 5], gap="large")
+        with first:
+            draw(flips.flow(outcome))
+        with second:
+            draw(flips.matrix(outcome, opened))
+    draw(flips.figures(outcome, material.cost.redecide(settings) if material.cost else None))
+    if opened is not None:
+        draw(flips.listed(outcome, material.entries, opened, material.key))
+    draw(flips.unknowns(outcome))
+    return warning
+
+
+def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
+    """The histogram; returns all scores it counts."""
+    if settings.evaluator == "none":
+        return []
+    about = material.labels.serial, settings.evaluator, settings.grade_chars, settings.k
+    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
+    cases = material.labels.cases
+    scores = memo.of("scores", about, lambda: tune_labels.scores(cases, settings, of))
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        what = "Chunk scores" if of == "chunk" else "Scores of all chunks together"
+        draw(f'<div class="cx"><h2>{what} <span class="small">of first retrievals</span></h2></div>')
+        split = _split(material)
+    groups: list[Group] = memo.of("groups", (about, split), lambda: tune_scores.grouped(scores, split))
+    draw(tune_scores.histogram(groups, settings) if groups else _NO_SCORES)
+    return scores
+
+
+_NO_LABELS = (
+    '<div class="cx"><p>None yet. With labels this page recommends a pair of thresholds with its reasons, and shows '
+    'how far the scores can be trusted.</p><p class="quiet">Say of chunks whether they are relevant (in Ask, open a '
+    "chunk), or evaluate a question set that names the expected answer, source or page.</p></div>"
+)
+_NO_SCORES = '<div class="cx"><p class="quiet">None of these runs was graded in the way this strategy grades.</p></div>'
+
+
+def _split(material: Material) -> Split:
+    """How the scores are grouped; by label where there are any, until something else is chosen."""
+    key, kept = "tune-split", "tune-split-kept"
+    if st.session_state.get(key) is None:
+        st.session_state[key] = st.session_state.get(kept, "label" if material.labels.some else "evaluator")
+    found = st.segmented_control(
+        "Group", list(_SPLITS), format_func=_SPLITS.__getitem__, key=key, required=True, label_visibility="collapsed"
+    )
+    st.session_state[kept] = found
+    return found or "all"
+
+
+def _labelled(material: Material, settings: Settings, own: Settings, warning: DeltaGenerator) -> list[Table]:
+    """The recommendation, the map of all pairs and the curves; returns the tables that they make.
+
+    `warning`: where it is said that too much becomes AMBIGUOUS.
+    """
+    labels = material.labels
+    tables = [exports.labels(labels.thumbs)] if labels.thumbs else []
+    why = advice.why_none(settings)
+    draw(f'<div class="cx"><h2>What labels say <span class="small">{_origins(labels)}</span></h2></div>')
+    if why:
+        draw(f'<div class="cx"><p>{text(why)}</p></div>')
+    if settings.evaluator == "none":
+        return tables
+    graders = memo.of(
+        "graders", (labels.serial, settings.evaluator), lambda: tune_labels.evaluators(labels.cases, settings)
+    )
+    if not graders:
+        draw(_NO_SCORES)
+        return tables
+    grader = _grader(graders)
+    about = labels.serial, settings.evaluator, settings.grade_chars, settings.k, own, grader
+    part = memo.of("part", about, lambda: tune_labels.telling(labels, settings, grader))
+    if not why:
+        _crowd(part, settings, warning)
+    if not part.labelled and not labels.some:
+        draw(_NO_LABELS)
+        return tables
+    if not why:
+        tables += advice.show((*about, settings.aggregation), part, settings, own)
+    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
+    scores = memo.of("curve-scores", about, lambda: tune_labels.scores(part.cases, settings, of))
+    curves.show(about, scores, settings)
+    return tables
+
+
+def _origins(labels: Labels) -> str:
+    """Where the labels come from, in words."""
+    said = [f"{words.count(labels.judged, 'run')} known from question sets"] if labels.judged else []
+    said += [words.count(len(labels.thumbs), "chunk") + " labelled by hand"] if labels.thumbs else []
+    return ", ".join([*said, "one run a question counts, the newest"]) if said else ""
+
+
+def _grader(graders: Sequence[str]) -> str:
+    """Whose scores: those of two evaluators are never thrown together."""
+    if len(graders) == 1:
+        return graders[0]
+    if st.session_state.get("tune-grader") not in graders:
+        st.session_state["tune-grader"] = graders[0]
+    return st.selectbox("Scores by", graders, format_func=words.maker, key="tune-grader", width=320)
+
+
+def _crowd(part: Part, settings: Settings, where: DeltaGenerator) -> None:
+    """The warning where the sliders' pair leaves too much to AMBIGUOUS."""
+    said = crowded(part.questions, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
+    if said:
+        draw(f'<div class="cx"><p class="note" role="status">{text(said)}</p></div>', where)

@@ -1,0 +1,97 @@
+"""How far scores can be trusted, by the labels there are: ROC, precision-recall and reliability, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from crag.core.errors import InputError
+from crag.core.settings import Settings
+from crag.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
+from crag.thresholds.labelled import ChunkScore
+from ui.kit import charts, words
+from ui.kit.look import draw
+from ui.kit.safe import text
+from ui.tune import memo
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["show"]
+
+
+def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> None:
+    """The three figures over the labelled scores, kept under `key`; in words where there is none."""
+    labelled = [each for each in scores if each.relevant is not None]
+    known, labels = [each.score for each in labelled], [each.relevant for each in labelled]
+    look = charts.theme()
+    marks = {settings.upper: "upper", settings.lower: "lower"} if not settings.binary else {settings.upper: "threshold"}
+
+    def curve() -> tuple[Figure, str, Roc]:
+        found = roc(known, labels)
+        return charts.roc(found, look), f"area under it {found.auc:.3f}", found
+
+    def precision() -> tuple[Figure, str, PrecisionRecall]:
+        found = precision_recall(known, labels)
+        return charts.precision_recall(found, look), f"average precision {found.average_precision:.3f}", found
+
+    def reliable() -> tuple[Figure, str, Reliability]:
+        found = reliability(known, labels)
+        return charts.reliability(found, look), f"expected calibration error {found.error:.3f}", found
+
+    made: tuple[tuple[str, str, Callable[[], tuple[Figure, str, object]]], ...] = (
+        ("ROC curve", "tune-roc", curve),
+        ("Precision and recall", "tune-pr", precision),
+        ("Reliability", "tune-reliability", reliable),
+    )
+    for column, (title, name, make) in zip(st.columns(3, gap="large"), made, strict=True):
+        with column:
+            _one(title, name, (key, look), make, marks)
+    unknown = sum(score is None for score in known)
+    failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""
+    draw(
+        f'<div class="cx"><p class="legend">Over {words.count(len(known) - unknown, "labelled score")}{failed}. '
+        "Dotted: guessing, and in the reliability diagram scores that keep what they say.</p></div>"
+    )
+
+
+def _one(
+    title: str, name: str, key: Hashable, make: Callable[[], tuple[Figure, str, object]], marks: dict[float, str]
+) -> None:
+    """One figure under its title, or why there is none."""
+
+    def tried() -> tuple[Figure, str, object] | InputError:
+        try:
+            return make()
+        except InputError as error:
+            return error
+
+    found = memo.of(name, key, tried)
+    if isinstance(found, InputError):
+        why = f'<p>{text(found.message)}</p><p class="small">{text(found.remedy)}</p>'
+        draw(f'<div class="cx"><h3>{title}</h3>{why}</div>')
+        return
+    figure, said, curve = found
+    lines = [f"Worst bin off by {curve.worst:.2f}."] if isinstance(curve, Reliability) else []
+    lines += [f"At {label} {value:.2f}: {where}." for value, label in marks.items() if (where := _at(curve, value))]
+    draw(
+        f'<div class="cx"><h3>{title} <span class="small">{text(said)}</span></h3>'
+        f'<p class="small tune-at">{"<br>".join(lines) or "&nbsp;"}</p></div>'
+    )
+    charts.shown(figure, name)
+
+
+def _at(curve: object, threshold: float) -> str:
+    """What a curve says of this threshold, in words; empty for none, and where nothing scores that much."""
+    if not isinstance(curve, Roc | PrecisionRecall):
+        return ""
+    place = int(np.count_nonzero(curve.thresholds >= threshold)) - 1
+    if place < 0:
+        return ""
+    if isinstance(curve, Roc):
+        found, taken = curve.true_positive[place], curve.false_positive[place]
+        return f"{found:.0%} found, {taken:.0%} false alarms"
+    return f"{curve.precision[place]:.0%} precision, {curve.recall[place]:.0%} recall"

@@ -1,0 +1,212 @@
+"""The stored runs of each workspace, read once per process and kept ready to be re-decided together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import streamlit as st
+
+from crag.core.errors import CragError, StorageError
+from crag.core.meter import Call
+from crag.core.trace import Trace
+from crag.core.types import Step
+from crag.library.library import Library
+from crag.library.runs import Unreadable
+from crag.questions.expected import Expected
+from crag.spending.costs import spent
+from crag.spending.prices import Price
+from crag.thresholds.labelled import Relevance, expected_relevance, same_question
+from crag.whatif.entries import Entry
+from crag.whatif.flips import Saved
+from crag.whatif.ledger import Ledger
+
+__all__ = ["Book", "Judged", "Read", "Unread", "book", "dollars"]
+
+_WORKSPACES = 8
+"""Books kept; the one that was not used for longest goes first."""
+_LEDGERS = 4
+"""Kept of each book: all runs, and the choices of runs looked at last."""
+_EVERY = 100_000_000
+"""Runs of a library, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A stored run without its texts. `steps`: that of each of the entry's stages; `calls`: its outside calls."""
+
+    entry: Entry
+    steps: tuple[Step, ...]
+    calls: tuple[Call, ...]
+
+    @classmethod
+    def of(cls, trace: Trace) -> Read:
+        """Raises SettingsError where the run's settings are no longer valid."""
+        stages = (record.step for record in trace.steps if record.step not in ("answer", "verify"))
+        return cls(entry=Entry.of(trace), steps=tuple(stages), calls=trace.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a question set says of a run's chunks, by round and rank, and of its first retrieval."""
+
+    expected: Expected
+    relevance: Relevance
+    answerable: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A stored run that can't be read, and why, in words."""
+
+    run_id: str
+    question: str
+    why: str
+
+
+@dataclass
+class Book:
+    """One workspace's runs, as far as they are read; shared by all its sessions.
+
+    `version` changes whenever a run comes or goes.
+    """
+
+    version: int = 0
+    _reads: dict[str, Read] = field(default_factory=dict)
+    _judged: dict[str, Judged] = field(default_factory=dict)
+    _unread: dict[str, Unread] = field(default_factory=dict)
+    _order: tuple[str, ...] = ()
+    _ledgers: dict[tuple[int, frozenset[str] | None], Ledger] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def renew(self, library: Library, expected: Mapping[str, Expected]) -> Iterator[tuple[int, int]]:
+        """Reads what is new and drops what was deleted; yields how many of how many runs to read are read.
+
+        `expected`: the questions of which something is known beforehand, by `same_question`. May be left off
+        anywhere: what was read stays. Raises CragError where the library can't be read at all.
+        """
+        wanted = self._wanted(tuple(reversed(library.run_ids())), expected)
+        for done, found in enumerate(library.traces(wanted)):
+            yield done, len(wanted)
+            self._add(found, library, expected)
+
+    def _wanted(self, order: tuple[str, ...], expected: Mapping[str, Expected]) -> list[str]:
+        """The runs not read yet, and those to be judged by another expectation; forgets what is gone."""
+        with self._lock:
+            if order != self._order:
+                there = set(order)
+                for known in (self._reads, self._unread, self._judged):
+                    for id in known.keys() - there:
+                        del known[id]
+                self._order, self.version = order, self.version + 1
+            self._judged = {
+                id: judged for id, judged in self._judged.items() if _expectation(self._reads[id], expected) is not None
+            }
+            return [id for id in order if id not in self._unread and not self._known(id, expected)]
+
+    def _known(self, id: str, expected: Mapping[str, Expected]) -> bool:
+        if id not in self._reads:
+            return False
+        wanted, judged = _expectation(self._reads[id], expected), self._judged.get(id)
+        return wanted is None or (judged is not None and judged.expected == wanted)
+
+    def _add(self, found: Trace | Unreadable, library: Library, expected: Mapping[str, Expected]) -> None:
+        judged = None
+        try:
+            if isinstance(found, Unreadable):
+                raise StorageError(found.message, found.remedy)
+            read = Read.of(found)
+            wanted = _expectation(read, expected)
+            if wanted is not None:
+                judged = Judged(wanted, *expected_relevance(found, wanted))
+        except CragError as error:
+            question = next((run.question for run in library.runs(_EVERY) if run.run_id == found.run_id), found.run_id)
+            with self._lock:
+                self._unread[found.run_id] = Unread(found.run_id, question, error.message)
+                self.version += 1
+            return
+        with self._lock:
+            self._reads[found.run_id] = read
+            if judged is not None:
+                self._judged[found.run_id] = judged
+            self.version += 1
+
+    @property
+    def reads(self) -> dict[str, Read]:
+        """The runs by id, newest first."""
+        with self._lock:
+            return {id: self._reads[id] for id in self._order if id in self._reads}
+
+    @property
+    def judged(self) -> dict[str, Judged]:
+        """What question sets say, by run."""
+        with self._lock:
+            return dict(self._judged)
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """What can't be read, newest first."""
+        with self._lock:
+            return tuple(self._unread[id] for id in self._order if id in self._unread)
+
+    def ledger(self, runs: frozenset[str] | None = None) -> Ledger:
+        """These runs, all without a choice, newest first."""
+        with self._lock:
+            key = self.version, runs
+            if key not in self._ledgers:
+                for old in list(self._ledgers)[: 1 - _LEDGERS]:
+                    del self._ledgers[old]
+                self._ledgers[key] = Ledger(read.entry for id, read in self.reads.items() if runs is None or id in runs)
+            return self._ledgers[key]
+
+
+def _expectation(read: Read, expected: Mapping[str, Expected]) -> Expected | None:
+    return expected.get(same_question(read.entry.question)) if expected else None
+
+
+def dollars(reads: Sequence[Read], prices: Mapping[str, Price]) -> Ledger | None:
+    """The runs that made outside calls, with dollars in place of the seconds of their stages; None without any.
+
+    So what they save is what those stages cost; `uncounted` are the stages of which nobody knows.
+    """
+    entries = [_priced(read, prices) for read in reads if read.calls]
+    return Ledger(entries) if entries else None
+
+
+def _priced(read: Read, prices: Mapping[str, Price]) -> Entry:
+    """Where a step was taken more than once, its cost is parted by the calls of each, or evenly."""
+    stages = []
+    for stage, step in zip(read.entry.stages, read.steps, strict=True):
+        whole = spent([call for call in read.calls if call.step == step], prices)
+        weights = [each.took.calls for each, other in zip(read.entry.stages, read.steps, strict=True) if other == step]
+        part = stage.took.calls / sum(weights) if sum(weights) else 1 / len(weights)
+        took = Saved(seconds=whole.dollars * part, uncounted=int(bool(whole.unknown)))
+        stages.append(replace(stage, took=took))
+    return replace(read.entry, stages=tuple(stages))
+
+
+class _Shelf:
+    """The books by workspace."""
+
+    def __init__(self) -> None:
+        self._books: dict[str, Book] = {}
+        self._lock = threading.Lock()
+
+    def book(self, workspace: str) -> Book:
+        with self._lock:
+            found = self._books.pop(workspace, None) or Book()
+            self._books[workspace] = found
+            for old in list(self._books)[:-_WORKSPACES]:
+                del self._books[old]
+            return found
+
+
+@st.cache_resource(show_spinner=False)
+def _shelf() -> _Shelf:
+    return _Shelf()
+
+
+def book(workspace: str) -> Book:
+    """The runs of a workspace, kept until the process ends or others are used more."""
+    return _shelf().book(workspace)

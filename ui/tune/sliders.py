@@ -1,0 +1,100 @@
+"""Where the sliders of the Tune page stand: begun from a strategy, moved by hand or at once, kept between pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from crag.core.errors import SettingsError
+from crag.core.settings import Settings
+from crag.core.types import Aggregation
+from crag.strategies import STRATEGIES
+from ui.app.session import Session
+from ui.kit import forms
+from ui.kit.problems import show
+
+__all__ = ["at_strategy", "move", "sliders", "strategy"]
+
+_NAMES = ("lower", "upper", "aggregation", "k", "strip_filter")
+_STATE, _CHOICE = "tune-state", "tune-strategy"
+
+
+def strategy(session: Session) -> str:
+    """The strategy whose settings the sliders change; the session's own until another is chosen."""
+    if _CHOICE not in st.session_state:
+        kept = st.session_state.get(_STATE)
+        st.session_state[_CHOICE] = kept["strategy"] if kept else session.strategy
+    return st.selectbox(
+        "Strategy",
+        list(STRATEGIES),
+        format_func=lambda name: STRATEGIES[name].title,
+        key=_CHOICE,
+        help="Every run is decided anew under this strategy, with your changes to it and the sliders as they stand.",
+    )
+
+
+def sliders(name: str, own: Settings) -> Settings:
+    """The settings the sliders stand at. `own`: what the session asks with under this strategy, where they begin."""
+    state = _state(name, own)
+    key = f"tune-{state['turn']}"
+    if f"{key}-k" not in st.session_state:  # a widget's value is gone once another page was shown
+        state["start"] = dict(state["now"])
+    start = state["start"]
+    moved: dict[str, Any] = {}
+    if own.evaluator != "none":
+        moved |= _bounds(own, start, key)
+        joint = own.evaluator == "joint"
+        rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == joint]
+        moved["aggregation"] = forms.field(
+            Settings, "aggregation", start["aggregation"], key=f"{key}-rule", options=rules, disabled=len(rules) == 1
+        )
+    moved["k"] = forms.field(Settings, "k", start["k"], key=f"{key}-k")
+    if own.evaluator != "none":
+        moved["strip_filter"] = forms.field(Settings, "strip_filter", start["strip_filter"], key=f"{key}-floor")
+    try:
+        settings = own.changed(**moved)
+    except SettingsError as error:
+        show(error)
+        return own
+    state["now"] = _of(settings)
+    return settings
+
+
+def _bounds(own: Settings, start: dict[str, Any], key: str) -> dict[str, float]:
+    """The thresholds: one slider with two thumbs, or with one where grades are yes or no."""
+    if own.binary:
+        upper = forms.field(Settings, "upper", start["upper"], key=f"{key}-upper")
+        return {"lower": upper, "upper": upper}
+    lower, upper = forms.pair(
+        Settings, "lower", "upper", (start["lower"], start["upper"]), key=f"{key}-bounds", title="Thresholds"
+    )
+    return {"lower": lower, "upper": upper}
+
+
+def move(**values: Any) -> None:
+    """Put sliders at these values; for callbacks."""
+    state = st.session_state[_STATE]
+    state["now"] = {**state["now"], **values}
+    state["turn"] += 1
+
+
+def at_strategy(name: str) -> dict[str, Any]:
+    """Where the sliders stand for the strategy as it is published."""
+    return _of(STRATEGIES[name].settings)
+
+
+def _state(name: str, own: Settings) -> dict[str, Any]:
+    """What is remembered; begun anew where the strategy is another, or was changed elsewhere."""
+    state = st.session_state.setdefault(_STATE, {"turn": 0, "strategy": "", "own": None})
+    if (state["strategy"], state["own"]) != (name, own):
+        now = _of(own)
+        if state.get("now") != now:
+            state["turn"] += 1
+        state |= {"strategy": name, "own": own, "now": now, "start": now}
+    found: dict[str, Any] = state
+    return found
+
+
+def _of(settings: Settings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in _NAMES}
