@@ -36,7 +36,7 @@ from crag.core.types import INDEXED_AS
 from crag.engine import Engine
 from crag.evaluator.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
-from crag.metrics.metrics import Row, measured
+from crag.metrics.metrics import ResultRow, measured
 from crag.metrics.results import compared
 from crag.models.minilm import MiniLM
 from crag.questions.sets import Question, read_set
@@ -59,7 +59,7 @@ TRIED = (
 EVERY = 5
 """Progress is told after so many questions."""
 
-Rows = dict[str, list[Row]]
+Rows = dict[str, list[ResultRow]]
 
 
 def main() -> int:
@@ -152,7 +152,7 @@ def asked(
     return found
 
 
-def answered(engine: Engine, question: Question, name: str, folder: Path) -> Row:
+def answered(engine: Engine, question: Question, name: str, folder: Path) -> ResultRow:
     """One measured run. Citations are checked under every strategy: faithfulness is otherwise unknown.
 
     Ends the program where a run fails: a mean over the others would mislead.
@@ -165,7 +165,7 @@ def answered(engine: Engine, question: Question, name: str, folder: Path) -> Row
     return row
 
 
-def differences(rows: Mapping[str, Sequence[Row]]) -> dict[str, Any]:
+def differences(rows: Mapping[str, Sequence[ResultRow]]) -> dict[str, Any]:
     """`balanced` less plain RAG in sentences, of all measures both know but seconds."""
     if not {"balanced", "plain-rag"} <= set(rows):
         return {}

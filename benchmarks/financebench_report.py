@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.evaluator_report import figure, share, table
 from crag.metrics.intervals import SEED, intervals
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.ranking import Ranked
 from crag.metrics.results import summed_up
 
@@ -66,12 +66,12 @@ def page_hit(found: Ranked | None, within: int | None = None) -> bool | None:
     return found.rank is not None and (within is None or found.rank <= within)
 
 
-def seconds_to_answer(row: Row) -> float | None:
+def seconds_to_answer(row: ResultRow) -> float | None:
     """Seconds of a run without the check of its citations."""
     return None if row.seconds is None else row.seconds - row.step_seconds.get("verify", 0.0)
 
 
-def strategy_figures(rows: Sequence[Row]) -> Figures:
+def strategy_figures(rows: Sequence[ResultRow]) -> Figures:
     """Means with intervals of what the page shows, the page hits, the action mix and the seconds of one strategy."""
     result = summed_up(rows)
     seconds = sorted(each for row in rows if (each := seconds_to_answer(row)) is not None)

@@ -9,14 +9,14 @@ from typing import Any, Literal, get_args
 
 from benchmarks.popqa_cases import Case, Part, ceilings, web_holds
 from crag.core.types import Action
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.results import compared, summed_up
 
-__all__ = ["FATES", "Fate", "Figures", "Found", "condition_figures", "fate", "strategy_figures"]
+__all__ = ["FATES", "Becomes", "Figures", "Found", "condition_figures", "fate", "strategy_figures"]
 
 Figures = dict[str, Any]
-Fate = Literal["kept", "nowhere", "documents discarded", "web not searched", "lost in refinement"]
-FATES: tuple[Fate, ...] = get_args(Fate)
+Becomes = Literal["kept", "nowhere", "documents discarded", "web not searched", "lost in refinement"]
+FATES: tuple[Becomes, ...] = get_args(Becomes)
 MEANS = (
     *("evidence_answer", "evidence_words", "searches", "library_rewrites", "answer_holds", "abstained"),
     "acted_holds",
@@ -29,11 +29,11 @@ AGAINST = ("paper", "plain-rag")
 class Found:
     """One measured run. `own`: whether what it kept of the question's own passages holds the answer."""
 
-    row: Row
+    row: ResultRow
     own: bool
 
 
-def fate(row: Row, online: bool) -> Fate:
+def fate(row: ResultRow, online: bool) -> Becomes:
     """What became of the answer; `online`: whether a web passage holds it.
 
     Of several reasons the first that applies: the documents held it and were discarded, the web held it and was not

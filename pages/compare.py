@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ui.app import navigation, workspaces
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.compare import board
 from ui.kit import picker, problems
@@ -12,7 +12,7 @@ navigation.enter("compare")
 st.title("Compare", anchor=False)
 with problems.told(stop=True):
     session = Session()
-workspaces.words_on_the_key(house().config)
+workspaces.words_on_the_key(program().config)
 picked = picker.clicked()
 with problems.told():
     board.follow(session, picked)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from ui.app import navigation, workspaces
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import shelf, uploads
 from ui.kit import problems
@@ -12,7 +12,7 @@ navigation.enter("documents")
 st.title("Documents", anchor=False)
 with problems.told(stop=True):
     session = Session()
-workspaces.words_on_the_key(house().config)
+workspaces.words_on_the_key(program().config)
 shelf.drop_zone(session)
 
 job = uploads.current(session)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from crag.evaluation.evaluate import evaluations, stored_sets
 from ui.app import navigation, workspaces
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.evaluate import pair, panel, results, rows, start, work
 from ui.evaluate import sets as question_sets
@@ -17,7 +17,7 @@ st.title("Evaluate", anchor=False)
 with problems.told(stop=True):
     session = Session()
     stored, made = stored_sets(session.library), evaluations(session.library)
-workspaces.words_on_the_key(house().config)
+workspaces.words_on_the_key(program().config)
 with problems.told():
     rows.follow(session, picker.clicked())
 

@@ -20,4 +20,4 @@ with questions:
 with spent, problems.told():
     costs.show(session)
 with program, problems.told():
-    choices.program()
+    choices.program_form()

@@ -23,7 +23,7 @@ def four_large_files_uploaded() -> Figure:
     sys.path.insert(0, os.getcwd())
     import streamlit as st
 
-    from ui.app.program import house
+    from ui.app.program import program
     from ui.documents import uploads
 
     class Visitor:
@@ -33,16 +33,16 @@ def four_large_files_uploaded() -> Figure:
         data = _pdf(number)
         return lambda: data
 
-    engine = house().engine
+    engine = program().engine
     for thread in threading.enumerate():
         if thread.name == "warm-up":
             thread.join()
     uploads.start(Visitor(), [("small.pdf", lambda: _pdf(9, mb=1))], "a small one first")
-    _wait(house().jobs)
+    _wait(program().jobs)
     before = _resident_mb()
     st.session_state["upload"] = None
     uploads.start(Visitor(), [(f"{number}.pdf", reader(number)) for number in range(FILES)], "four files")
-    _wait(house().jobs)
+    _wait(program().jobs)
     stored = len(engine.library().documents()) - 1
     after = _resident_mb()
     return Figure(

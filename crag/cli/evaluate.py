@@ -13,7 +13,7 @@ from crag.cli.options import add_library, add_providers, add_settings, existing,
 from crag.cli.options import settings as chosen_settings
 from crag.cli.output import Output, plain
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, SettingsError
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.questions.sets import MOST_BYTES, QuestionSet, read_set
 from crag.questions.tables import csv_export, json_export
 from crag.spending.prices import table as price_table
@@ -189,7 +189,7 @@ def _tell(done: list[Column], output: Output) -> None:
         output.line(line)
 
 
-def _export(rows: list[Row], options: argparse.Namespace, output: Output) -> None:
+def _export(rows: list[ResultRow], options: argparse.Namespace, output: Output) -> None:
     """All rows to the files named. Raises InputError; the results are in the library all the same."""
     from crag.metrics.results import flat
 

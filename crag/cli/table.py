@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from crag.core.types import Action
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.results import MEASURES, Difference, Mean, Result, compared
 from crag.spending.costs import Spent
 
@@ -40,7 +40,7 @@ class Column:
 
     id: str
     strategy: str
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
     result: Result
     spent: Spent
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from crag.comparing.sides import Side, place_of
+from crag.comparing.sides import Side, citation_place
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Strip, WebPage
 from crag.spending.costs import spent
@@ -186,7 +186,7 @@ def _strips(runs: Sequence[Side]) -> list[Item]:
 
 
 def _sources(runs: Sequence[Side]) -> list[Item]:
-    named = {place_of(citation): citation for run in runs for citation in run.citations}
+    named = {citation_place(citation): citation for run in runs for citation in run.citations}
     return [
         Item(
             kind="source",
@@ -226,7 +226,7 @@ def _marks(runs: Sequence[Side], place: int) -> Marks:
         if key in run.used
     }
     unused = {source.id: tuple(n for n, o in others if key in o.used) for key, source in own if key not in run.used}
-    cited = {each.number: tuple(n for n, o in others if place_of(each) not in o.cited) for each in run.citations}
+    cited = {each.number: tuple(n for n, o in others if citation_place(each) not in o.cited) for each in run.citations}
     dropped = [strip for group in run.trace.strips.values() for strip in group if not strip.kept]
     return Marks(
         found=_filled(found),

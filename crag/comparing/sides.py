@@ -8,7 +8,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Strip, WebPage
 from crag.text.sentences import sentences
 
-__all__ = ["Side", "place_of"]
+__all__ = ["Side", "citation_place"]
 
 _HALF = 0.5
 _MARKS_HERE = re.compile(r"(?:\s*+\[\d{1,3}\])+")
@@ -37,8 +37,8 @@ class Side:
                 self.chosen.setdefault(strip.source_id, []).append((strip.start, strip.end))
         answer = trace.answer
         self.citations: tuple[Citation, ...] = answer.citations if answer else ()
-        self.cited = {place_of(citation) for citation in self.citations}
-        self.said = {} if answer is None or answer.abstained else _said(answer.text)
+        self.cited = {citation_place(citation) for citation in self.citations}
+        self.said = {} if answer is None or answer.abstained else _sentences_of(answer.text)
 
     def state(self, key: str) -> str:
         """What became of a chunk or page."""
@@ -62,12 +62,12 @@ class Side:
         return self.sources[self.by_id[strip.source_id]]
 
 
-def place_of(citation: Citation) -> tuple[str, int | None]:
+def citation_place(citation: Citation) -> tuple[str, int | None]:
     """What a citation points to, coarsely: the page of a file, or the web page."""
     return (citation.url or citation.source, citation.page)
 
 
-def _said(answer: str) -> dict[str, tuple[str, tuple[int, int]]]:
+def _sentences_of(answer: str) -> dict[str, tuple[str, tuple[int, int]]]:
     """An answer's sentences by what they say, letter case and punctuation apart, with where they stand."""
     found: dict[str, tuple[str, tuple[int, int]]] = {}
     for start, end in sentences(answer):

@@ -70,7 +70,7 @@ class RunStarted:
 class Queued:
     """The run waits, because as many run as may: `before` others must end first. 0: its turn has come.
 
-    The clock of the run stands still meanwhile; `waited` are the seconds it waited so far.
+    The clock of the run stands still meanwhile; `wait_for` are the seconds it waited so far.
     """
 
     before: int

@@ -102,7 +102,7 @@ class Failure:
 class Trace:
     """Everything a person can see of a run, at any moment of it.
 
-    `before` runs must end before it begins, for which it has waited `waited` seconds.
+    `before` runs must end before it begins, for which it has waited `wait_for` seconds.
     `rounds` are the retrievals in order; the last one is acted on. `strips` maps a chunk's or page's id to its
     strips. `text` grows token by token; `answer` is set at the end.
     """

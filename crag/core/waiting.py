@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from crag.core.errors import CancelledError, UnreachableError
 
-__all__ = ["iterated", "waited"]
+__all__ = ["iterate", "wait_for"]
 
 T = TypeVar("T")
 BEAT = 0.05
@@ -27,7 +27,7 @@ BEAT = 0.05
 _END = object()
 
 
-def waited(work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, cancel: threading.Event) -> T:
+def wait_for(work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, cancel: threading.Event) -> T:
     """What the coroutine returns. Raises what it raises, UnreachableError after `seconds`, CancelledError on Stop."""
     future = _begun(work)
     ends = time.monotonic() + seconds
@@ -43,8 +43,8 @@ def waited(work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, cancel
         future.cancel()
 
 
-def iterated(work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: threading.Event) -> Iterator[T]:
-    """The items as they come. Raises as `waited` does. Closing the iterator ends the call."""
+def iterate(work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: threading.Event) -> Iterator[T]:
+    """The items as they come. Raises as `wait_for` does. Closing the iterator ends the call."""
     items: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     async def pumped() -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.library.library import Library
-from crag.metrics.metrics import Row, measured
+from crag.metrics.metrics import ResultRow, measured
 from crag.metrics.results import rows_to_json
 from crag.questions.sets import QUESTION_CHARS, Question
 
-__all__ = ["FAILURES_IN_A_ROW", "Progress", "Sitting"]
+__all__ = ["FAILURES_IN_A_ROW", "EvaluationRun", "Progress"]
 
 FAILURES_IN_A_ROW = 5
 """Questions that fail one after another in the same way before an evaluation stops."""
@@ -31,11 +31,11 @@ class Progress:
     strategy: str
     done: int
     total: int
-    row: Row | None = None
+    row: ResultRow | None = None
 
 
 @dataclass(slots=True)
-class Sitting:
+class EvaluationRun:
     """One process at work on one evaluation; others may be at work on it too. Places count from 1."""
 
     library: Library
@@ -77,7 +77,7 @@ class Sitting:
         if done == len(self.questions) == len(store.places(self.id)):
             store.finish(self.id)
 
-    def _progress(self, done: int, row: Row | None) -> Progress:
+    def _progress(self, done: int, row: ResultRow | None) -> Progress:
         return Progress(evaluation=self.id, strategy=self.strategy, done=done, total=len(self.questions), row=row)
 
     def _trace(self, place: int) -> Trace:
@@ -88,7 +88,7 @@ class Sitting:
                 return stored
         return self.ask(self.questions[place].question, run_id)
 
-    def _measured(self, trace: Trace, question: Question) -> Row:
+    def _measured(self, trace: Trace, question: Question) -> ResultRow:
         row = measured(trace, question)
         return row if _askable(question) else replace(row, run_id="")  # what is refused leaves no run
 

@@ -17,10 +17,10 @@ from crag.core.keys import Keys
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine, Workspace
-from crag.evaluation.asking import Progress, Sitting
+from crag.evaluation.asking import EvaluationRun, Progress
 from crag.library.evaluations import EvaluationRecord, StoredSet
 from crag.library.library import Library
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.results import rows_from_json
 from crag.questions.sets import Question, QuestionSet
 from crag.run.status import parts_in_words
@@ -116,7 +116,7 @@ def evaluations(library: Library) -> list[Evaluation]:
     return [_evaluation(record) for record in library.evaluations.all()]
 
 
-def rows(library: Library, evaluation_id: str) -> tuple[Row, ...]:
+def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
     """What is done of an evaluation, in the set's order. Raises NotFoundError.
 
     A row's run may have been deleted since. A result of another version that can't be read is a row that says so.
@@ -138,12 +138,12 @@ def remove_evaluation(library: Library, id: str, *, runs: bool = False) -> None:
     library.evaluations.remove(id, runs=runs)
 
 
-def _row(text: str) -> Row:
+def _row(text: str) -> ResultRow:
     try:
         return rows_from_json(f"[{text}]")[0]
     except ValidationError:
         values = json.loads(text)
-        return Row(
+        return ResultRow(
             question_id=str(values.get("question_id", "")),
             question=str(values.get("question", "")),
             strategy=str(values.get("strategy", "")),
@@ -233,7 +233,7 @@ def evaluate(
         begun = library.evaluations.begin(
             set_id, strategy, settings=stored, parts=parts, key=key, anew=anew, finished_too=finished_too
         )
-        yield from Sitting(library, begun.id, strategy, questions, ask, stop).events()
+        yield from EvaluationRun(library, begun.id, strategy, questions, ask, stop).events()
 
     return events()
 

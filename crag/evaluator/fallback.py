@@ -46,7 +46,7 @@ class FallbackEvaluator:
         failed.update({passage_id: self._skipped(passage_id) for passage_id in waiting})
         if not failed:
             return
-        self._said(next(iter(failed.values())))
+        self._tell_once(next(iter(failed.values())))
         for grade in self._second.grade(question, [by_id[passage_id] for passage_id in failed]):
             yield self._marked(grade, failed[grade.passage_id])
 
@@ -57,7 +57,7 @@ class FallbackEvaluator:
         joint = self._skipped("joint") if self._given_up else self._counted(self._first.grade_joint(question, passages))
         if not joint.failed:
             return joint
-        self._said(joint)
+        self._tell_once(joint)
         return self._marked(self._second.grade_joint(question, passages), joint)
 
     def _asked(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
@@ -85,7 +85,7 @@ class FallbackEvaluator:
         why = f"It failed {self._failures} times and is not asked again in this run. The last time: {self._last}"
         return Grade(passage_id=passage_id, score=None, error=why, evaluator=self._first.id)
 
-    def _said(self, failed: Grade) -> None:
+    def _tell_once(self, failed: Grade) -> None:
         with self._lock:
             told, self._told = self._told, lambda why: None
         told(failed.error or "")

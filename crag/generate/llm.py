@@ -49,7 +49,7 @@ class LlmGenerator:
         usable = [strip for strip in knowledge if any(character.isalnum() for character in strip.text)]
         best = max((strip.score for strip in usable if strip.score is not None), default=None)
         if not usable or (best is not None and best < settings.answer_floor):
-            yield from _said(abstention(best, sources, settings, self.by))
+            yield from _pieces_of(abstention(best, sources, settings, self.by))
             return
         shown = _fitting(usable, settings.answer_context)
         numbers: dict[int, int] = {}
@@ -60,7 +60,7 @@ class LlmGenerator:
             yield piece
         if not text.strip():
             why = f"{self.by} found no answer in the {len(shown)} passages it was shown"
-            yield from _said(abstention(None, sources, settings, self.by, why))
+            yield from _pieces_of(abstention(None, sources, settings, self.by, why))
             return
         cited = [(number, shown[given - 1]) for given, number in numbers.items()]
         citations = [
@@ -70,7 +70,7 @@ class LlmGenerator:
         yield Answer(text=text, by=self.by, citations=tuple(citations), low_confidence=low)
 
 
-def _said(whole: Answer) -> Iterator[str | Answer]:
+def _pieces_of(whole: Answer) -> Iterator[str | Answer]:
     yield from re.findall(r"\s*\S+\s*", whole.text)
     yield whole
 

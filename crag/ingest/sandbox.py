@@ -154,7 +154,7 @@ def _frames(
             raise DamagedError(f"{name} can't be read: {item}.")
         message, _ = item
         if "error" in message:
-            raise _told(message, name, config)
+            raise _error_from(message, name, config)
         read += "page" in message
         finished = finished or "done" in message or "image" in message
         yield item
@@ -193,7 +193,7 @@ def _too_large(name: str, config: AppConfig) -> LimitError:
     )
 
 
-def _told(message: Mapping[str, Any], name: str, config: AppConfig) -> DocumentError:
+def _error_from(message: Mapping[str, Any], name: str, config: AppConfig) -> DocumentError:
     """The error that the child told of."""
     kind, detail = str(message.get("error")), str(message.get("detail", ""))[:200]
     match kind:

@@ -1,6 +1,6 @@
 """What one finished run is worth against what was expected of it. Pure: nothing is asked, nothing is guessed.
 
-Whatever a label or the run does not tell is None. See `Row` for every measure.
+Whatever a label or the run does not tell is None. See `ResultRow` for every measure.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, RetrievedChunk, Step
 from crag.metrics.ranking import Ranked, ranked
 from crag.questions.adapters import UNANSWERABLE
-from crag.questions.expected import Expected, Label, files_of, is_expected, label_of, name_of, pages_of, place_of
+from crag.questions.expected import Expected, Label, chunk_place, files_of, is_expected, label_of, name_of, pages_of
 from crag.questions.matching import answer_match, asked_scale, checkable, covered, holds, topic_coverage
 
-__all__ = ["Expected", "Row", "action_right", "evidence_holds", "measured", "round_holds"]
+__all__ = ["Expected", "ResultRow", "action_right", "evidence_holds", "measured", "round_holds"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ResultRow:
     """One question under one strategy, measured. None: the labels or the run do not tell.
 
     `problem` says why a run did not finish; what depends on its answer is then None.
@@ -86,7 +86,7 @@ class Row:
     output_tokens: int | None = None
 
 
-def measured(trace: Trace, expected: Expected, *, k: int | None = None) -> Row:
+def measured(trace: Trace, expected: Expected, *, k: int | None = None) -> ResultRow:
     """All measures of one run. `k` cuts the rankings, not what the run saw; None: as many as were retrieved.
 
     Raises ValueError where `k` is below 1.
@@ -101,7 +101,7 @@ def measured(trace: Trace, expected: Expected, *, k: int | None = None) -> Row:
     accepted = () if UNANSWERABLE in expected.labels else expected.answers
     match = answer_match(said, accepted, scale=asked_scale(expected.question)) if answer else None
     again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
-    return Row(
+    return ResultRow(
         question_id=expected.id,
         question=expected.question,
         strategy=trace.strategy,
@@ -159,7 +159,7 @@ def round_holds(round: Round | None, expected: Expected) -> bool | None:
     chunks = [found.chunk for found in round.chunks]
     if label == "source":
         return any(is_expected(chunk, expected) for chunk in chunks)
-    if any(place_of(chunk) in pages_of(expected) for chunk in chunks):
+    if any(chunk_place(chunk) in pages_of(expected) for chunk in chunks):
         return True
     scale, answers = asked_scale(expected.question), checkable(expected.answers)
     return any(holds(chunk.text, answers, scale=scale) for chunk in chunks)
@@ -195,7 +195,7 @@ def evidence_holds(trace: Trace, expected: Expected) -> tuple[bool | None, bool 
     scale = asked_scale(expected.question)
     in_text = any(holds("\n".join(parts), answers, scale=scale) for parts in texts.values())
     chunks = (sources.get(source) for source in texts)
-    on_page = any(isinstance(chunk, Chunk) and place_of(chunk) in places for chunk in chunks)
+    on_page = any(isinstance(chunk, Chunk) and chunk_place(chunk) in places for chunk in chunks)
     return in_text if answers else None, on_page if places else None
 
 
@@ -217,7 +217,7 @@ def _by_page(round: Round | None, expected: Expected, k: int | None) -> Ranked |
 
 
 def _places(chunks: Sequence[RetrievedChunk]) -> list[tuple[str, int]]:
-    return [place_of(found.chunk) for found in chunks]
+    return [chunk_place(found.chunk) for found in chunks]
 
 
 def _action(round: Round | None) -> Action | None:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from crag.core.types import Action
 from crag.metrics.intervals import LEVEL, SEED, Values, intervals
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.ranking import Ranked
 
 __all__ = [
@@ -115,7 +115,7 @@ class Difference:
     sentence: str
 
 
-def summed_up(rows: Sequence[Row], *, seed: int = SEED) -> Result:
+def summed_up(rows: Sequence[ResultRow], *, seed: int = SEED) -> Result:
     """Means, intervals and actions of one strategy's rows, each question once. ValueError where they are not that."""
     _by_question(rows)
     strategies = sorted({row.strategy for row in rows})
@@ -138,7 +138,7 @@ def summed_up(rows: Sequence[Row], *, seed: int = SEED) -> Result:
     )
 
 
-def confusion(rows: Sequence[Row], *, first: bool = False) -> dict[str, dict[str, int]]:
+def confusion(rows: Sequence[ResultRow], *, first: bool = False) -> dict[str, dict[str, int]]:
     """Counts by action ("none" of plain RAG and of broken runs), then by whether the retrieval holds what is sought.
 
     `first`: of the first retrieval; else of the one acted on.
@@ -151,7 +151,7 @@ def confusion(rows: Sequence[Row], *, first: bool = False) -> dict[str, dict[str
 
 
 def compared(
-    first: Sequence[Row], second: Sequence[Row], *, names: tuple[str, str] | None = None, seed: int = SEED
+    first: Sequence[ResultRow], second: Sequence[ResultRow], *, names: tuple[str, str] | None = None, seed: int = SEED
 ) -> dict[str, Difference]:
     """Every measure of two results over the questions that are in both; `names` for the sentences.
 
@@ -174,7 +174,7 @@ def compared(
     }
 
 
-def measures_of(row: Row) -> dict[str, float | None]:
+def measures_of(row: ResultRow) -> dict[str, float | None]:
     """What is averaged of a row, by column: yes 1.0, no 0.0, unknown None."""
     table = flat(row)
     names = [name for name in table if name in MEASURES or name.startswith("seconds_")]
@@ -182,7 +182,7 @@ def measures_of(row: Row) -> dict[str, float | None]:
     return {name: None if value is None else float(value) for name, value in found.items()}
 
 
-def flat(row: Row) -> dict[str, Cell]:
+def flat(row: ResultRow) -> dict[str, Cell]:
     """The row as one level of columns, for `crag.questions.tables.csv_export`, which lets no text be a live formula."""
     cells: dict[str, Cell] = {}
     for each in fields(row):
@@ -197,12 +197,12 @@ def flat(row: Row) -> dict[str, Cell]:
     return cells
 
 
-def rows_to_json(rows: Sequence[Row]) -> str:
+def rows_to_json(rows: Sequence[ResultRow]) -> str:
     """All rows as one JSON list."""
     return _ROWS.dump_json(tuple(rows)).decode()
 
 
-def rows_from_json(text: str | bytes) -> tuple[Row, ...]:
+def rows_from_json(text: str | bytes) -> tuple[ResultRow, ...]:
     """The inverse of `rows_to_json`. Raises pydantic.ValidationError."""
     return _ROWS.validate_json(text)
 
@@ -221,8 +221,8 @@ def _names(tables: Sequence[Mapping[str, float | None]]) -> list[str]:
     return [*MEASURES, *sorted({name for table in tables for name in table} - set(MEASURES))]
 
 
-def _by_question(rows: Sequence[Row]) -> Mapping[str, Row]:
-    found: dict[str, Row] = {}
+def _by_question(rows: Sequence[ResultRow]) -> Mapping[str, ResultRow]:
+    found: dict[str, ResultRow] = {}
     for row in rows:
         if row.question_id in found:
             raise ValueError(f"Question {row.question_id} stands twice in one result.")
@@ -274,5 +274,5 @@ def _table(tables: Sequence[Mapping[str, float | None]], names: Sequence[str]) -
     return np.array(found, dtype=np.float64).reshape(len(tables), len(names))
 
 
-_ROWS: TypeAdapter[tuple[Row, ...]] = TypeAdapter(tuple[Row, ...])
+_ROWS: TypeAdapter[tuple[ResultRow, ...]] = TypeAdapter(tuple[ResultRow, ...])
 _RESULT: TypeAdapter[Result] = TypeAdapter(Result)

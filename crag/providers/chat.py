@@ -19,7 +19,7 @@ from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, ProviderError, ReplyError, UnreachableError
 from crag.core.meter import Meter
 from crag.core.protocols import Messages, Parsed
-from crag.core.waiting import iterated, waited
+from crag.core.waiting import iterate, wait_for
 from crag.providers.calls import OpenCall
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.replies import Speech, ThoughtOnlyError, read, spoken, strict, text_of
@@ -126,7 +126,7 @@ class MeteredChat:
     def text(self, messages: Messages, *, max_tokens: int) -> str:
         """The whole reply. Raises ProviderError."""
         with self._time() as (seconds, calls):
-            reply = waited(
+            reply = wait_for(
                 lambda: self._reply(messages, max_tokens, None, calls), seconds=seconds, cancel=self._meter.cancel
             )
         return reply.strip()
@@ -134,7 +134,7 @@ class MeteredChat:
     def parsed(self, schema: type[Parsed], messages: Messages, *, max_tokens: int) -> Parsed:
         """The reply as an object of the schema, after one repair if need be. Raises ProviderError."""
         with self._time() as (seconds, calls):
-            return waited(
+            return wait_for(
                 lambda: self._object(schema, messages, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
             )
 
@@ -143,7 +143,7 @@ class MeteredChat:
     ) -> Iterator[tuple[int, Parsed | ProviderError, float]]:
         """For every conversation its place, object or failure, and seconds: each as it is ready, many at a time."""
         with self._time() as (seconds, calls):
-            yield from iterated(
+            yield from iterate(
                 lambda: self._many(schema, each, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
             )
 
@@ -153,7 +153,7 @@ class MeteredChat:
         Raises ProviderError.
         """
         with self._time() as (seconds, calls):
-            yield from iterated(
+            yield from iterate(
                 lambda: self._pieces(messages, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
             )
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from crag.core.connection import BoundedClient
 from crag.core.errors import KeyRejectedError, ProviderError, ReplyError
 from crag.core.meter import Budget, Meter
-from crag.core.waiting import waited
+from crag.core.waiting import wait_for
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.rerank import Reranker
 from crag.providers.translation import translated
@@ -54,7 +54,7 @@ def listed_models(endpoint: Endpoint) -> list[str]:
     """The names of the server's chat models, in order. Raises ProviderError."""
     base = (endpoint.base_url or OPENAI).rstrip("/")
     try:
-        names = waited(lambda: _names(base, endpoint, SECONDS), seconds=SECONDS + 1, cancel=threading.Event())
+        names = wait_for(lambda: _names(base, endpoint, SECONDS), seconds=SECONDS + 1, cancel=threading.Event())
     except (httpx.HTTPError, zlib.error) as error:
         raise translated(error, base) from error
     return sorted(name for name in names if not any(part in name.lower() for part in NO_CHAT))
@@ -73,7 +73,7 @@ def running_servers() -> dict[str, str]:
 
         return await asyncio.gather(*(one(name, address) for name, address in LOCAL_SERVERS.items()))
 
-    found = waited(knocked, seconds=KNOCK * 4, cancel=threading.Event())
+    found = wait_for(knocked, seconds=KNOCK * 4, cancel=threading.Event())
     return {name: LOCAL_SERVERS[name] for name in found if name}
 
 

@@ -20,7 +20,7 @@ from crag.core.errors import (
 )
 from crag.core.fences import sendable
 from crag.core.meter import Call, Meter
-from crag.core.waiting import waited
+from crag.core.waiting import wait_for
 from crag.providers.endpoint import Endpoint
 from crag.providers.translation import translated
 
@@ -46,7 +46,7 @@ class Reranker:
         began = time.monotonic()
         error: CragError | None = None
         try:
-            reply = waited(lambda: self._sent(query, texts), seconds=seconds, cancel=self._meter.cancel)
+            reply = wait_for(lambda: self._sent(query, texts), seconds=seconds, cancel=self._meter.cancel)
             return _scores(reply, len(texts), self.id)
         except CragError as failure:
             error = failure

@@ -7,7 +7,7 @@ from typing import Any
 
 from crag.questions.values import MOST_VALUES, VALUE_CHARS, texts_in
 
-__all__ = ["PUBLISHED", "UNANSWERABLE", "adapted", "entries_of", "squad_records"]
+__all__ = ["PUBLISHED", "UNANSWERABLE", "adapted", "records_of", "squad_records"]
 
 UNANSWERABLE = "unanswerable"
 """The label of a question to which the expected source gives no answer."""
@@ -146,7 +146,7 @@ def _titles(title: object) -> list[Any]:
         return _listed(title)
 
 
-def entries_of(document: object) -> list[object]:
+def records_of(document: object) -> list[object]:
     """The entries of a list, or of an object's list under a usual name; else the document is the only one."""
     if isinstance(document, Mapping):
         lists = (document.get(key) for key in ("questions", "data", "examples"))

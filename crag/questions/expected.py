@@ -9,7 +9,7 @@ from crag.core.types import Chunk, WebPage
 from crag.questions.adapters import UNANSWERABLE
 from crag.questions.matching import checkable
 
-__all__ = ["Expected", "Label", "files_of", "is_expected", "label_of", "name_of", "on_web", "pages_of", "place_of"]
+__all__ = ["Expected", "Label", "chunk_place", "files_of", "is_expected", "label_of", "name_of", "on_web", "pages_of"]
 
 Label = Literal["unanswerable", "page", "answer", "source"]
 """What a retrieval was judged by."""
@@ -78,7 +78,7 @@ def _address(url: str) -> str:
     return url.strip().casefold().rstrip("/")
 
 
-def place_of(chunk: Chunk) -> tuple[str, int]:
+def chunk_place(chunk: Chunk) -> tuple[str, int]:
     return name_of(chunk.source), chunk.page
 
 

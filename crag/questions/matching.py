@@ -120,7 +120,7 @@ def holds(text: str, accepted: Iterable[str], *, scale: float = 1.0, polar: bool
     with `polar`, `text` is itself an answer, and must begin with the same of the two.
     """
     tokens = _tokens(text, scale)
-    return any(_said(tokens, _tokens(answer, scale), polar) for answer in accepted)
+    return any(_states(tokens, _tokens(answer, scale), polar) for answer in accepted)
 
 
 def checkable(accepted: Iterable[str]) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ def topic_coverage(text: str, topics: Sequence[str]) -> float | None:
     return sum(stems <= found for stems in wanted) / len(wanted) if wanted else None
 
 
-def _said(text: Sequence[_Token], answer: Sequence[_Token], polar: bool) -> bool:
+def _states(text: Sequence[_Token], answer: Sequence[_Token], polar: bool) -> bool:
     if not answer or not text:
         return False
     if polar and answer[0] in _POLAR and text[0] in _POLAR and text[0] != answer[0]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from crag.core.errors import InputError
-from crag.questions.adapters import PUBLISHED, UNANSWERABLE, adapted, entries_of, squad_records
+from crag.questions.adapters import PUBLISHED, UNANSWERABLE, adapted, records_of, squad_records
 from crag.questions.tables import MOST_COLUMNS, blank, column_key, csv_records, text_of, unguarded
 from crag.questions.values import (
     DOCUMENT_BYTES,
@@ -153,7 +153,7 @@ def _from_json(name: str, text: str) -> QuestionSet:
     nested = squad_records(document)
     if nested is not None:
         return _Reading(name, "SQuAD").read(enumerate(nested, start=1))
-    return _Reading(name, "JSON").read(enumerate(map(_record, entries_of(document)), start=1))
+    return _Reading(name, "JSON").read(enumerate(map(_record, records_of(document)), start=1))
 
 
 def _record(value: object) -> Mapping[str, Any] | str:

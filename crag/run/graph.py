@@ -119,7 +119,7 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[Parts]], State]:
         try:
             changes = work(state, parts)
         finally:
-            parts.emit_aside()
+            parts.emit_pending()
         if shown:
             ended = parts.now()
             calls = _calls(step, changes, parts)

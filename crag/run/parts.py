@@ -36,7 +36,7 @@ class Parts:
 
     The spare parts step in where the first one fails, in order. `strip_evaluator` scores strips and web pages: where
     a chunk's grade is a call that costs, it is a local one. `allowed` is asked before a query leaves this machine;
-    None: none is. `aside` holds events that other threads have put there; the graph emits them.
+    None: none is. `pending` holds events that other threads have put there; the graph emits them.
     """
 
     settings: Settings
@@ -58,17 +58,17 @@ class Parts:
     search_cache: SearchCache | None = None
     search_cache_hours: float = 0.0
     allowed: Callable[[str], bool] | None = None
-    aside: deque[ev.Event] = field(default_factory=deque)
+    pending: deque[ev.Event] = field(default_factory=deque)
     emit: Callable[[ev.Event], None] = field(default=lambda event: None)
 
     def now(self) -> float:
         """Seconds since the run began."""
         return time.perf_counter() - self.began
 
-    def emit_aside(self) -> None:
+    def emit_pending(self) -> None:
         """Emits what other threads have put aside: calls that ended, parts that stepped in."""
-        while self.aside:
-            self.emit(replace(self.aside.popleft(), at=self.now()))
+        while self.pending:
+            self.emit(replace(self.pending.popleft(), at=self.now()))
 
     @property
     def scorer(self) -> RetrievalEvaluator:

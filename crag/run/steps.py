@@ -50,7 +50,7 @@ def evaluate(state: State, parts: Parts) -> State:
     grades: dict[str, Grade] = {}
     for grade in parts.evaluator.grade(state["question"], passages):
         parts.check()
-        parts.emit_aside()
+        parts.emit_pending()
         grades[grade.passage_id] = grade
         parts.emit(ev.Graded(grade=grade, round=state["round"], at=parts.now()))
     return {"grades": grades}
@@ -164,7 +164,7 @@ def answer(state: State, parts: Parts) -> State:
     knowledge = _knowledge(state)
     sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["retrieved"]}
     sources.update({page.id: page for page in state.get("pages", ())})
-    parts = _sure(state, parts)
+    parts = _with_floor(state, parts)
     try:
         whole = _written(parts.generator, state["question"], knowledge, sources, parts)
     except ProviderError as error:
@@ -261,7 +261,7 @@ def _score(grade: Grade | None) -> float | None:
     return grade.score if grade else None
 
 
-def _sure(state: State, parts: Parts) -> Parts:
+def _with_floor(state: State, parts: Parts) -> Parts:
     """After a CORRECT that rests on another evaluator than the strips' scores, these alone silence no answer."""
     decision = state.get("decision")
     if parts.strip_evaluator is None or decision is None or decision.action is not Action.CORRECT:

@@ -83,12 +83,12 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
     """What the run works with, and what was chosen and can't be used."""
     config = asked.config
     problems: Problems = []
-    aside: deque[ev.Event] = deque()
+    pending: deque[ev.Event] = deque()
 
     def now() -> float:
         return time.perf_counter() - asked.began
 
-    meter = _metered(config, aside, now, asked.cancel)
+    meter = _metered(config, pending, now, asked.cancel)
     chat = _chat(config, asked.keys, meter, problems)
     scorer = CachedEvaluator(local.evaluator, library)
     outside = _evaluators(config, asked.keys, chat, meter, problems)
@@ -96,7 +96,7 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
         def told(why: str) -> None:
             instead = "The local evaluator graded instead."
-            aside.append(worked_around(meter.step, ProviderError(why), instead, now()))
+            pending.append(worked_around(meter.step, ProviderError(why), instead, now()))
 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library)
 
@@ -123,7 +123,7 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
         cancel=asked.cancel,
         began=asked.began,
         meter=meter,
-        aside=aside,
+        pending=pending,
     )
     return parts, problems
 
@@ -144,11 +144,11 @@ def _refused(query: str) -> bool:
     return False
 
 
-def _metered(config: AppConfig, aside: deque[ev.Event], now: Callable[[], float], cancel: threading.Event) -> Meter:
+def _metered(config: AppConfig, pending: deque[ev.Event], now: Callable[[], float], cancel: threading.Event) -> Meter:
     """A meter with the configured budget, which puts every call beside the run's own events."""
 
     def heard(call: Call) -> None:
-        aside.append(ev.Called(call=call, at=now()))
+        pending.append(ev.Called(call=call, at=now()))
 
     return Meter(_budget(config), cancel, heard)
 

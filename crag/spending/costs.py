@@ -178,7 +178,7 @@ def plain_rag(trace: Trace, prices: Mapping[str, Price]) -> PlainRag | None:
     answers = [call for call in trace.calls if call.step == "answer" and call.error is None]
     chunks = [found.chunk for found in trace.rounds[0].chunks]
     given = round(_prompt([(chunk.text, chunk) for chunk in chunks], trace, settings) * _tokens_a_character(trace))
-    written = (answers[-1].output_tokens if answers else None) or round(len(_said(trace)) / CHARS_A_TOKEN)
+    written = (answers[-1].output_tokens if answers else None) or round(len(_answer_text(trace)) / CHARS_A_TOKEN)
     price = price_of(*writer, prices)
     return PlainRag(
         calls=1,
@@ -189,7 +189,7 @@ def plain_rag(trace: Trace, prices: Mapping[str, Price]) -> PlainRag | None:
     )
 
 
-def _said(trace: Trace) -> str:
+def _answer_text(trace: Trace) -> str:
     return trace.answer.text if trace.answer else trace.text
 
 

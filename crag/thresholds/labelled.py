@@ -14,7 +14,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk
 from crag.evaluator.trigger import decide
-from crag.questions.expected import Expected, label_of, name_of, pages_of, place_of
+from crag.questions.expected import Expected, chunk_place, label_of, name_of, pages_of
 from crag.questions.matching import asked_scale, checkable, holds
 from crag.thresholds.sweep import Effort, Scored
 from crag.whatif.entries import Entry, Kind
@@ -75,7 +75,7 @@ def _judge(expected: Expected) -> Callable[[Chunk], bool | None]:
         names = {name_of(source) for source in expected.sources}
         return lambda chunk: name_of(chunk.source) in names
     places, scale, answers = pages_of(expected), asked_scale(expected.question), checkable(expected.answers)
-    return lambda chunk: place_of(chunk) in places or holds(chunk.text, answers, scale=scale)
+    return lambda chunk: chunk_place(chunk) in places or holds(chunk.text, answers, scale=scale)
 
 
 def with_thumbs(entry: Entry, relevance: Relevance, answerable: bool | None, thumbs: Mapping[str, bool]) -> Case:

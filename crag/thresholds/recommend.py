@@ -176,7 +176,7 @@ def _intervals(worth: Gains, limits: Limits, seed: int) -> tuple[Interval, Inter
 def _too_wide(intervals: tuple[Interval, Interval], size: int, limits: Limits) -> Refusal:
     """The refusal of data that leave the thresholds open."""
     wide = [
-        f"the {name} threshold could be anything from {_said(low)} to {_said(high)}"
+        f"the {name} threshold could be anything from {_threshold_text(low)} to {_threshold_text(high)}"
         for name, (low, high) in zip(("upper", "lower"), intervals, strict=True)
         if high - low > limits.widest
     ]
@@ -208,7 +208,7 @@ def _why(
     if current and before is not None:
         same = current == pair
         parts[-1] += "; it is what is set now" if same else f", where {_pair(current)}, set now, is worth {before:.2f}"
-    upper, lower = (f"{_said(low)} to {_said(high)}" for low, high in intervals)
+    upper, lower = (f"{_threshold_text(low)} to {_threshold_text(high)}" for low, high in intervals)
     parts[-1] += "."
     parts.append(
         f"Were the questions drawn anew, {level:.0%} of the time upper would lie from {upper}, lower from {lower}."
@@ -256,10 +256,10 @@ def _crowded(pair: Pair, at: Sweep) -> str | None:
 
 def _pair(pair: Pair) -> str:
     """Upper and lower threshold as they are written everywhere."""
-    return f"{_said(pair[0])} / {_said(pair[1])}"
+    return f"{_threshold_text(pair[0])} / {_threshold_text(pair[1])}"
 
 
-def _said(threshold: float) -> str:
+def _threshold_text(threshold: float) -> str:
     """Two decimals, or three where the second is not enough."""
     return f"{threshold:.3f}".removesuffix("0")
 

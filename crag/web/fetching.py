@@ -17,7 +17,7 @@ import httpx
 from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import WebPage
-from crag.core.waiting import iterated
+from crag.core.waiting import iterate
 from crag.web.addresses import AddressError, Place, guarded_transport
 from crag.web.encodings import decoded
 from crag.web.webpage import read_page
@@ -61,7 +61,7 @@ class PageFetcher:
         reasons = dict.fromkeys(range(len(pages)), UNREAD)
         limit = max(0.0, min(seconds, self._seconds * 2))
         try:
-            for place, text, reason in iterated(lambda: self._all(pages), seconds=limit, cancel=cancel):
+            for place, text, reason in iterate(lambda: self._all(pages), seconds=limit, cancel=cancel):
                 reasons[place] = reason
                 if not reason:
                     found[place] = replace(pages[place], text=text, fetched=True)

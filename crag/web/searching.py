@@ -20,7 +20,7 @@ from crag.core.errors import CragError, KeyRejectedError, ProviderError, Unreach
 from crag.core.meter import Call, Meter
 from crag.core.outgoing import outgoing
 from crag.core.types import WebPage
-from crag.core.waiting import waited
+from crag.core.waiting import wait_for
 
 if TYPE_CHECKING:
     from crag.web.fetching import PageFetcher
@@ -127,7 +127,7 @@ class TavilySearch(_Metered):
                 return await client.search(query, max_results=max_results, timeout=seconds)
 
         try:
-            reply = waited(searched, seconds=seconds, cancel=self._meter.cancel)
+            reply = wait_for(searched, seconds=seconds, cancel=self._meter.cancel)
         except UnreachableError:
             raise UnreachableError("Tavily did not reply in time.", CONNECTION) from None
         except CragError:
@@ -199,7 +199,7 @@ class DuckDuckGoSearch(_Metered):
 
         address = self._base_url or duckduckgo.ADDRESS
         try:
-            reply = waited(
+            reply = wait_for(
                 lambda: duckduckgo.reply(query, address=address, seconds=seconds),
                 seconds=seconds,
                 cancel=self._meter.cancel,

@@ -13,7 +13,7 @@ from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Grade, Strip
 from crag.whatif.flips import Saved
 
-__all__ = ["Entry", "Kind", "Retrieval", "Source", "Stage", "Unusable", "entries_of"]
+__all__ = ["Entry", "Kind", "Retrieval", "Source", "Stage", "Unusable", "entries_from"]
 
 Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
 """retrieve and grade: once a round. retry: the rewrite for another round. documents: their refinement. query: the
@@ -115,7 +115,7 @@ class Unusable:
     remedy: str
 
 
-def entries_of(traces: Iterable[Trace]) -> tuple[list[Entry], list[Unusable]]:
+def entries_from(traces: Iterable[Trace]) -> tuple[list[Entry], list[Unusable]]:
     """The runs that can be decided anew, and those that can't, both in order: none is lost."""
     entries: list[Entry] = []
     unusable: list[Unusable] = []

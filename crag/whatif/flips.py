@@ -10,9 +10,9 @@ from typing import Literal
 
 from crag.core.types import Action
 
-__all__ = ["Documents", "Fate", "Kept", "Outcome", "Row", "Saved", "Web"]
+__all__ = ["Becomes", "Documents", "FlipRow", "Kept", "Outcome", "Saved", "Web"]
 
-Fate = Action | Literal["none", "unknown"]
+Becomes = Action | Literal["none", "unknown"]
 """An action; "none": nothing is graded; "unknown": only a new run could tell."""
 Documents = Literal["not used", "known", "unknown"]
 """Which strips of the library's chunks would be kept."""
@@ -55,10 +55,10 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FlipRow:
     """One stored run under other settings.
 
-    `before`: None where the run decided nothing. `after` None: see `fate`. `reason` says in words why the action
+    `before`: None where the run decided nothing. `after` None: see `becomes`. `reason` says in words why the action
     can't be known; empty where it can. `open` says in words what else is unknown. `round` is the retrieval acted on.
     `documents_kept` and `pages_kept` count the kept strips; None where unknown. `searches`, `refines`: it would search
     the web, or refine documents, which the run did not set out to do: what that takes is unknown.
@@ -67,7 +67,7 @@ class Row:
     run_id: str
     before: Action | None
     after: Action | None
-    fate: Fate
+    becomes: Becomes
     reason: str
     open: tuple[str, ...]
     round: int
@@ -88,7 +88,7 @@ class Row:
     @property
     def kept(self) -> int | None:
         """Strips kept in all; None where unknown."""
-        if self.fate == "unknown" or self.documents_kept is None or self.pages_kept is None:
+        if self.becomes == "unknown" or self.documents_kept is None or self.pages_kept is None:
             return None
         return self.documents_kept + self.pages_kept
 
@@ -97,14 +97,14 @@ class Row:
 class Outcome:
     """All stored runs under other settings, in the ledger's order."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[FlipRow, ...]
 
     @cached_property
-    def matrix(self) -> dict[tuple[Fate, Fate], tuple[str, ...]]:
+    def matrix(self) -> dict[tuple[Becomes, Becomes], tuple[str, ...]]:
         """The run ids by (what it was, what it would be); only cells that hold a run."""
-        cells: defaultdict[tuple[Fate, Fate], list[str]] = defaultdict(list)
+        cells: defaultdict[tuple[Becomes, Becomes], list[str]] = defaultdict(list)
         for row in self.rows:
-            cells[(row.before or "none", row.fate)].append(row.run_id)
+            cells[(row.before or "none", row.becomes)].append(row.run_id)
         return {cell: tuple(ids) for cell, ids in cells.items()}
 
     @cached_property

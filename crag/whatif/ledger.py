@@ -14,7 +14,7 @@ from crag.core.policy import loops, refines, searches_web, uses_documents
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.whatif.entries import Entry, Stage
-from crag.whatif.flips import Outcome, Row, Saved
+from crag.whatif.flips import FlipRow, Outcome, Saved
 from crag.whatif.plans import Plan, Planner
 
 __all__ = ["Ledger"]
@@ -97,15 +97,15 @@ class _Facts:
         self.meant_web = searches_web(before, was)
         self.meant_refine = refines(before, was) and uses_documents(before, was)
 
-    def row(self, settings: Settings, passing: list[int]) -> Row:
+    def row(self, settings: Settings, passing: list[int]) -> FlipRow:
         """This run under `settings`; `passing` as the strips of all runs have it."""
         plan = self.planner.plan(settings)
         after = plan.action
-        return Row(
+        return FlipRow(
             run_id=self.entry.run_id,
             before=self.entry.before,
             after=after,
-            fate="unknown" if plan.reason else after or "none",
+            becomes="unknown" if plan.reason else after or "none",
             reason=plan.reason,
             open=plan.open,
             round=plan.round,

@@ -19,7 +19,7 @@ from crag.core.keys import VARIABLES
 from crag.engine import Engine
 from crag.sample import load_sample
 from tests.support.model_server import Server, serving
-from ui.app.program import house
+from ui.app.program import program
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,9 +53,9 @@ def data(tmp_path, monkeypatch, make):
     monkeypatch.setenv("CRAG_WORKSPACES", "one")  # there is no server here whose address could decide
     st.cache_resource.clear()
     st.cache_data.clear()
-    house().make = make
+    program().make = make
     yield tmp_path
-    house().close()
+    program().close()
     st.cache_resource.clear()
 
 

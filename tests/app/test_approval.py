@@ -13,7 +13,7 @@ from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, approved, asked_outside, refused
 from ui.app.jobs import Job
-from ui.app.program import house
+from ui.app.program import program
 from ui.run import approval
 
 
@@ -22,13 +22,13 @@ def web(with_sample, monkeypatch) -> FixedWeb:
     """A web that queries would leave for, in an app that asks before they do."""
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
     found = FixedWeb(texts=("The airplane skidded because the runway at Wausau was icy.",), name="tavily", leaves=True)
-    house().make = lambda config: Engine(config, web=found)
+    program().make = lambda config: Engine(config, web=found)
     return found
 
 
 def asked(app, act: Callable[[Job], None]):
     """The page after a question that needs the web, when `act` was done in another tab as soon as the run waits."""
-    jobs = house().jobs
+    jobs = program().jobs
     over = threading.Event()
 
     def watch() -> None:
@@ -41,7 +41,7 @@ def asked(app, act: Callable[[Job], None]):
     watcher = threading.Thread(target=watch, daemon=True)
     app.run()
     watcher.start()
-    app.chat_input(key="question").set_value(house().engine.sample().questions[2].question).run()
+    app.chat_input(key="question").set_value(program().engine.sample().questions[2].question).run()
     over.set()
     watcher.join(10)
     assert not app.exception
@@ -49,8 +49,8 @@ def asked(app, act: Callable[[Job], None]):
 
 
 def the_run() -> Trace:
-    [summary] = house().engine.library().runs(1)
-    return Trace.from_events(house().engine.library().run_events(summary.run_id))
+    [summary] = program().engine.library().runs(1)
+    return Trace.from_events(program().engine.library().run_events(summary.run_id))
 
 
 def test_a_yes_sends_exactly_the_query_that_was_shown(web, app):
@@ -79,7 +79,7 @@ def test_stop_while_it_waits_sends_nothing(web, app):
 def test_a_query_that_stays_here_is_not_asked_about(with_sample, app, monkeypatch):
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
     app.run()
-    app.chat_input(key="question").set_value(house().engine.sample().questions[2].question).run()
+    app.chat_input(key="question").set_value(program().engine.sample().questions[2].question).run()
     assert the_run().searches and not the_run().approvals
     assert "Searched on this machine; nothing was sent." in said(app)
 

@@ -8,7 +8,7 @@ from crag.engine import Engine
 from crag.sample import load_sample
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
-from ui.app.program import house
+from ui.app.program import program
 
 QUESTION = load_sample().questions[0].question
 
@@ -21,8 +21,8 @@ def ask(app, question=QUESTION):
 
 
 def run_of(app) -> Trace:
-    [summary] = house().engine.library().runs(1)
-    return Trace.from_events(house().engine.library().run_events(summary.run_id))
+    [summary] = program().engine.library().runs(1)
+    return Trace.from_events(program().engine.library().run_events(summary.run_id))
 
 
 def test_an_empty_library_offers_the_sample_and_says_what_is_on(app):
@@ -34,7 +34,7 @@ def test_an_empty_library_offers_the_sample_and_says_what_is_on(app):
 def test_the_sample_is_one_click_away_with_its_three_questions(app):
     app.run()
     app.button(key="sample").click().run()
-    assert not app.exception and house().engine.library().size[0] == 1
+    assert not app.exception and program().engine.library().size[0] == 1
     labels = [app.button(key=f"try-{number}").label for number in range(3)]
     assert [label[0] for label in labels] == ["✓", "≈", "✕"]
     assert "Web search: folder" in said(app)
@@ -53,7 +53,7 @@ def test_a_question_ends_in_a_cited_answer_with_its_evidence(with_sample, app):
 
 def test_every_sample_question_ends_as_expected(with_sample, app):
     app.run()
-    for number, each in enumerate(house().engine.sample().questions):
+    for number, each in enumerate(program().engine.sample().questions):
         app.button(key=f"try-{number}").click().run()
         assert not app.exception and f'class="word">{each.expected}' in said(app), each.question
         app.button(key="new").click().run()
@@ -87,7 +87,7 @@ def test_sliders_re_decide_at_once_and_can_be_kept(with_sample, app):
     slider = next(slider for slider in app.slider if slider.label == "Thresholds")
     slider.set_value((0.3, 1.0)).run()
     assert not app.exception and "What if" in said(app) and "would become" in said(app)
-    assert len(house().engine.library().runs(10)) == 1, "no new run was needed"
+    assert len(program().engine.library().runs(10)) == 1, "no new run was needed"
     app.button(key="tune-use").click().run()
     app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
     assert Settings.checked(run_of(app).settings).upper == 1.0
@@ -134,7 +134,7 @@ def test_a_defect_in_a_part_is_told_in_words_and_the_page_lives_on(with_sample, 
         def grade(self, question, passages):
             raise ZeroDivisionError("secret")
 
-    house().make = lambda config: Engine(config, evaluator=Broken())
+    program().make = lambda config: Engine(config, evaluator=Broken())
     ask(app)
     assert "ZeroDivisionError" in said(app) and "secret" not in said(app)
     assert "stopped" in said(app) and app.chat_input(key="question")
@@ -143,7 +143,7 @@ def test_a_defect_in_a_part_is_told_in_words_and_the_page_lives_on(with_sample, 
 def test_a_deleted_run_is_gone_for_good(with_sample, app):
     ask(app)
     app.button(key="delete-run").click().run()
-    assert not app.exception and not house().engine.library().runs(5) and "run" not in app.query_params
+    assert not app.exception and not program().engine.library().runs(5) and "run" not in app.query_params
 
 
 def test_a_second_question_leaves_the_first_one_a_click_away(with_sample, app):
@@ -157,12 +157,12 @@ def test_a_question_before_any_document_says_what_to_do(app):
     app.run()
     app.session_state.opened = None
     app.session_state.strategy = "balanced"
-    library = house().engine.library()
-    list(house().engine.ask("Anything?"))
+    library = program().engine.library()
+    list(program().engine.ask("Anything?"))
     assert not library.made, "a question that nothing could be retrieved for leaves nothing behind"
-    list(house().engine.add("light.pdf", small_pdf("The lighthouse guided ships.")))
+    list(program().engine.add("light.pdf", small_pdf("The lighthouse guided ships.")))
     library.delete(library.documents()[0].id)
-    list(house().engine.ask("Anything?"))
+    list(program().engine.ask("Anything?"))
     [summary] = library.runs(1)
     app.query_params["run"] = summary.run_id
     app.run()
@@ -193,7 +193,7 @@ def test_an_unknown_run_in_the_address_is_told_and_dropped(with_sample, app):
 
 def test_a_missing_web_folder_is_worked_around_in_words(with_sample, app, monkeypatch):
     monkeypatch.setenv("CRAG_WEB_FOLDER", str(with_sample / "gone"))
-    ask(app, Engine(house().config).sample().questions[2].question)
+    ask(app, Engine(program().config).sample().questions[2].question)
     assert "can&#x27;t be read" in said(app) and "choose another folder in Settings" in said(app)
 
 

@@ -14,7 +14,7 @@ from crag.engine import Engine
 from crag.sample import load_sample
 from crag.testing.fakes import FixedWeb
 from tests.support.app_text import said
-from ui.app.program import house
+from ui.app.program import program
 
 QUESTION = load_sample().questions[0].question
 
@@ -43,7 +43,7 @@ def led_to(app):
 
 
 def lanes(page) -> list[Trace]:
-    return [house().engine.library().run_trace(run) for run in page.query_params["runs"].split(",")]
+    return [program().engine.library().run_trace(run) for run in page.query_params["runs"].split(",")]
 
 
 def test_an_empty_library_says_what_to_do(app):
@@ -160,9 +160,11 @@ def test_a_lane_that_fails_says_so_and_the_others_stay(page, monkeypatch):
 
         grade_joint = grade
 
-    plain = house().engine
-    house().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=Broken(), generator=plain.generator)
-    house().close()
+    plain = program().engine
+    program().make = lambda config: Engine(
+        config, embedder=plain.embedder, evaluator=Broken(), generator=plain.generator
+    )
+    program().close()
     compare(page)
     fine, failed = lanes(page)
     assert fine.answer is not None and failed.failure is not None
@@ -203,14 +205,14 @@ def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):
     """Two lanes wait for a word on the web query; each gets its own."""
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
     web = FixedWeb(texts=("The airplane skidded because the runway was icy.",), name="tavily", leaves=True)
-    house().make = lambda config: Engine(config, web=web)
+    program().make = lambda config: Engine(config, web=web)
     app.run()
     app.switch_page("pages/compare.py").run()
     over, asking = threading.Event(), set()
 
     def watch():
         while not over.wait(0.02):
-            for job in house().jobs.running("run"):
+            for job in program().jobs.running("run"):
                 if any(event.kind == "approval_asked" for event in job.events()):
                     asking.add(job.id)
                     job.answer(1, False)

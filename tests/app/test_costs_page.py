@@ -12,7 +12,7 @@ from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.spending.prices import PRICES, Price
 from tests.support.app_text import said
-from ui.app.program import house
+from ui.app.program import program
 from ui.settings import costs
 
 TAB = """
@@ -32,7 +32,7 @@ def spend(days, *calls):
     """Store a run that made these calls so many days ago."""
     at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
     run = Trace(run_id=f"{days}-{len(calls)}", question="q", started_at=at, calls=calls, finished=True)
-    house().engine.library("default").save_run(run, [])
+    program().engine.library("default").save_run(run, [])
 
 
 def call(given=None, written=None, model="gpt-4o-mini", provider="openai", **more):
@@ -122,33 +122,33 @@ def test_the_list_prices_are_shown(tab):
 
 
 def test_the_user_s_prices_are_shown_used_and_can_be_given_up(tab, data):
-    house().configure(prices=("gpt-4o-mini=1/2", "home=0/0", "tavily=none"))
+    program().configure(prices=("gpt-4o-mini=1/2", "home=0/0", "tavily=none"))
     spend(0, call(1_000_000, 0), call(5, 5, model="home"), call(model="", provider="tavily"))
     assert "at least $1.00" in shown(tab)
     prices = prices_of(tab)
     assert prices["gpt-4o-mini"] == Price(1, 2) and prices["home"] == Price() and "tavily" not in prices
     tab.button(key="prices-back").click().run()
-    assert "Saved" in said(tab) and prices_of(tab) == PRICES and house().config.prices == ()
+    assert "Saved" in said(tab) and prices_of(tab) == PRICES and program().config.prices == ()
     assert json.loads((data / "settings.json").read_text())["prices"] == []
 
 
 def test_saving_what_was_not_changed_changes_nothing(tab):
-    house().configure(prices=("gpt-4o-mini=1/2",))
+    program().configure(prices=("gpt-4o-mini=1/2",))
     shown(tab)
     tab.button(key="prices-save").click().run()
-    assert "Saved" in said(tab) and house().config.prices == ("gpt-4o-mini=1/2",)
+    assert "Saved" in said(tab) and program().config.prices == ("gpt-4o-mini=1/2",)
 
 
 def test_nothing_is_saved_while_a_question_is_under_way(tab):
-    house().configure(prices=("gpt-4o-mini=1/2",))
+    program().configure(prices=("gpt-4o-mini=1/2",))
     shown(tab)
     release = threading.Event()
-    job = house().jobs.start("run", "a question", lambda cancel, emit: release.wait(30), workspace="default")
+    job = program().jobs.start("run", "a question", lambda cancel, emit: release.wait(30), workspace="default")
     tab.button(key="prices-back").click().run()
     release.set()
     for _ in job.follow():
         pass
-    assert "under way" in tab.error[0].value and house().config.prices == ("gpt-4o-mini=1/2",)
+    assert "under way" in tab.error[0].value and program().config.prices == ("gpt-4o-mini=1/2",)
 
 
 def test_stored_prices_that_cannot_be_read_are_told_and_replaced(tab, data):
@@ -156,7 +156,7 @@ def test_stored_prices_that_cannot_be_read_are_told_and_replaced(tab, data):
     words = shown(tab).replace("\\", "")
     assert "'gpt-4o=oops' can't be read" in words and prices_of(tab) == PRICES
     tab.button(key="prices-save").click().run()
-    assert not tab.error and house().config.prices == ()
+    assert not tab.error and program().config.prices == ()
 
 
 def test_who_shares_the_program_sees_prices_and_why_they_are_fixed(shared, tab):
@@ -180,13 +180,13 @@ def row(name=None, given=None, written=None, call=None):
 
 def test_a_name_like_a_formula_is_shown_inert_and_kept_as_it_is(tab):
     """Models are called @cf/…; the table's own menu downloads what it shows."""
-    house().configure(prices=("@cf/meta=1/2",))
+    program().configure(prices=("@cf/meta=1/2",))
     spend(0, call(5, 5, model="=1+1"))
     shown(tab)
     assert "'@cf/meta" in prices_of(tab) and "@cf/meta" not in prices_of(tab)
     assert tab.dataframe[0].value["Model"].tolist() == ["'=1+1"]
     tab.button(key="prices-save").click().run()
-    assert not tab.error and house().config.prices == ("@cf/meta=1/2",)
+    assert not tab.error and program().config.prices == ("@cf/meta=1/2",)
     assert costs.edited([row("'@x", 1), row("@y", 1)]) == {"@x": Price(1), "@y": Price(1)}
 
 

@@ -7,7 +7,7 @@ from crag.core.config import AppConfig
 from crag.engine import Engine
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
-from ui.app.program import house
+from ui.app.program import program
 
 TEXT = "The lighthouse of Alexandria was built in the third century BC.\nIt guided ships into the harbour of the city."
 
@@ -44,7 +44,7 @@ def test_each_file_of_a_drop_ends_in_its_own_line(documents):
     drop(documents, ("good.pdf", good), ("fake.pdf", b"plain text, no PDF"), ("empty.pdf", b""), ("again.pdf", good))
     page = said(documents)
     assert page.count('class="result"') == 4 and page.count("Added:") == 1
-    assert house().engine.library().size[0] == 1
+    assert program().engine.library().size[0] == 1
     drop(documents, ("renamed.pdf", good))
     assert "Already in the library, as good.pdf" in said(documents)
 
@@ -52,8 +52,8 @@ def test_each_file_of_a_drop_ends_in_its_own_line(documents):
 def test_a_hostile_name_stays_text_and_loses_its_path(documents):
     drop(documents, ("../../<img src=x onerror=alert(1)>.pdf", small_pdf(TEXT)))
     page = said(documents)
-    assert "<img src=x" not in page and house().engine.library().size[0] == 1
-    assert "/" not in house().engine.library().documents()[0].name
+    assert "<img src=x" not in page and program().engine.library().size[0] == 1
+    assert "/" not in program().engine.library().documents()[0].name
 
 
 def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(documents):
@@ -61,7 +61,7 @@ def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(docu
     [frame] = documents.dataframe
     row = frame.value.iloc[0]
     assert row["Document"] == "'@SUM(1).pdf" and row["Title"].startswith("'@SUM")
-    assert house().engine.library().documents()[0].name == "@SUM(1).pdf"
+    assert program().engine.library().documents()[0].name == "@SUM(1).pdf"
     assert documents.selectbox[0].options == ["@SUM(1).pdf"]
 
 
@@ -74,9 +74,9 @@ def test_a_document_shows_its_chunks_on_its_pages(documents):
 
 def test_delete_asks_first_and_then_removes(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT)))
-    [document] = house().engine.library().documents()
+    [document] = program().engine.library().documents()
     documents.button(key=f"delete-{document.id}").click().run()
-    assert not documents.exception and house().engine.library().size == (0, 0)
+    assert not documents.exception and program().engine.library().size == (0, 0)
     assert "The library is empty" in said(documents)
 
 
@@ -95,7 +95,7 @@ def test_vectors_of_another_model_are_told_and_made_anew(data, app):
     assert "other\\-model" in said(app)
     app.button(key="reindex-all").click().run()
     assert not app.exception and not app.error
-    house().engine.library().check_model()
+    program().engine.library().check_model()
 
 
 def test_the_sample_loads_from_here_too(documents):

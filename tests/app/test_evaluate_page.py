@@ -10,12 +10,12 @@ from crag.core.config import AppConfig
 from crag.core.settings import Settings
 from crag.engine import Engine
 from crag.evaluation.evaluate import evaluations
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.results import rows_to_json
 from crag.questions.sets import read_set
 from crag.testing.fakes import FixedWeb
 from tests.support.app_text import said
-from ui.app.program import house
+from ui.app.program import program
 from ui.evaluate import export, sets_view
 from ui.evaluate import rows as evaluate_rows
 from ui.evaluate.work import Asking, Heard
@@ -36,7 +36,7 @@ def page(app):
 
 
 def library():
-    return house().engine.library()
+    return program().engine.library()
 
 
 def drop(app, name, data):
@@ -47,7 +47,7 @@ def drop(app, name, data):
 
 def over(app):
     """The page after the evaluation under way has ended."""
-    for job in house().jobs.running("evaluation"):
+    for job in program().jobs.running("evaluation"):
         for _ in job.follow():
             pass
     app.run()
@@ -249,7 +249,7 @@ def held(with_sample, make):
     go = threading.Event()
     plain = make(AppConfig())
     evaluator = Waiting(plain.evaluator, go)
-    house().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=evaluator)
+    program().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=evaluator)
     yield go
     go.set()
 
@@ -257,7 +257,7 @@ def held(with_sample, make):
 def test_a_run_shows_its_progress_stops_and_goes_on_where_it_was(held, page):
     drop(page, "two.jsonl", TWO)
     strategies(page, "balanced").button(key="eval-run").click().run()
-    [job] = house().jobs.running("evaluation")
+    [job] = program().jobs.running("evaluation")
     until(job, lambda event: isinstance(event, Heard) and event.progress.row is not None)
     page.run()
     shown = said(page)
@@ -280,7 +280,7 @@ def test_a_run_shows_its_progress_stops_and_goes_on_where_it_was(held, page):
 def test_another_browser_finds_the_run_and_can_stop_it(held, page, app):
     drop(page, "two.jsonl", TWO)
     run(page, "balanced")
-    [job] = house().jobs.running("evaluation")
+    [job] = program().jobs.running("evaluation")
     other = type(app).from_file(app._script_path, default_timeout=60).run()
     other.switch_page("pages/evaluate.py").run()
     assert "Evaluating two.jsonl" in said(other)
@@ -292,8 +292,8 @@ def test_another_browser_finds_the_run_and_can_stop_it(held, page, app):
 
 def test_what_was_begun_with_other_parts_is_not_mixed_with_these(with_sample, page):
     id = evaluations.add_set(library(), read_set("two.jsonl", TWO))
-    without = house().config.model_copy(update={"web": "off"})
-    begun = evaluations.evaluate(house().engine, id, "balanced", config=without)
+    without = program().config.model_copy(update={"web": "off"})
+    begun = evaluations.evaluate(program().engine, id, "balanced", config=without)
     next(begun)
     next(begun)
     begun.close()
@@ -314,14 +314,14 @@ def asking(with_sample, monkeypatch, make):
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
     plain = make(AppConfig())
     web = FixedWeb(texts=("The cafeteria is run by nobody.",), name="tavily", leaves=True)
-    house().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=plain.evaluator, web=web)
+    program().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=plain.evaluator, web=web)
     return web
 
 
 def test_a_query_waits_for_a_word_on_this_page_and_a_no_sends_nothing(asking, page):
     drop(page, "two.jsonl", TWO)
     run(page, "balanced")
-    [job] = house().jobs.running("evaluation")
+    [job] = program().jobs.running("evaluation")
     until(job, lambda event: isinstance(event, Asking))
     page.run()
     assert "May this query leave this machine?" in said(page)
@@ -354,8 +354,8 @@ def test_many_rows_are_shown_a_page_at_a_time_and_filtered(page):
     store = library().evaluations
     begun = store.begin(id, "balanced", settings=Settings().model_dump_json(), parts="p", key="k")
     for place in range(1, 261):
-        row = Row(question_id=f"row-{place + 1}", question=f"question {place - 1}?", strategy="balanced", answer="no",
-                  answer_holds=place % 10 > 0, abstained=False)  # fmt: skip
+        row = ResultRow(question_id=f"row-{place + 1}", question=f"question {place - 1}?", strategy="balanced",
+                  answer="no", answer_holds=place % 10 > 0, abstained=False)  # fmt: skip
         store.save_result(begun.id, place, rows_to_json([row])[1:-1])
     store.finish(begun.id)
     page.run()

@@ -8,7 +8,7 @@ from crag.core.config import AppConfig
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.evaluation.evaluate import Evaluation, Progress
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.ranking import Ranked
 from crag.metrics.results import compared, summed_up
 from crag.questions.sets import read_set
@@ -30,8 +30,8 @@ def config(**values) -> AppConfig:
     return AppConfig.from_environment({}, **values)
 
 
-def row(number: int, **values) -> Row:
-    return Row(question_id=str(number), question=f"question {number}?", strategy="balanced", **values)
+def row(number: int, **values) -> ResultRow:
+    return ResultRow(question_id=str(number), question=f"question {number}?", strategy="balanced", **values)
 
 
 def column(rows, name="Balanced", spent=None) -> table.Column:

@@ -17,7 +17,7 @@ from tests.support.app_text import said
 from tests.support.model_server import GRADE, WORDS
 from tests.support.small_pdf import small_pdf
 from ui.app import permits
-from ui.app.program import house
+from ui.app.program import program
 from ui.kit import forms
 
 KEY = "sk-session-7f3aQzLm2c"
@@ -323,9 +323,9 @@ def test_a_folder_of_pages_is_used_by_this_session_alone_until_it_is_kept(models
     assert "Name the folder" in said(models)
     choose(models, web_folder=str(pages))
     assert "folder: " in said(models) and not models.error
-    assert house().config.web == "off" and widget(opened(app), "web").value == "off"
+    assert program().config.web == "off" and widget(opened(app), "web").value == "off"
     press(models, "keep")
-    assert "Kept" in said(models) and house().config.web_folder == pages
+    assert "Kept" in said(models) and program().config.web_folder == pages
     assert json.loads((data / "settings.json").read_text())["web_folder"] == str(pages)
     assert widget(opened(app), "web_folder").value == str(pages)
 
@@ -335,7 +335,7 @@ def test_a_folder_that_does_not_serve_is_told_and_not_kept(models, folder, data)
     choose(models, web="folder", web_folder=folder)
     assert models.error and widget(models, "web_folder").value == folder, "what was typed is kept to be corrected"
     press(models, "keep")
-    assert house().config.web == "off" and not (data / "settings.json").exists()
+    assert program().config.web == "off" and not (data / "settings.json").exists()
 
 
 def test_tavily_wants_a_key_and_keeps_it_for_itself(models):
@@ -378,10 +378,10 @@ def test_choices_are_kept_for_new_sessions_and_keys_are_not(models, app, data, m
 
 def test_what_is_under_way_keeps_its_engine(models, model_server):
     with_model(models, model_server)
-    job = house().jobs.start("run", "a question", lambda cancel, emit: cancel.wait(30), workspace="default")
+    job = program().jobs.start("run", "a question", lambda cancel, emit: cancel.wait(30), workspace="default")
     try:
         press(models, "keep")
-        assert "is under way" in models.error[0].value and house().config.llm == "none"
+        assert "is under way" in models.error[0].value and program().config.llm == "none"
         assert "3 choices changed" in said(models)
     finally:
         job.stop()
@@ -419,8 +419,8 @@ def test_strangers_pick_from_the_servers_that_are_allowed(shared, app, model_ser
 
 def test_a_choice_smuggled_past_the_widgets_is_dropped(shared, app, other_server, tmp_path):
     models = opened(app)
-    library = house().engine.library(models.session_state["workspace"])
-    list(house().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), library.folder.name))
+    library = program().engine.library(models.session_state["workspace"])
+    list(program().engine.add("light.pdf", small_pdf("The lighthouse guided ships."), library.folder.name))
     models.session_state["choices"] = {
         **{"llm": "openai-compatible", "llm_base_url": other_server.address, "llm_model": "ok"},
         **{"evaluator": "reranker", "rerank_base_url": other_server.address},
@@ -445,7 +445,7 @@ def ask(app, question="What is the mission of the agency?"):
 
 
 def last_run() -> Trace:
-    library = house().engine.library()
+    library = program().engine.library()
     return Trace.from_events(library.run_events(library.runs(1)[0].run_id))
 
 

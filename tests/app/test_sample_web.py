@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from crag.sample import load_sample
 from tests.support.app_text import said
 from ui.app import permits
-from ui.app.program import house
+from ui.app.program import program
 
 
 @pytest.fixture(params=["one", "private"])
@@ -45,14 +45,14 @@ def web_of(visitor: AppTest) -> object:
 def test_loading_the_sample_is_the_session_s_choice_and_changes_nothing_for_others(workspaces, app, data):
     first = loaded(visit(app))
     assert web_of(first) == load_sample().web
-    assert house().config.web == "off" and not (data / "settings.json").exists()
+    assert program().config.web == "off" and not (data / "settings.json").exists()
     if workspaces == "private":
         assert web_of(visit(app)) is None
 
 
 def test_it_works_while_another_visitor_s_job_runs(workspaces, app):
     stop = threading.Event()
-    job = house().jobs.start("run", "another's question", lambda cancel, emit: stop.wait(60), workspace="p-other")
+    job = program().jobs.start("run", "another's question", lambda cancel, emit: stop.wait(60), workspace="p-other")
     try:
         loaded(visit(app))
         assert job.running
@@ -74,20 +74,20 @@ def test_who_turned_the_web_off_keeps_it_off(app):
     first.segmented_control(key="models-web").set_value("off").run()
     first.switch_page("pages/ask.py").run()
     first.run()
-    assert "web" not in first.session_state["choices"] and house().config.web == "off"
+    assert "web" not in first.session_state["choices"] and program().config.web == "off"
 
 
 def test_the_sample_s_pages_are_not_taken_along_to_another_library(monkeypatch, app):
     monkeypatch.setenv("CRAG_WORKSPACES", "private")
     visitor = loaded(visit(app))
     visitor.query_params.clear()
-    visitor.query_params["w"] = house().engine.private_libraries.issue()
+    visitor.query_params["w"] = program().engine.private_libraries.issue()
     visitor.run()
     assert web_of(visitor) is None
 
 
 def test_no_other_folder_of_the_machine_can_be_chosen_where_others_visit(tmp_path):
-    own = house().config
+    own = program().config
     chosen = {"web": "folder", "web_folder": tmp_path}
     assert permits.permitted(own, chosen, shared=True).web_folder is None
     chosen["web_folder"] = load_sample().web

@@ -18,7 +18,7 @@ from crag.engine import Engine
 from crag.spending.prices import table
 from tests.support.model_server import KEY as ECHOED
 from ui.app.jobs import Jobs
-from ui.app.program import house
+from ui.app.program import program
 from ui.run import export
 
 MODEL_KEY, WEB_KEY = "sk-secrecy-7Tq2Vx9Lm4", "tvly-secrecy-8Kd3Nb6Wp1"
@@ -82,5 +82,5 @@ def test_a_crash_tells_no_key(with_sample, caplog) -> None:
     engine.close()
     assert job.problem is not None and "defect" in job.problem.message
     assert "RuntimeError" in caplog.text  # the log does hold the crash
-    told = caplog.text + str(job.problem) + "".join(traceback.format_exception(job.problem)) + repr(house())
+    told = caplog.text + str(job.problem) + "".join(traceback.format_exception(job.problem)) + repr(program())
     assert MODEL_KEY not in told and WEB_KEY not in told

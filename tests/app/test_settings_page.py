@@ -11,7 +11,7 @@ from crag.core.settings import Settings
 from crag.sample import load_sample
 from crag.strategies import STRATEGIES
 from tests.support.app_text import said
-from ui.app.program import house
+from ui.app.program import program
 from ui.kit import forms
 
 
@@ -80,7 +80,7 @@ def save(app):
 def test_what_the_program_is_given_is_stored_and_in_use(settings, data):
     settings.slider(key="program-threads").set_value(3)
     save(settings)
-    assert house().config.threads == 3 and "Saved" in said(settings)
+    assert program().config.threads == 3 and "Saved" in said(settings)
     assert json.loads((data / "settings.json").read_text())["threads"] == 3
 
 
@@ -89,7 +89,7 @@ def test_pages_that_may_frame_the_app_are_typed_and_checked(settings, data):
     assert field.value == ""
     field.set_value("https://portal.example, http://10.0.0.7:8080")
     save(settings)
-    assert house().config.framed_by == ("https://portal.example", "http://10.0.0.7:8080")
+    assert program().config.framed_by == ("https://portal.example", "http://10.0.0.7:8080")
     assert settings.text_input(key="program-framed_by").value == "https://portal.example, http://10.0.0.7:8080"
     settings.text_input(key="program-framed_by").set_value("https://portal.example/page; script-src *")
     save(settings)

@@ -10,7 +10,7 @@ from crag.engine import Engine
 from crag.library.library import Library
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events
-from ui.app.program import house
+from ui.app.program import program
 from ui.run import evidence, thumbs
 from ui.run.passage import View
 
@@ -49,7 +49,7 @@ def test_where_nobody_can_press_them_there_are_none() -> None:
 
 
 def test_a_click_stores_another_replaces_and_the_same_again_takes_back(with_sample) -> None:
-    engine: Engine = house().engine
+    engine: Engine = program().engine
     trace = Trace.from_events(engine.ask("What average premium increase was negotiated?"))
     session = OfThis(engine.library())
     chunk = trace.rounds[0].chunks[0].chunk.id
@@ -68,10 +68,10 @@ def test_a_click_stores_another_replaces_and_the_same_again_takes_back(with_samp
 def test_a_made_up_click_is_refused_in_words(with_sample, click) -> None:
     trace = Trace.from_events(events())
     with pytest.raises(InputError, match="no such chunk"):
-        thumbs.toggle(OfThis(house().engine.library()), trace, click)
+        thumbs.toggle(OfThis(program().engine.library()), trace, click)
 
 
 def test_a_chunk_whose_document_is_gone_keeps_no_label(with_sample) -> None:
     trace = Trace.from_events(events())
     with pytest.raises(NotFoundError):
-        thumbs.toggle(OfThis(house().engine.library()), trace, "relevant:c0")
+        thumbs.toggle(OfThis(program().engine.library()), trace, "relevant:c0")

@@ -18,7 +18,7 @@ from crag.whatif.flips import Outcome
 from tests.support.app_text import said
 from tests.support.tune_runs import run
 from ui.app import warmup
-from ui.app.program import house
+from ui.app.program import program
 from ui.tune import exports, flips, ledgers
 
 
@@ -58,7 +58,9 @@ class Silent:
 def silent():
     """The app's engine is made of parts that refuse to work."""
     part = Silent()
-    house().make = lambda config: Engine(config, embedder=part, evaluator=part, web=part, generator=part, rewriter=part)
+    program().make = lambda config: Engine(
+        config, embedder=part, evaluator=part, web=part, generator=part, rewriter=part
+    )
     yield part
     assert not part.asked
 
@@ -69,7 +71,7 @@ def tab(app):
 
     def opened(*traces):
         for trace in traces:
-            house().engine.library().save_run(trace, [])
+            program().engine.library().save_run(trace, [])
         app.run()
         app.switch_page("pages/tune.py").run()
         assert not app.exception
@@ -96,7 +98,7 @@ def labelled(count=40):
         Question(id=str(n), question=each.question.upper(), **(known if n % 2 == 0 else {"labels": ("unanswerable",)}))
         for n, each in enumerate(runs)
     ]
-    add_set(house().engine.library(), QuestionSet(name="known", questions=tuple(questions)))
+    add_set(program().engine.library(), QuestionSet(name="known", questions=tuple(questions)))
     return runs
 
 
@@ -117,7 +119,7 @@ def test_a_moved_threshold_flips_runs_at_once_without_any_model(silent, tab):
     words = moved(page, "Chunks retrieved", 1)
     moved(page, "Strip filter", 0.5)
     page.selectbox(key=page.selectbox[-1].key).set_value(page.selectbox[-1].options[1]).run()
-    assert not page.exception and len(house().engine.library().run_ids()) == 3
+    assert not page.exception and len(program().engine.library().run_ids()) == 3
 
 
 def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):
@@ -140,7 +142,7 @@ def test_what_only_a_run_could_tell_is_unknown_with_its_reason(silent, tab):
 
 def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
     page = tab(run(1, [0.9]), run(2, [0.5]))
-    library, book = house().engine.library(), ledgers.book("default")
+    library, book = program().engine.library(), ledgers.book("default")
     assert set(book.reads) == {"run-1", "run-2"} and list(book.renew(library, {})) == []
     kept = book.reads["run-2"]
     library.delete_run("run-1")
@@ -152,7 +154,7 @@ def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
 
 def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, data):
     page = tab(run(1, [0.9]), run(2, [0.5], question="An <i>older</i> one?"))
-    house().engine.close()
+    program().engine.close()
     [file] = data.glob("workspaces/default/*.db")
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE runs SET trace = '{\"steps\": 7}' WHERE id = 'run-2'")
@@ -172,7 +174,7 @@ def test_runs_are_chosen_by_strategy(silent, tab):
 
 
 def test_runs_are_chosen_by_evaluation(silent, tab):
-    library = house().engine.library()
+    library = program().engine.library()
     known = Question(id="1", question="What happened in 1?", labels=("unanswerable",))
     set_id = add_set(library, QuestionSet(name="mine", questions=(known,)))
     made = library.evaluations.begin(set_id, "balanced", settings=Settings().model_dump_json(), parts="", key="k")
@@ -262,7 +264,7 @@ def test_too_few_labels_are_refused_in_words(silent, tab):
 def test_labels_of_one_kind_draw_no_curve_and_say_why(silent, tab):
     runs = [run(n, [0.1]) for n in range(3)]
     questions = [Question(id=r.run_id, question=r.question, labels=("unanswerable",)) for r in runs]
-    add_set(house().engine.library(), QuestionSet(name="none", questions=tuple(questions)))
+    add_set(program().engine.library(), QuestionSet(name="none", questions=tuple(questions)))
     words = said(tab(*runs))
     assert (
         "Worth of every pair" not in words
@@ -294,7 +296,7 @@ def test_scores_of_two_evaluators_are_never_thrown_together(silent, tab):
 def test_a_thumb_on_a_chunk_counts(with_sample, app):
     app.run()
     app.chat_input(key="question").set_value(load_sample().questions[0].question).run()
-    library = house().engine.library()
+    library = program().engine.library()
     trace = library.run_trace(library.run_ids()[0])
     for place, found in enumerate(trace.rounds[0].chunks):
         library.save_label(trace.question, found.chunk.id, "irrelevant" if place else "relevant")
@@ -316,7 +318,7 @@ def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app)
     app.switch_page("pages/ask.py").run()
     assert app.selectbox(key="strategy-choice").value == "paper"
     app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
-    library = house().engine.library()
+    library = program().engine.library()
     trace = library.run_trace(library.run_ids()[-1])
     settings = Settings.checked(trace.settings)
     assert (trace.strategy, settings.lower, settings.upper, settings.k) == ("paper", 0.11, 0.93, 6)

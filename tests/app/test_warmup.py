@@ -12,7 +12,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import ModelError
 from crag.engine import Engine
 from ui.app import warmup
-from ui.app.program import House
+from ui.app.program import Program
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,10 +39,10 @@ def test_the_first_engine_of_a_process_is_warmed_up_and_only_once():
         made.append(Engine(config, embedder=embedder))
         return made[-1]
 
-    house = House(make)
+    own = Program(make)
     assert not embedder.asked.is_set()
-    engine = house.engine
-    assert embedder.asked.wait(30) and house.engine is engine and len(made) == 1
+    engine = own.engine
+    assert embedder.asked.wait(30) and own.engine is engine and len(made) == 1
 
 
 def test_a_failing_part_ends_the_warm_up_quietly(data, caplog):
@@ -59,7 +59,7 @@ def test_a_fresh_process_has_everything_loaded_afterwards(data):
 import sys
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from ui import warmup
+from ui.app import warmup
 engine = Engine(AppConfig(data=sys.argv[1]))
 assert "langgraph" not in sys.modules and "onnxruntime" not in sys.modules
 warmup.begin(engine).join(60)
@@ -74,7 +74,7 @@ def test_a_process_that_ends_at_once_ends_in_good_order(data):
 import sys
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from ui import warmup
+from ui.app import warmup
 warmup.begin(Engine(AppConfig(data=sys.argv[1])))
 """
     ran = subprocess.run([sys.executable, "-c", code, str(data)], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ from crag.library.private import name_of
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.app import workspaces
-from ui.app.program import house
+from ui.app.program import program
 from ui.run.export import page
 
 TEXT = "The lighthouse of Alexandria guided ships into the harbour of the city, and was built of stone."
@@ -54,7 +54,7 @@ def test_two_browsers_see_two_libraries(private, app):
     assert "The library is empty" in said(second) and "light.pdf" not in said(second)
     assert "This address is the key" in said(second)
     named = (name_of(key(first)), name_of(key(second)), "default")
-    assert [house().engine.library(each).size[0] for each in named] == [1, 0, 0]
+    assert [program().engine.library(each).size[0] for each in named] == [1, 0, 0]
 
 
 def test_the_address_opens_its_library_again(private, app):
@@ -81,7 +81,7 @@ def test_a_key_that_was_not_given_out_here_is_refused(private, app, forged):
     visitor = visit(app, "pages/documents.py", w=forged)
     assert re.fullmatch("[0-9a-f]{48}", key(visitor)) and key(visitor) not in forged
     assert "leads to no library here" in said(visitor)
-    assert not (house().config.data / "workspaces").exists()
+    assert not (program().config.data / "workspaces").exists()
 
 
 def test_an_address_with_an_empty_key_is_given_one(private, app):
@@ -102,7 +102,7 @@ def test_looking_at_every_page_stores_nothing(private, app):
     for each in ("documents", "tune", "compare", "evaluate", "settings", "ask"):
         visitor.switch_page(f"pages/{each}.py").run()
         assert not visitor.exception
-    assert [each.name for each in house().config.data.iterdir()] == ["keys.secret"]
+    assert [each.name for each in program().config.data.iterdir()] == ["keys.secret"]
 
 
 def test_who_was_sent_to_a_library_is_told_and_can_leave_it(private, app):
@@ -122,13 +122,13 @@ def test_a_key_is_in_no_folder_record_or_export(private, app, caplog):
     drop(owner)
     owner.switch_page("pages/ask.py").run()
     owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
-    library = house().engine.library(name_of(key(owner)))
+    library = program().engine.library(name_of(key(owner)))
     [run] = library.run_ids()
     events = library.run_events(run)
     exported = [events_to_jsonl(events), library.run_trace(run).to_json(), page(library.run_trace(run), events)]
     library.rest()
-    stored = [file.read_bytes().decode("latin-1") for file in house().config.data.rglob("*") if file.is_file()]
-    names = [str(file) for file in house().config.data.rglob("*")]
+    stored = [file.read_bytes().decode("latin-1") for file in program().config.data.rglob("*") if file.is_file()]
+    names = [str(file) for file in program().config.data.rglob("*")]
     assert events[0].workspace == name_of(key(owner)) == library.folder.name
     for text in (*exported, *stored, *names, caplog.text):
         assert key(owner)[:16] not in text
@@ -137,14 +137,14 @@ def test_a_key_is_in_no_folder_record_or_export(private, app, caplog):
 def test_a_library_that_is_deleted_on_the_disk_is_noticed_and_begins_anew(app):
     visitor = visit(app, "pages/documents.py")
     drop(visitor)
-    shutil.rmtree(house().config.data / "workspaces" / "default")
+    shutil.rmtree(program().config.data / "workspaces" / "default")
     visitor.run()
     assert "was deleted or replaced on the disk" in said(visitor) and not visitor.exception
     visitor.run()
     assert "The library is empty" in said(visitor)
     drop(visitor)
-    house().close()
-    assert [each.name for each in house().engine.library().documents()] == ["light.pdf"]
+    program().close()
+    assert [each.name for each in program().engine.library().documents()] == ["light.pdf"]
 
 
 def test_a_run_opens_in_its_own_library_only(private, app):
@@ -166,15 +166,15 @@ def test_another_key_in_the_same_tab_takes_nothing_along(private, app):
     owner.switch_page("pages/ask.py").run()
     owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
     owner.query_params.clear()
-    owner.query_params["w"] = other = house().engine.private_libraries.issue()
+    owner.query_params["w"] = other = program().engine.private_libraries.issue()
     owner.run()
     assert key(owner) == other and "lighthouse" not in said(owner) and "run" not in owner.query_params
 
 
 def test_an_upload_under_way_is_shown_in_its_own_library_only(private, app):
     owner = visit(app)
-    house().jobs.start("upload", "secret.pdf", lambda cancel, emit: cancel.wait(30), workspace=name_of(key(owner)))
-    [job] = house().jobs.running()
+    program().jobs.start("upload", "secret.pdf", lambda cancel, emit: cancel.wait(30), workspace=name_of(key(owner)))
+    [job] = program().jobs.running()
     try:
         assert "secret.pdf" not in said(visit(app, "pages/documents.py"))
     finally:

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.financebench import differences
 from benchmarks.financebench_report import page_hit, report, seconds_to_answer, strategy_figures
 from crag.core.types import Action
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.ranking import Ranked, ranked
 
 
@@ -15,9 +15,9 @@ def ranking(rank: int | None) -> Ranked | None:
     return ranked(["page" if place == rank else "other" for place in range(1, 11)], ["page"])
 
 
-def row(id: str = "1", *, rank: int | None = 1, strategy: str = "balanced", **values: object) -> Row:
+def row(id: str = "1", *, rank: int | None = 1, strategy: str = "balanced", **values: object) -> ResultRow:
     found = {"first_by_page": ranking(1), "acted_by_page": ranking(rank), "acted_holds": rank is not None, **values}
-    return Row(question_id=id, question="?", strategy=strategy, **found)  # type: ignore[arg-type]
+    return ResultRow(question_id=id, question="?", strategy=strategy, **found)  # type: ignore[arg-type]
 
 
 def test_a_page_hit_is_an_expected_page_among_the_first_chunks() -> None:

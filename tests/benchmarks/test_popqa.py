@@ -17,7 +17,7 @@ from crag.core.errors import SettingsError
 from crag.core.trace import Trace
 from crag.core.types import Action, Strip
 from crag.library.library import Library
-from crag.metrics.metrics import Row, measured
+from crag.metrics.metrics import ResultRow, measured
 from crag.questions.sets import Question
 from crag.testing.fakes import ScriptedEvaluator, chunk_of
 
@@ -31,8 +31,8 @@ def case(id: str = "1", *, answers: Sequence[str] = ("Bergen",), web: Sequence[s
     )
 
 
-def row(id: str = "1", **values: object) -> Row:
-    return Row(question_id=id, question="?", **values)  # type: ignore[arg-type]
+def row(id: str = "1", **values: object) -> ResultRow:
+    return ResultRow(question_id=id, question="?", **values)  # type: ignore[arg-type]
 
 
 def test_passages_part_at_wide_gaps_and_a_title_joins_what_it_is_of() -> None:
@@ -88,7 +88,7 @@ def test_no_run_can_keep_more_than_is_there() -> None:
         (row(evidence_answer=False, acted_holds=True, action=Action.CORRECT), False, "lost in refinement"),
     ],
 )
-def test_what_became_of_an_answer(found: Row, online: bool, wanted: str) -> None:
+def test_what_became_of_an_answer(found: ResultRow, online: bool, wanted: str) -> None:
     assert fate(found, online) == wanted
 
 

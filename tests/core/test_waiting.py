@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from crag.core.errors import CancelledError, UnreachableError
-from crag.core.waiting import iterated, waited
+from crag.core.waiting import iterate, wait_for
 
 SPOT: contextvars.ContextVar[str] = contextvars.ContextVar("spot", default="nowhere")
 
@@ -42,9 +42,9 @@ def test_a_result_and_an_error_come_through() -> None:
     async def bad() -> int:
         raise ValueError("no")
 
-    assert waited(good, seconds=5, cancel=threading.Event()) == 7
+    assert wait_for(good, seconds=5, cancel=threading.Event()) == 7
     with pytest.raises(ValueError, match="no"):
-        waited(bad, seconds=5, cancel=threading.Event())
+        wait_for(bad, seconds=5, cancel=threading.Event())
 
 
 def test_the_work_s_own_time_out_is_not_taken_for_ours() -> None:
@@ -52,13 +52,13 @@ def test_the_work_s_own_time_out_is_not_taken_for_ours() -> None:
         raise TimeoutError("theirs")
 
     with pytest.raises(TimeoutError, match="theirs"):
-        waited(late, seconds=5, cancel=threading.Event())
+        wait_for(late, seconds=5, cancel=threading.Event())
 
 
 def test_after_its_seconds_the_work_is_ended() -> None:
     slow = Slow()
     with pytest.raises(UnreachableError, match=r"0\.1 seconds"):
-        waited(slow.run, seconds=0.1, cancel=threading.Event())
+        wait_for(slow.run, seconds=0.1, cancel=threading.Event())
     assert slow.ended.wait(5)
 
 
@@ -66,14 +66,14 @@ def test_stop_ends_the_work() -> None:
     slow, stop = Slow(), threading.Event()
     threading.Thread(target=lambda: (slow.begun.wait(5), stop.set())).start()
     with pytest.raises(CancelledError):
-        waited(slow.run, seconds=30, cancel=stop)
+        wait_for(slow.run, seconds=30, cancel=stop)
     assert slow.ended.wait(5)
 
 
 def test_items_come_one_by_one_and_a_time_limit_keeps_those_that_came() -> None:
     slow, seen = Slow(), list[int]()
     with pytest.raises(UnreachableError):
-        for item in iterated(slow.items, seconds=0.2, cancel=threading.Event()):
+        for item in iterate(slow.items, seconds=0.2, cancel=threading.Event()):
             seen.append(item)
     assert seen == [1, 2]
     assert slow.ended.wait(5)
@@ -81,7 +81,7 @@ def test_items_come_one_by_one_and_a_time_limit_keeps_those_that_came() -> None:
 
 def test_closing_the_iterator_ends_the_work() -> None:
     slow = Slow()
-    items = iterated(slow.items, seconds=30, cancel=threading.Event())
+    items = iterate(slow.items, seconds=30, cancel=threading.Event())
     assert next(items) == 1
     slow.begun.wait(5)
     items.close()
@@ -96,5 +96,5 @@ def test_the_work_runs_in_the_caller_s_context() -> None:
         yield SPOT.get()
 
     SPOT.set("here")
-    assert waited(where, seconds=5, cancel=threading.Event()) == "here"
-    assert list(iterated(places, seconds=5, cancel=threading.Event())) == ["here"]
+    assert wait_for(where, seconds=5, cancel=threading.Event()) == "here"
+    assert list(iterate(places, seconds=5, cancel=threading.Event())) == ["here"]

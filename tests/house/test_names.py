@@ -60,7 +60,7 @@ PUBLIC = {
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "WebPage"),
     ],
-    "crag.core.waiting": ["iterated", "waited"],
+    "crag.core.waiting": ["iterate", "wait_for"],
     "crag.core.wording": ["decision_sentence", "outcome_sentence"],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [

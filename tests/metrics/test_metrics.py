@@ -18,7 +18,7 @@ from crag.correct.rewriting import KeywordRewriter
 from crag.correct.strips import StripRefiner
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
-from crag.metrics.metrics import Row, action_right, evidence_holds, measured, round_holds
+from crag.metrics.metrics import ResultRow, action_right, evidence_holds, measured, round_holds
 from crag.metrics.ranking import ranked
 from crag.questions.expected import label_of, name_of
 from crag.questions.sets import UNANSWERABLE, Question
@@ -149,7 +149,7 @@ def test_k_cuts_the_rankings_alone() -> None:
         measured(RUN, ASKED, k=0)
 
 
-def from_web(url: str, expected: Question) -> Row:
+def from_web(url: str, expected: Question) -> ResultRow:
     """A run whose evidence is a page at `url`, found by searching."""
     page = replace(PAGE, url=url)
     searched = Search(query="q", provider="folder", pages=(page,))
@@ -204,7 +204,7 @@ def test_the_source_of_the_evidence_is_known_only_of_labelled_whole_runs() -> No
 
 def test_nothing_is_guessed_without_labels() -> None:
     row = measured(RUN, UNLABELLED)
-    known = {each.name for each in fields(Row) if getattr(row, each.name) is not None}
+    known = {each.name for each in fields(ResultRow) if getattr(row, each.name) is not None}
     assert not known & {
         *("first_by_source", "first_by_page", "acted_by_source", "acted_by_page", "judged_by", "first_holds"),
         *("acted_holds", "first_right", "acted_right", "evidence_answer", "evidence_page", "answer_exact"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag.core.types import Action
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.ranking import ranked
 from crag.metrics.results import (
     MEASURES,
@@ -26,7 +26,7 @@ from crag.metrics.results import (
 )
 from crag.questions.tables import csv_export
 
-FULL = Row(
+FULL = ResultRow(
     question_id="q1",
     question="=1+1",
     strategy="paper",
@@ -40,9 +40,9 @@ FULL = Row(
 )
 
 
-def rows(values: list[float | None], strategy: str = "paper") -> list[Row]:
+def rows(values: list[float | None], strategy: str = "paper") -> list[ResultRow]:
     return [
-        Row(question_id=f"q{number}", question="?", strategy=strategy, answer_f1=value)
+        ResultRow(question_id=f"q{number}", question="?", strategy=strategy, answer_f1=value)
         for number, value in enumerate(values)
     ]
 
@@ -53,7 +53,7 @@ def test_a_row_is_one_level_of_columns() -> None:
     assert cells["acted_source_recall"] is None
     assert (cells["seconds_retrieve"], cells["action"], cells["acted_holds"]) == (0.5, "CORRECT", True)
     assert all(value is None or isinstance(value, (str, int, float, bool)) for value in cells.values())
-    assert set(flat(Row(question_id="q", question="?"))) == set(cells) - {"seconds_retrieve"}
+    assert set(flat(ResultRow(question_id="q", question="?"))) == set(cells) - {"seconds_retrieve"}
 
 
 def test_every_measure_is_a_column_and_every_number_is_a_measure() -> None:
@@ -127,7 +127,7 @@ def test_a_mean_lies_in_its_interval_and_in_its_range(values: list[float | None]
 
 
 def test_broken_runs_are_counted() -> None:
-    broken = Row(question_id="b", question="?", strategy="paper", problem="The run was stopped.")
+    broken = ResultRow(question_id="b", question="?", strategy="paper", problem="The run was stopped.")
     assert summed_up([FULL, broken]).unfinished == 1
 
 
@@ -140,7 +140,7 @@ def test_actions_are_counted_by_what_was_retrieved() -> None:
         (None, False),
     ]
     made = [
-        Row(question_id=str(number), question="?", action=action, acted_holds=held, first_action=Action.AMBIGUOUS)
+        ResultRow(question_id=str(number), question="?", action=action, acted_holds=held, first_action=Action.AMBIGUOUS)
         for number, (action, held) in enumerate(cases)
     ]
     table = confusion(made)
@@ -153,11 +153,11 @@ def test_actions_are_counted_by_what_was_retrieved() -> None:
 
 def test_rows_of_two_strategies_or_one_question_twice_are_refused() -> None:
     with pytest.raises(ValueError, match="balanced, paper"):
-        summed_up([*rows([1.0]), Row(question_id="x", question="?", strategy="balanced")])
+        summed_up([*rows([1.0]), ResultRow(question_id="x", question="?", strategy="balanced")])
     with pytest.raises(ValueError, match="q0 stands twice"):
         summed_up([*rows([1.0]), *rows([1.0])])
     with pytest.raises(ValueError, match="no question in common"):
-        compared(rows([1.0]), [Row(question_id="x", question="?")])
+        compared(rows([1.0]), [ResultRow(question_id="x", question="?")])
     assert summed_up([]).questions == 0
 
 
@@ -206,8 +206,8 @@ def test_too_little_is_said_to_be_too_little() -> None:
 
 
 def test_less_is_said_as_less_and_steps_are_compared_too() -> None:
-    first = [Row(question_id=str(n), question="?", step_seconds={"search": 2.0 + n}) for n in range(5)]
-    second = [Row(question_id=str(n), question="?", step_seconds={"search": 1.0 + n}) for n in range(5)]
+    first = [ResultRow(question_id=str(n), question="?", step_seconds={"search": 2.0 + n}) for n in range(5)]
+    second = [ResultRow(question_id=str(n), question="?", step_seconds={"search": 1.0 + n}) for n in range(5)]
     found = compared(first, second)["seconds_search"]
     assert (found.value, found.low, found.high) == (-1.0, -1.0, -1.0)
     assert found.sentence.startswith("Seconds of search: 1 lower with the second than with the first")

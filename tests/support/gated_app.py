@@ -16,7 +16,7 @@ from crag.core.config import AppConfig
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
-from ui.app.program import house
+from ui.app.program import program
 from ui.edge import start
 
 GATE = Path(os.environ["CRAG_TEST_GATE"])
@@ -46,7 +46,7 @@ def gated(config: AppConfig) -> Engine:
 
 
 if __name__ == "__main__":
-    house().make = gated
+    program().make = gated
     runpy.run_path(str(Path(__file__).resolve().parents[2] / "app.py"), run_name="__main__")
 else:
     app = st.App(__file__, **start.prepared())

@@ -219,9 +219,9 @@ class TestClient:
         ("body", "encoding", "error"),
         [
             (b"\x0b\x02\x80", "br", PackingError),
-            (gzip.compress(gzip.compress(b"x")), "gzip, gzip", PackingError),
+            (gzip.compress(gzip.compress(b"x", mtime=0), mtime=0), "gzip, gzip", PackingError),
             (b"not gzip at all", "gzip", zlib.error),
-            (gzip.compress(b"x" * 100)[:-12], "gzip", httpx.ReadError),
+            (gzip.compress(b"x" * 100, mtime=0)[:-12], "gzip", httpx.ReadError),
         ],
     )
     def test_what_cant_be_unpacked_is_told_apart(

@@ -19,8 +19,8 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Step
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedWeb
-from crag.whatif.entries import Entry, entries_of
-from crag.whatif.flips import Kept, Row, Saved
+from crag.whatif.entries import Entry, entries_from
+from crag.whatif.flips import FlipRow, Kept, Saved
 from crag.whatif.ledger import Ledger
 from crag.whatif.plans import NO_GRADES, NO_JOINT, NO_LOOP, NOT_RETRIEVED, PAGES_NOT_JUDGED
 from crag.whatif.whatif import WhatIf, redecide
@@ -100,7 +100,7 @@ def kept(trace: Trace, found: WhatIf, *, pages: bool) -> int:
     return sum(s.kept for id, strips in found.strips.items() if (id in outside) == pages for s in strips)
 
 
-def said(row: Row) -> dict[str, object]:
+def said(row: FlipRow) -> dict[str, object]:
     """What a row shares with what-if."""
     return {
         "decided": (row.before, row.after, row.flips, row.round),
@@ -149,7 +149,7 @@ def test_the_matrix_holds_every_run_once_and_names_it() -> None:
     assert sum(len(cells[cell]) for cell in known) == len(outcome.flips)
 
 
-def one(case: Case, **changes: Any) -> Row:
+def one(case: Case, **changes: Any) -> FlipRow:
     (row,) = Ledger([Entry.of(case.trace)]).redecide(case.settings.changed(**changes)).rows
     return row
 
@@ -255,7 +255,7 @@ def test_a_model_that_had_nothing_to_choose_from_changes_nothing() -> None:
 )
 def test_why_an_action_cannot_be_known(strategy: str, found: list[str], changes: dict[str, Any], reason: str) -> None:
     row = one(Case(strategy, found), **changes)
-    assert (row.after, row.fate, row.reason, row.kept, row.saved) == (None, "unknown", reason, None, Saved())
+    assert (row.after, row.becomes, row.reason, row.kept, row.saved) == (None, "unknown", reason, None, Saved())
 
 
 @given(st.integers(0, 1000), other_settings())
@@ -271,7 +271,7 @@ def test_added_runs_come_out_as_in_a_ledger_made_anew(first: int, settings: Sett
 
 def test_a_run_with_settings_of_another_version_is_named_and_the_others_stay() -> None:
     good, bad = stored()[0], replace(stored()[1], run_id="old", settings={"upper": 7, "gone": True})
-    entries, unusable = entries_of([good, bad, good])
+    entries, unusable = entries_from([good, bad, good])
     assert entries == [Entry.of(good)] * 2
     assert [(each.run_id, each.question) for each in unusable] == [("old", bad.question)]
     assert "no longer valid" in unusable[0].message and unusable[0].remedy

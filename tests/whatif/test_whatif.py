@@ -16,7 +16,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Strip
 from crag.testing.fakes import FixedWeb
 from crag.whatif.entries import Entry
-from crag.whatif.flips import Row
+from crag.whatif.flips import FlipRow
 from crag.whatif.ledger import Ledger
 from crag.whatif.plans import (
     NO_CHUNKS,
@@ -46,7 +46,7 @@ def alone(trace: Trace) -> Ledger:
     return Ledger([Entry.of(trace)])
 
 
-def row_of(run: Ledger, settings: Settings) -> Row:
+def row_of(run: Ledger, settings: Settings) -> FlipRow:
     (row,) = run.redecide(settings).rows
     return row
 
@@ -71,7 +71,7 @@ def check(stored: Trace, ledger: Ledger, settings: Settings, fresh: Trace) -> Wh
     assert (row.before, row.after, row.round, row.flips) == (found.before, found.action, found.round, found.flips)
     assert (row.documents, row.web) == (found.documents, found.web)
     assert found.unknown == ((row.reason,) if row.reason else row.open)
-    if row.fate == "unknown":
+    if row.becomes == "unknown":
         assert not found.strips and found.unknown
         return found
     assert found.decision == fresh.decision
@@ -130,7 +130,7 @@ def test_what_if_knows_what_thresholds_aggregation_and_strip_filter_would_do() -
         every, runs = ran(seed)
         settings = tuned(random.Random(seed), every[0])
         found.append(row_of(alone(Trace.from_events(runs[0])), settings))
-    assert sum(row.fate != "unknown" for row in found) >= 0.95 * WORLDS
+    assert sum(row.becomes != "unknown" for row in found) >= 0.95 * WORLDS
     assert sum(row.kept is not None for row in found) >= 0.5 * WORLDS
     assert sum(row.flips for row in found) >= 0.15 * WORLDS
     assert {reason for row in found for reason in row.open} <= {NOT_SEARCHED, NOT_SCORED, PAGES_NOT_SCORED}

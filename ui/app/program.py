@@ -19,14 +19,14 @@ from crag.library.database import own_folder
 from ui.app import warmup, workspaces
 from ui.app.jobs import Jobs
 
-__all__ = ["House", "at_start", "house", "overridden", "providers"]
+__all__ = ["Program", "at_start", "overridden", "program", "providers"]
 
 _FILE = "settings.json"
 _PLACE = ("data",)
 """What can't be chosen in the app: where the choices themselves are stored."""
 
 
-class House:
+class Program:
     """Holds the engine. Choices are kept in the data folder; the environment outranks them.
 
     `make` builds the engine from a config: another program that embeds the app may put its own there before the
@@ -92,8 +92,8 @@ class House:
 
 
 @st.cache_resource(show_spinner=False)
-def house() -> House:
-    return House()
+def program() -> Program:
+    return Program()
 
 
 def at_start() -> AppConfig:
@@ -101,7 +101,7 @@ def at_start() -> AppConfig:
 
     Raises SettingsError.
     """
-    return House()._configured()
+    return Program()._configured()
 
 
 def providers(config: AppConfig | None = None, keys: Keys | None = None) -> list[tuple[str, bool, str]]:
@@ -109,7 +109,7 @@ def providers(config: AppConfig | None = None, keys: Keys | None = None) -> list
 
     Without them: as new sessions start.
     """
-    engine = house().engine
+    engine = program().engine
     folder = (config or engine.config).web_folder
     shared = workspaces.shared(engine.config)
     return [

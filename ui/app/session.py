@@ -19,7 +19,7 @@ from crag.sample import Sample
 from crag.strategies import STRATEGIES
 from ui.app import keys, permits, workspaces
 from ui.app.jobs import Job
-from ui.app.program import house, overridden
+from ui.app.program import overridden, program
 
 __all__ = ["Session"]
 
@@ -33,7 +33,7 @@ class Session:
     """
 
     def __init__(self) -> None:
-        self.workspace = workspaces.entered(house().engine)
+        self.workspace = workspaces.entered(program().engine)
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})
@@ -52,7 +52,7 @@ class Session:
         if kept.get("web_folder") is not None and kept["web_folder"] == permits.sample_web():
             st.session_state.choices = {name: kept[name] for name in kept if name not in ("web", "web_folder")}
         with suppress(NotFoundError):  # either the sample is missing here, or the library does not hold it
-            sample = house().engine.sample()
+            sample = program().engine.sample()
             self.library.document(sample.document_id)
             self.use_sample_web(sample)
 
@@ -64,7 +64,7 @@ class Session:
 
     @property
     def library(self) -> Library:
-        return house().engine.library(self.workspace)
+        return program().engine.library(self.workspace)
 
     # Runs
 
@@ -118,12 +118,12 @@ class Session:
                 for other in jobs:
                     other.stop()
                 raise job.problem or CragError("The run did not start in time.")
-            house().jobs.rename(job, first.run_id)
+            program().jobs.rename(job, first.run_id)
             runs.append(first.run_id)
         return runs
 
     def _begun(self, question: str, strategy: str, settings: Settings) -> Job[Event]:
-        engine, workspace = house().engine, self.workspace
+        engine, workspace = program().engine, self.workspace
         given: dict[str, Any] = {"settings": settings, "config": self.config, "keys": self.keys}
 
         def work(cancel: Any, emit: Any) -> None:
@@ -131,7 +131,7 @@ class Session:
                 emit(event)
 
         job: Job[Event] = Job("run", question, work, workspace)
-        return house().jobs.begin(job)
+        return program().jobs.begin(job)
 
     def typed(self, question: str) -> str:
         """The whole of what was typed where a run holds only its beginning, because it was too long."""
@@ -140,7 +140,7 @@ class Session:
 
     def job(self, run: str) -> Job[Event] | None:
         """The job that is making or has just made this run, if this process still knows it."""
-        found = house().jobs.get(run, workspace=self.workspace)
+        found = program().jobs.get(run, workspace=self.workspace)
         return found if found is not None and found.kind == "run" else None  # type: ignore[return-value]
 
     def events(self, run: str) -> list[Event]:
@@ -205,7 +205,7 @@ class Session:
     @property
     def own(self) -> AppConfig:
         """The program's configuration, as new sessions start with it."""
-        return house().config
+        return program().config
 
     @property
     def shared(self) -> bool:

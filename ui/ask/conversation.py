@@ -7,7 +7,7 @@ import streamlit as st
 from crag.core.types import Action
 from crag.strategies import STRATEGIES
 from ui.app import workspaces
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import problems, words
 from ui.kit.safe import excerpt, markdown
@@ -58,7 +58,7 @@ def sidebar(session: Session) -> None:
             st.caption(f"With {words.count(len(changes), 'setting')} of yours: {markdown(', '.join(changes))}.")
             st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
-        workspaces.words_on_the_key(house().config)
+        workspaces.words_on_the_key(program().config)
         _history(session)
 
 

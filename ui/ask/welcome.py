@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.core.types import Action
-from ui.app.program import house, providers
+from ui.app.program import program, providers
 from ui.app.session import Session
 from ui.ask import conversation
 from ui.documents import uploads
@@ -71,7 +71,7 @@ def _questions(session: Session) -> None:
     documents, chunks = session.library.size
     st.caption(f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library.")
     try:
-        sample = house().engine.sample()
+        sample = program().engine.sample()
         session.library.document(sample.document_id)
     except CragError:  # no sample, or not in this library: there is nothing to suggest
         return

@@ -10,7 +10,7 @@ from crag.core.errors import CragError, QuestionError
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.strategies import STRATEGIES
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.compare import state
 from ui.compare.state import MOST, Way
@@ -112,7 +112,7 @@ def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:
 def questions(session: Session) -> None:
     """Before the first comparison: the sample's questions, each a click away."""
     try:
-        sample = house().engine.sample()
+        sample = program().engine.sample()
         loaded = any(document.name == sample.pdf.name for document in session.library.documents())
     except CragError:
         return

@@ -50,7 +50,7 @@ def _row(lane: Lane, values: Sequence[tuple[Figure, Value]]) -> str:
 
 def _alike(figures: Sequence[Figure], apart: Sequence[Figure]) -> str:
     same = [
-        f"{each.label.lower()} {_said(each, each.values[0])}"
+        f"{each.label.lower()} {_cell_text(each, each.values[0])}"
         for each in figures
         if each not in apart and each.values[0]
     ]
@@ -64,10 +64,10 @@ def _alike(figures: Sequence[Figure], apart: Sequence[Figure]) -> str:
 def _cell(each: Figure, value: Value) -> str:
     if each.name in ("action", "scores_say"):
         return chip(Action(str(value)) if value else None)
-    return '<span class="quiet">–</span>' if value is None else text(_said(each, value))
+    return '<span class="quiet">–</span>' if value is None else text(_cell_text(each, value))
 
 
-def _said(each: Figure, value: Value) -> str:
+def _cell_text(each: Figure, value: Value) -> str:
     """A value as a person reads it."""
     if value is None or isinstance(value, str):
         return value or "none"

@@ -11,7 +11,7 @@ from crag.core.errors import CragError, ModelMismatchError
 from crag.core.ingesting import Embedding
 from crag.core.types import Chunk, Document
 from crag.questions.tables import guarded
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
 from ui.kit import problems, words
@@ -27,7 +27,7 @@ def drop_zone(session: Session) -> None:
     """Where files are dropped; a drop starts adding at once."""
     turn = st.session_state.setdefault("drop-turn", 0)
     with problems.told():
-        limit = min(house().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
+        limit = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
         dropped = st.file_uploader(
             f"Add PDFs, up to {limit} MB each",
             type=["pdf"],
@@ -62,14 +62,14 @@ def warn_of_model(session: Session) -> None:
 
 
 def _reindex(session: Session) -> None:
-    engine, workspace = house().engine, session.workspace
+    engine, workspace = program().engine, session.workspace
 
     def work(cancel: threading.Event, emit: Callable[[Embedding], None]) -> None:
         engine.library(workspace).reindex(
             on_progress=lambda done, total: emit(Embedding(name="The library", done=done, total=total)), cancel=cancel
         )
 
-    st.session_state.upload = house().jobs.start("upload", "re-indexing the library", work, workspace=workspace).id
+    st.session_state.upload = program().jobs.start("upload", "re-indexing the library", work, workspace=workspace).id
 
 
 def table(session: Session, documents: Sequence[Document]) -> None:

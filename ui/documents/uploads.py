@@ -22,7 +22,7 @@ from crag.core.ingesting import (
     ReadingQueued,
 )
 from ui.app.jobs import Job
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import problems, words
 from ui.kit.look import draw
@@ -35,7 +35,7 @@ Result = DocumentAdded | DuplicateFound | DocumentFailed
 
 def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], label: str) -> None:
     """Begin adding files, one after another. Raises CragError."""
-    engine, workspace = house().engine, session.workspace
+    engine, workspace = program().engine, session.workspace
     waiting = deque(files)
 
     def each() -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -46,7 +46,7 @@ def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], la
         for event in engine.add_files(each(), workspace, cancel=cancel):
             emit(event)
 
-    job: Job[IngestEvent] = house().jobs.start("upload", label, work, workspace=workspace)
+    job: Job[IngestEvent] = program().jobs.start("upload", label, work, workspace=workspace)
     st.session_state.upload = job.id
 
 
@@ -65,7 +65,7 @@ def reader(file: UploadedFile) -> Callable[[], bytes]:
 
 def load_sample(session: Session) -> None:
     """Begin adding the sample's report, and let its pages stand in for the web in this session, unless a web is set."""
-    sample = house().engine.sample()
+    sample = program().engine.sample()
     session.use_sample_web(sample)
     start(session, [(sample.pdf.name, sample.pdf.read_bytes)], "the sample library")
 
@@ -73,9 +73,9 @@ def load_sample(session: Session) -> None:
 def current(session: Session) -> Job[IngestEvent] | None:
     """The upload of this session, or one of its library that goes on since before a reload."""
     id = st.session_state.get("upload")
-    found = house().jobs.get(id, workspace=session.workspace) if id else None
+    found = program().jobs.get(id, workspace=session.workspace) if id else None
     if found is None:
-        found = next(iter(house().jobs.running("upload", workspace=session.workspace)), None)
+        found = next(iter(program().jobs.running("upload", workspace=session.workspace)), None)
     return found  # type: ignore[return-value]
 
 

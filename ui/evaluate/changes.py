@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 
 __all__ = ["Change", "changes"]
 
@@ -14,12 +14,12 @@ __all__ = ["Change", "changes"]
 class Change:
     """One question under both, and what differs, in words; `better` None where neither way is better in itself."""
 
-    first: Row
-    second: Row
+    first: ResultRow
+    second: ResultRow
     what: tuple[tuple[str, bool | None], ...]
 
 
-def changes(first: Sequence[Row], second: Sequence[Row]) -> list[Change]:
+def changes(first: Sequence[ResultRow], second: Sequence[ResultRow]) -> list[Change]:
     """The questions in both that did not end alike, in the first's order."""
     theirs = {row.question_id: row for row in second}
     pairs = [(row, theirs[row.question_id]) for row in first if row.question_id in theirs]
@@ -34,7 +34,7 @@ _WATCHED = (
 )
 
 
-def _differences(one: Row, other: Row) -> tuple[tuple[str, bool | None], ...]:
+def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | None], ...]:
     listed: list[tuple[str, bool | None]] = []
     if bool(one.problem) != bool(other.problem):
         listed.append(("now fails", False) if other.problem else ("no longer fails", True))
@@ -47,6 +47,6 @@ def _differences(one: Row, other: Row) -> tuple[tuple[str, bool | None], ...]:
     return tuple(listed)
 
 
-def _other_action(one: Row, other: Row) -> bool:
+def _other_action(one: ResultRow, other: ResultRow) -> bool:
     """Where one of them takes none, as plain RAG does, nothing changed about it."""
     return one.action is not None and other.action is not None and one.action is not other.action

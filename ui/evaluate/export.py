@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from crag.evaluation.evaluate import Evaluation
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.results import MEASURES, Result, flat
 from crag.questions.tables import csv_export, json_export
 from ui.app.session import Session
@@ -23,7 +23,12 @@ _SUMMARY = ("set", "strategy", "settings", "parts", "measure", "name", "mean", "
 
 
 def files(
-    session: Session, evaluation: Evaluation, called: str, rows: Sequence[Row], chosen: Sequence[Evaluation], heard: int
+    session: Session,
+    evaluation: Evaluation,
+    called: str,
+    rows: Sequence[ResultRow],
+    chosen: Sequence[Evaluation],
+    heard: int,
 ) -> None:
     """The downloads of one evaluation's rows, and of the summary of all that are chosen."""
     with st.popover("Export"):
@@ -49,7 +54,7 @@ def files(
             )
 
 
-def rows_file(rows: Sequence[Row], ending: str) -> bytes:
+def rows_file(rows: Sequence[ResultRow], ending: str) -> bytes:
     """Every row with all its measures; a column that a row does not have is empty."""
     tables = [flat(row) for row in rows]
     columns = list(dict.fromkeys(column for table in tables for column in table))

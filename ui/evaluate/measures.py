@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.results import MEASURES
 from ui.kit import words
 
@@ -27,7 +27,7 @@ class Measure:
 @dataclass(frozen=True, slots=True)
 class Filter:
     name: str
-    lets: Callable[[Row], bool]
+    lets: Callable[[ResultRow], bool]
 
 
 _SECOND = "Of the last retrieval, which is the one acted on."
@@ -133,13 +133,13 @@ def signed(key: str, value: float | None) -> str:
     return size if value == 0 else f"{'+' if value > 0 else '−'}{size}"
 
 
-def found(rows: Sequence[Row], filter: str, wanted: str) -> list[Row]:
+def found(rows: Sequence[ResultRow], filter: str, wanted: str) -> list[ResultRow]:
     """The rows that a filter lets through and that hold all words typed, in question or answer."""
     lets = FILTERS[filter].lets
     sought = wanted.casefold().split()
     return [row for row in rows if lets(row) and _holds(row, sought)]
 
 
-def _holds(row: Row, sought: Sequence[str]) -> bool:
+def _holds(row: ResultRow, sought: Sequence[str]) -> bool:
     text = f"{row.question_id} {row.question} {row.answer}".casefold() if sought else ""
     return all(word in text for word in sought)

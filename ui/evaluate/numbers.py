@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.evaluation.evaluate import Evaluation, rows, spending
 from crag.library.library import Library
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from crag.metrics.results import Difference, Result, compared, summed_up
 from crag.spending.costs import Spent
 from ui.app.session import Session
@@ -27,7 +27,7 @@ def _key(session: Session, evaluation: Evaluation, heard: int) -> _Key:
     return session.workspace, evaluation.id, evaluation.done // some, evaluation.finished_at, step
 
 
-def rows_of(session: Session, evaluation: Evaluation, heard: int = 0) -> tuple[Row, ...]:
+def rows_of(session: Session, evaluation: Evaluation, heard: int = 0) -> tuple[ResultRow, ...]:
     """What is done of it, in the set's order. Raises NotFoundError."""
     return _rows(session.library, _key(session, evaluation, heard))
 
@@ -50,7 +50,7 @@ def cost(session: Session, evaluation: Evaluation) -> Spent:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _rows(_library: Library, key: _Key) -> tuple[Row, ...]:
+def _rows(_library: Library, key: _Key) -> tuple[ResultRow, ...]:
     return rows(_library, key[1])
 
 

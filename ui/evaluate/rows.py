@@ -8,7 +8,7 @@ import streamlit as st
 
 from crag.core.errors import NotFoundError
 from crag.evaluation.evaluate import Evaluation
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from ui.app import navigation
 from ui.app.session import Session
 from ui.evaluate.measures import FILTERS, as_text, found
@@ -35,7 +35,7 @@ def follow(session: Session, picked: str | None) -> None:
     st.rerun()
 
 
-def show(session: Session, evaluation: Evaluation, rows: Sequence[Row]) -> None:
+def show(session: Session, evaluation: Evaluation, rows: Sequence[ResultRow]) -> None:
     """The rows of an evaluation with their filters."""
     counts = {key: sum(map(each.lets, rows)) for key, each in FILTERS.items()}
     shown = [key for key in FILTERS if counts[key] or key == "all"]
@@ -67,13 +67,13 @@ def show(session: Session, evaluation: Evaluation, rows: Sequence[Row]) -> None:
         st.caption(f"Rows {start + 1:,} to {min(start + PAGE, len(kept)):,} of {len(kept):,}.")
 
 
-def listed(rows: Sequence[Row], known: Container[str]) -> str:
+def listed(rows: Sequence[ResultRow], known: Container[str]) -> str:
     """Rows with what became of each; `known`: the runs that the history still holds."""
     items = "".join(f'<li>{taken(row, known)}<span class="facts">{facts(row)}</span></li>' for row in rows)
     return f'<div class="cx eval-rows"><ul>{items}</ul></div>'
 
 
-def taken(row: Row, known: Container[str], lead: str = "") -> str:
+def taken(row: ResultRow, known: Container[str], lead: str = "") -> str:
     """The question, or `lead`, which opens the run where that is still there, and what was answered."""
     said = excerpt(row.problem or row.answer or "no answer", 220)
     inner = (
@@ -86,7 +86,7 @@ def taken(row: Row, known: Container[str], lead: str = "") -> str:
     return f'<span class="open">{inner}<span class="tag">{why}</span></span>'
 
 
-def facts(row: Row) -> str:
+def facts(row: ResultRow) -> str:
     """What was taken, found and said, each with a sign and a word."""
     if row.problem:
         return '<span class="tag">failed</span>'

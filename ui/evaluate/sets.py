@@ -15,7 +15,7 @@ from crag.evaluation.evaluate import Evaluation, add_set, question_set, remove_s
 from crag.library.evaluations import StoredSet
 from crag.library.library import Library
 from crag.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
 from ui.evaluate.names import file_name
@@ -96,7 +96,7 @@ def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:
     for wanted in st.session_state.pop("eval-wanted", ()):
         with _refused():
             path = None if session.shared else wanted
-            _take(session, *_read(path or house().engine.sample().question_set))
+            _take(session, *_read(path or program().engine.sample().question_set))
 
 
 @contextmanager
@@ -192,7 +192,7 @@ def show(session: Session, stored: StoredSet) -> None:
     """What was understood of a set, what was wrong, its questions and its files. Raises CragError."""
     taken: _Taken | None = st.session_state.get("eval-taken")
     if taken is not None and taken.id == stored.id:
-        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(_said(taken, stored))}</p></div>')
+        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(_summary(taken, stored))}</p></div>')
     found = loaded(session, stored.id)
     in_library = [document.name for document in session.library.documents()]
     draw(understood(found, in_library))
@@ -203,7 +203,7 @@ def show(session: Session, stored: StoredSet) -> None:
         draw(grid(found, (page - 1) * _PAGE, _PAGE))
 
 
-def _said(taken: _Taken, stored: StoredSet) -> str:
+def _summary(taken: _Taken, stored: StoredSet) -> str:
     count = words.count(stored.questions, "question")
     if not taken.before:
         return f"Stored: {taken.name}, {count}."

@@ -90,7 +90,7 @@ def _cell(key: str, column: Column) -> str:
         return '<td class="unknown" title="No question tells.">–</td>'
     interval = f'<span class="ci">{_range(key, mean)}</span>' if mean.low != mean.high else ""
     known = f"{mean.known:,} of {column.done:,}"
-    title = f"Mean over the {known} questions that tell{_said(key, mean)}."
+    title = f"Mean over the {known} questions that tell{_cell_text(key, mean)}."
     count = "" if mean.known == column.done else f'<span class="n">{known}</span>'
     return f'<td title="{title}"><b>{as_text(key, mean.value)}</b>{interval}{count}</td>'
 
@@ -99,7 +99,7 @@ def _range(key: str, mean: Mean) -> str:
     return f"{as_text(key, mean.low)}–{as_text(key, mean.high)}"
 
 
-def _said(key: str, mean: Mean) -> str:
+def _cell_text(key: str, mean: Mean) -> str:
     return f"; {LEVEL} % interval {_range(key, mean)}" if mean.low is not None else ""
 
 
@@ -146,7 +146,9 @@ def _lane(key: str, place: int, column: Column) -> str:
     if mean.value is None:
         return '<span class="lane"></span>'
     low, high = (mean.value if end is None else end for end in (mean.low, mean.high))
-    title = f"{column.name}: {as_text(key, mean.value)}{_said(key, mean)}, over {words.count(mean.known, 'question')}"
+    title = (
+        f"{column.name}: {as_text(key, mean.value)}{_cell_text(key, mean)}, over {words.count(mean.known, 'question')}"
+    )
     return (
         f'<span class="lane s{place % len(MARKS)}" title="{text(title)}" role="img" aria-label="{text(title)}">'
         f'<i class="span" style="left:{low:.2%};width:{max(0.0, high - low):.2%}"></i>'

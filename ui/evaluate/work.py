@@ -16,9 +16,9 @@ from crag.core.settings import Settings
 from crag.evaluation.asking import Progress
 from crag.evaluation.evaluate import evaluate, remove_evaluation, rows
 from crag.library.library import Library
-from crag.metrics.metrics import Row
+from crag.metrics.metrics import ResultRow
 from ui.app.jobs import Job
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.evaluate.estimate import outside_webs
 
@@ -55,7 +55,7 @@ class Heard:
 
     progress: Progress
     at: float
-    earlier: tuple[Row, ...] = ()
+    earlier: tuple[ResultRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class Part:
     done: int = 0
     total: int = 0
     made: int = 0
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ResultRow] = field(default_factory=list)
 
 
 class State:
@@ -149,7 +149,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
     Of several `configs` the first is taken under which what is to go on was begun. A query that must not leave unasked
     waits for the person's word.
     """
-    engine, workspace, keys = house().engine, session.workspace, session.keys
+    engine, workspace, keys = program().engine, session.workspace, session.keys
     begun = Begun(
         set_id=set_id,
         strategies=tuple(plan.strategy for plan in plans),
@@ -174,7 +174,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
                 return
 
     job: Job[Event] = Job(_KIND, name, work, workspace)
-    house().jobs.begin(job)
+    program().jobs.begin(job)
     st.session_state["eval-job"] = job.id
 
 
@@ -199,9 +199,9 @@ def _heard(ways: Iterator[Iterator[Progress]], library: Library, resumes: str) -
 def current(session: Session) -> Job[Event] | None:
     """The evaluation of this session, or one of its library that goes on since before a reload."""
     mine = st.session_state.get("eval-job", "")
-    found = house().jobs.get(mine, workspace=session.workspace) if mine else None
+    found = program().jobs.get(mine, workspace=session.workspace) if mine else None
     if found is None or not found.running:
-        found = next(iter(house().jobs.running(_KIND, workspace=session.workspace)), found)
+        found = next(iter(program().jobs.running(_KIND, workspace=session.workspace)), found)
     if found is not None:
         st.session_state["eval-job"] = found.id  # so that its end is told here too
     return found  # type: ignore[return-value]

@@ -117,7 +117,7 @@ def _score(grade: Grade | None, view: View, *, waiting: bool) -> str:
 
 
 def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> str:
-    lines = _said(grade) if grade is not None else []
+    lines = _grade_notes(grade) if grade is not None else []
     if strips:
         kept = sum(1 for strip in strips if view.keeps(strip))
         chosen = ", chosen by the language model" if any(strip.selected is not None for strip in strips) else ""
@@ -125,7 +125,7 @@ def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> str:
     return "".join(f'<p class="small">{text(line)}</p>' for line in lines)
 
 
-def _said(grade: Grade) -> list[str]:
+def _grade_notes(grade: Grade) -> list[str]:
     """What the evaluator said of a text, and who that was."""
     if grade.score is None:
         failed = words.sentence(f"The grade failed: {words.plain(grade.error or 'no reason is known')}")

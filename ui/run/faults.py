@@ -30,7 +30,7 @@ def why(grade: Grade) -> str:
 
 def block(trace: Trace) -> str:
     """Each cause once, where it struck and what was done instead, and the advice; nothing where nothing failed."""
-    told = _told(trace)
+    told = _lines(trace)
     if not told:
         return ""
     groups: dict[str, list[tuple[Step, str]]] = {}
@@ -44,7 +44,7 @@ def block(trace: Trace) -> str:
     )
 
 
-def _told(trace: Trace) -> list[tuple[Step, str, str]]:
+def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
     """Step, cause and what was done instead, of everything that failed; the grades as one."""
     graded = trace.round.made if trace.round else ()
     local = [grade for grade in graded if grade.instead_of]

@@ -9,7 +9,7 @@ from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.spending.costs import PlainRag, Spent, by_step, plain_rag, spent
 from crag.spending.prices import PRICES, Price, money, table
-from ui.app.program import house
+from ui.app.program import program
 from ui.kit import words
 from ui.kit.safe import text
 
@@ -19,7 +19,7 @@ __all__ = ["in_use", "meter"]
 def in_use() -> Mapping[str, Price]:
     """The prices of this program; the list prices where the user's can't be read, which the Costs tab then says."""
     try:
-        return table(house().config.prices)
+        return table(program().config.prices)
     except SettingsError:
         return PRICES
 

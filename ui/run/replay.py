@@ -58,7 +58,7 @@ def states(trace: Trace, events: Sequence[ev.Event], budget: int = BUDGET, price
     moments, seen = [], Trace()
     for event in events:
         seen = seen.apply(event)
-        moments.append((seen, event.at, _said(event)))
+        moments.append((seen, event.at, _event_text(event)))
     end = (trace, moments[-1][1] if moments else trace.seconds, "the whole run")
     stride = 1
     while stride == 1 or stride < 2 * len(moments):
@@ -85,7 +85,7 @@ def _encoded(made: dict[str, Any]) -> str:
     return json.dumps(made, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _said(event: ev.Event) -> str:
+def _event_text(event: ev.Event) -> str:
     match event:
         case ev.StepStarted():
             return f"{words.STEPS[event.step].lower()} begins"

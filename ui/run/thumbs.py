@@ -26,14 +26,14 @@ def buttons(found: RetrievedChunk, labels: Mapping[str, str]) -> str:
     chunk, held = found.chunk, labels.get(found.chunk.id)
     drawn = "".join(
         f'<button class="thumb {label}" data-pick="{text(f"label:{label}:{chunk.id}")}" '
-        f'aria-pressed="{"true" if held == label else "false"}" title="{_told(word, held == label)}" '
+        f'aria-pressed="{"true" if held == label else "false"}" title="{_help(word, held == label)}" '
         f'aria-label="{word} for this question: chunk {found.rank}, page {chunk.page}"></button>'
         for label, word in _WORDS.items()
     )
     return f'<span class="thumbs" role="group" aria-label="Your word on chunk {found.rank}">{drawn}</span>'
 
 
-def _told(word: str, held: bool) -> str:
+def _help(word: str, held: bool) -> str:
     return f"You said: {word.lower()}. Click to take it back." if held else f"{word} for this question"
 
 

@@ -12,13 +12,13 @@ from crag.core.errors import CragError
 from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
 from ui.app import permits, workspaces
-from ui.app.program import house, overridden, providers
+from ui.app.program import overridden, program, providers
 from ui.app.session import Session
 from ui.kit import forms, problems, words
 from ui.kit.look import draw
 from ui.kit.safe import markdown, text
 
-__all__ = ["program", "status", "strategy"]
+__all__ = ["program_form", "status", "strategy"]
 
 
 _ELSEWHERE = ("providers", "prices")
@@ -88,12 +88,12 @@ def _shown(value: Any) -> str:
     return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value) or "none"
 
 
-def program() -> None:
+def program_form() -> None:
     """What the process is given: stored with the libraries, unless the environment says otherwise. Raises CragError."""
-    config = house().config
+    config = program().config
     shared = workspaces.shared(config)
-    if house().notice:
-        st.warning(markdown(house().notice))
+    if program().notice:
+        st.warning(markdown(program().notice))
     if shared:
         st.caption(
             "These apply to everyone who uses this program, so only who runs it sets them: each is an environment "
@@ -101,7 +101,7 @@ def program() -> None:
         )
     else:
         st.caption("These are kept in the data folder and apply to everyone who uses this program.")
-    with st.form("program", border=False):
+    with st.form("program_form", border=False):
         values: dict[str, Any] = {}
         for group, fields in _program_groups(shared).items():
             st.subheader(group.capitalize(), anchor=False)
@@ -115,7 +115,7 @@ def program() -> None:
                         st.caption(_why_fixed(name))
         saved = st.form_submit_button("Save", type="primary", disabled=shared)
     if saved and not shared:
-        house().configure(**values)
+        program().configure(**values)
         st.session_state.saved = True
         st.rerun()
     if st.session_state.pop("saved", False):

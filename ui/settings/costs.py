@@ -15,7 +15,7 @@ from crag.questions.tables import guarded, unguarded
 from crag.spending.costs import Spent, of_day, summed
 from crag.spending.prices import PRICES, Price, table, written
 from ui.app import workspaces
-from ui.app.program import house, overridden
+from ui.app.program import overridden, program
 from ui.app.session import Session
 from ui.kit import problems, words
 from ui.kit.look import draw
@@ -205,7 +205,7 @@ def _prices() -> None:
     said = st.container()
     with st.container(horizontal=True):
         save = st.button("Save prices", key="prices-save", type="primary")
-        back = st.button("Back to the list prices", key="prices-back", disabled=not house().config.prices)
+        back = st.button("Back to the list prices", key="prices-back", disabled=not program().config.prices)
     if save or back:
         with said, problems.told():
             _keep(() if back else written(edited(found)))
@@ -239,7 +239,7 @@ def _row(name: str, price: Price) -> dict[str, Any]:
 def _stored() -> Mapping[str, Price]:
     """The prices to show; where the stored ones can't be read this is said, and the list prices are shown."""
     try:
-        return table(house().config.prices)
+        return table(program().config.prices)
     except SettingsError as error:
         problems.show(error)
         return PRICES
@@ -249,14 +249,14 @@ def _why_fixed() -> str:
     """Why prices can't be changed here; nothing where they can."""
     if overridden("prices"):
         return "Set by the environment variable CRAG_PRICES; change them there."
-    if workspaces.shared(house().config):
+    if workspaces.shared(program().config):
         return "These apply to everyone who uses this program, so only who runs it sets them: CRAG_PRICES."
     return ""
 
 
 def _keep(entries: tuple[str, ...]) -> None:
     """Store these over the list prices. Raises CragError, and then the rows stay as they are."""
-    house().configure(prices=entries)
+    program().configure(prices=entries)
     st.session_state["prices-turn"] += 1
     st.session_state["prices-saved"] = True
     st.rerun()

@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
-from ui.app.program import house
+from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import problems, words
 from ui.kit.safe import markdown
@@ -110,7 +110,7 @@ def _web(session: Session) -> None:
 
 def _check_folder(config: AppConfig) -> None:
     """Says at once where the folder can't serve, instead of in the middle of a run."""
-    web = house().engine.web(config)
+    web = program().engine.web(config)
     if web is None:
         st.caption("Name the folder: until then there are no pages to search.")
         return
@@ -143,7 +143,7 @@ def _keeping(session: Session) -> None:
         ):
             _keep(session)
         st.button("Reset", key="models-reset", disabled=not changed, on_click=session.unchoose)
-        st.caption(markdown(_said(session)))
+        st.caption(markdown(_summary(session)))
     if st.session_state.pop("models-kept", False):
         st.success("Kept. New sessions start with these choices; keys are never stored.")
 
@@ -151,13 +151,13 @@ def _keeping(session: Session) -> None:
 def _keep(session: Session) -> None:
     with problems.told():
         config = session.config
-        house().configure(**{name: getattr(config, name) for name in session.choices})
+        program().configure(**{name: getattr(config, name) for name in session.choices})
         session.unchoose()
         st.session_state["models-kept"] = True
         st.rerun()
 
 
-def _said(session: Session) -> str:
+def _summary(session: Session) -> str:
     changed = session.choices
     if not changed:
         return "New sessions start with these choices." if not session.shared else "Nothing is changed."

@@ -152,7 +152,7 @@ def _test(session: Session, name: str, place: Callable[[], Endpoint], work: Call
             st.session_state[f"tried-{name}"] = (endpoint, _outcome(endpoint, work))
     known: tuple[Endpoint, Trial | CragError] | None = st.session_state.get(f"tried-{name}")
     if known is not None and known[0] == endpoint:
-        _told(known[1])
+        _show_outcome(known[1])
 
 
 def _outcome(endpoint: Endpoint, work: Callable[[Endpoint], Trial]) -> Trial | CragError:
@@ -162,7 +162,7 @@ def _outcome(endpoint: Endpoint, work: Callable[[Endpoint], Trial]) -> Trial | C
         return error
 
 
-def _told(outcome: Trial | CragError) -> None:
+def _show_outcome(outcome: Trial | CragError) -> None:
     if isinstance(outcome, CragError):
         problems.show(CragError(words.plain(outcome.message), outcome.remedy))
         return

@@ -82,7 +82,7 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
 
     found = memo.of("advice", key, advised)
     with said:
-        _said(found)
+        _draw_advice(found)
     with action:
         _apply(found, settings)
     if len({each.answerable for each in part.questions if each.known} - {None}) < 2:
@@ -102,7 +102,7 @@ def _as_asked(settings: Settings, own: Settings) -> Settings:
     return settings.changed(upper=own.upper, lower=own.lower)
 
 
-def _said(found: Recommendation | Refusal) -> None:
+def _draw_advice(found: Recommendation | Refusal) -> None:
     if isinstance(found, Refusal):
         missing = "".join(f"<li>{text(each)}</li>" for each in found.missing)
         draw(

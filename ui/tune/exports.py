@@ -33,7 +33,7 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
         for row in outcome.rows:
             entry, saved = entries[row.run_id], row.saved
             yield (
-                *(row.run_id, entry.question, entry.strategy, entry.started_at, row.before, row.fate, row.reason),
+                *(row.run_id, entry.question, entry.strategy, entry.started_at, row.before, row.becomes, row.reason),
                 *(row.round + 1, row.documents, row.web, row.kept_before, row.kept),
                 *(saved.calls, saved.searches, round(saved.seconds, 4), row.searches, row.refines),
             )

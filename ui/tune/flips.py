@@ -8,15 +8,15 @@ from urllib.parse import urlencode
 from crag.core.types import Action
 from crag.spending.prices import money
 from crag.whatif.entries import Entry
-from crag.whatif.flips import Fate, Outcome
+from crag.whatif.flips import Becomes, Outcome
 from ui.kit import words
 from ui.kit.safe import text
 from ui.run.path import chip
 
 __all__ = ["cell_of", "figures", "flow", "listed", "matrix", "named", "summary", "unknowns"]
 
-_WAS: tuple[Fate, ...] = (*Action, "none")
-_FATES: tuple[Fate, ...] = (*Action, "none", "unknown")
+_WAS: tuple[Becomes, ...] = (*Action, "none")
+_FATES: tuple[Becomes, ...] = (*Action, "none", "unknown")
 _LISTED = 50
 """Questions of a cell that are shown; all are in the export."""
 _BETWEEN = 2.5
@@ -27,30 +27,30 @@ _STEPS = 10
 """Points of each side of a band."""
 
 
-def named(fate: Fate) -> str:
-    """A fate in words."""
-    return {"none": "no action", "unknown": "unknown"}.get(fate, str(fate))
+def named(becomes: Becomes) -> str:
+    """A becomes in words."""
+    return {"none": "no action", "unknown": "unknown"}.get(becomes, str(becomes))
 
 
-def _chip(fate: Fate) -> str:
-    if fate == "unknown":
+def _chip(becomes: Becomes) -> str:
+    if becomes == "unknown":
         return '<span class="verdict none">? unknown</span>'
-    return chip(None if fate == "none" else Action(fate))
+    return chip(None if becomes == "none" else Action(becomes))
 
 
 def summary(outcome: Outcome, *, in_use: bool) -> str:
     """How many flip, from what to what, and of how many it can't be known. `in_use`: Ask has the same settings."""
     total, flips = len(outcome.rows), len(outcome.flips)
-    unknown = sum(row.fate == "unknown" for row in outcome.rows)
-    if all(row.fate == "none" for row in outcome.rows):
+    unknown = sum(row.becomes == "unknown" for row in outcome.rows)
+    if all(row.becomes == "none" for row in outcome.rows):
         lead = f"<b>Nothing would be graded</b>: {words.count(total, 'run')} would take no action."
     elif not flips:
         lead = f"<b>No action would change</b> among {words.count(total - unknown, 'run')} that can be decided anew."
     else:
         kinds = [
-            f"{len(ids)} {_chip(was)} → {_chip(fate)}"
-            for (was, fate), ids in sorted(outcome.matrix.items(), key=lambda cell: -len(cell[1]))
-            if was != fate and fate not in ("unknown", "none")
+            f"{len(ids)} {_chip(was)} → {_chip(becomes)}"
+            for (was, becomes), ids in sorted(outcome.matrix.items(), key=lambda cell: -len(cell[1]))
+            if was != becomes and becomes not in ("unknown", "none")
         ]
         lead = f"<b>{flips:,} of {words.count(total, 'run')} would flip</b>: {', '.join(kinds)}."
     tail = f" Of <b>{unknown:,}</b> only a new run could tell." if unknown else ""
@@ -65,17 +65,17 @@ def flow(outcome: Outcome) -> str:
     """All runs as two bars, by what they were and would be, with a band from each part to each part."""
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
     before = _parts({was: sum(n for (a, _), n in cells.items() if a == was) for was in _WAS})
-    after = _parts({fate: sum(n for (_, b), n in cells.items() if b == fate) for fate in _FATES})
+    after = _parts({becomes: sum(n for (_, b), n in cells.items() if b == becomes) for becomes in _FATES})
     scale = _scale(before, after, sum(cells.values()))
     left, right = _places(before, scale), _places(after, scale)
     bands, leaves, enters = [], {k: v[0] for k, v in left.items()}, {k: v[0] for k, v in right.items()}
     for was in before:
-        for fate in after:
-            number = cells.get((was, fate), 0)
+        for becomes in after:
+            number = cells.get((was, becomes), 0)
             if number:
-                bands.append(_band(was, fate, number, leaves[was], enters[fate], number * scale))
+                bands.append(_band(was, becomes, number, leaves[was], enters[becomes], number * scale))
                 leaves[was] += number * scale
-                enters[fate] += number * scale
+                enters[becomes] += number * scale
     total = sum(cells.values()) or 1
     return (
         '<div class="cx"><div class="tune-flow heads"><span>Was</span><span>Would be</span></div>'
@@ -85,34 +85,34 @@ def flow(outcome: Outcome) -> str:
     )
 
 
-def _parts(counts: Mapping[Fate, int]) -> dict[Fate, int]:
+def _parts(counts: Mapping[Becomes, int]) -> dict[Becomes, int]:
     """The three actions always, the others where there are any."""
-    return {fate: number for fate, number in counts.items() if number or isinstance(fate, Action)}
+    return {becomes: number for becomes, number in counts.items() if number or isinstance(becomes, Action)}
 
 
-def _scale(before: Mapping[Fate, int], after: Mapping[Fate, int], total: int) -> float:
+def _scale(before: Mapping[Becomes, int], after: Mapping[Becomes, int], total: int) -> float:
     """Percent of the height for one run, so that the bar of more parts just fits."""
     return (100 - _BETWEEN * (max(len(before), len(after)) - 1)) / (total or 1)
 
 
-def _places(counts: Mapping[Fate, int], scale: float) -> dict[Fate, tuple[float, float]]:
+def _places(counts: Mapping[Becomes, int], scale: float) -> dict[Becomes, tuple[float, float]]:
     """From and to of each part, in percent of the height."""
     found, at = {}, 0.0
-    for fate, number in counts.items():
-        found[fate] = at, at + number * scale
+    for becomes, number in counts.items():
+        found[becomes] = at, at + number * scale
         at += number * scale + _BETWEEN
     return found
 
 
-def _band(was: Fate, fate: Fate, number: int, start: float, end: float, width: float) -> str:
+def _band(was: Becomes, becomes: Becomes, number: int, start: float, end: float, width: float) -> str:
     """One band, a click on which lists its runs; the same as the matrix's cell, which the keyboard reaches."""
     upper = [(x / _STEPS, start + (end - start) * _eased(x / _STEPS)) for x in range(_STEPS + 1)]
     lower = [(x, y + width) for x, y in reversed(upper)]
     shape = ",".join(f"{x * 100:.0f}% {y:.2f}%" for x, y in [*upper, *lower])
-    kind = "same" if was == fate else str(fate).lower()
-    title = f"{number:,}: {named(was)} → {named(fate)}"
+    kind = "same" if was == becomes else str(becomes).lower()
+    title = f"{number:,}: {named(was)} → {named(becomes)}"
     return (
-        f'<button tabindex="-1" class="{kind}" data-pick="{_pick(was, fate)}" title="{text(title)}" '
+        f'<button tabindex="-1" class="{kind}" data-pick="{_pick(was, becomes)}" title="{text(title)}" '
         f'style="clip-path:polygon({shape})"></button>'
     )
 
@@ -121,28 +121,28 @@ def _eased(x: float) -> float:
     return x * x * (3 - 2 * x)
 
 
-def _bar(places: Mapping[Fate, tuple[float, float]]) -> str:
+def _bar(places: Mapping[Becomes, tuple[float, float]]) -> str:
     parts = "".join(
-        f'<i class="{str(fate).lower()}" style="top:{top:.2f}%;height:{bottom - top:.2f}%"></i>'
-        for fate, (top, bottom) in places.items()
+        f'<i class="{str(becomes).lower()}" style="top:{top:.2f}%;height:{bottom - top:.2f}%"></i>'
+        for becomes, (top, bottom) in places.items()
         if bottom > top
     )
     return f'<div class="bar-side" aria-hidden="true">{parts}</div>'
 
 
-def _labels(counts: Mapping[Fate, int], places: Mapping[Fate, tuple[float, float]], total: int) -> str:
+def _labels(counts: Mapping[Becomes, int], places: Mapping[Becomes, tuple[float, float]], total: int) -> str:
     """A label at the middle of each part, moved apart where they would cover one another."""
     tops: list[float] = []
-    for fate in counts:
-        top, bottom = places[fate]
+    for becomes in counts:
+        top, bottom = places[becomes]
         tops.append(max((top + bottom - _LABEL) / 2, tops[-1] + _LABEL if tops else 0.0))
     limit = 100.0
     for place in range(len(tops) - 1, -1, -1):
         limit = tops[place] = min(tops[place], limit - _LABEL)
     labels = "".join(
-        f'<span style="top:{top:.2f}%">{_chip(fate)} <b class="num">{number:,}</b> '
+        f'<span style="top:{top:.2f}%">{_chip(becomes)} <b class="num">{number:,}</b> '
         f'<span class="small">{number / total:.0%}</span></span>'
-        for (fate, number), top in zip(counts.items(), tops, strict=True)
+        for (becomes, number), top in zip(counts.items(), tops, strict=True)
     )
     return f'<div class="labels">{labels}</div>'
 
@@ -150,15 +150,15 @@ def _labels(counts: Mapping[Fate, int], places: Mapping[Fate, tuple[float, float
 # ---- the matrix ------------------------------------------------------------------------------------------------------
 
 
-def matrix(outcome: Outcome, opened: tuple[Fate, Fate] | None) -> str:
+def matrix(outcome: Outcome, opened: tuple[Becomes, Becomes] | None) -> str:
     """Was by would be, each number a button that lists its runs."""
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
     rows = [was for was in _WAS if isinstance(was, Action) or any(a == was for a, _ in cells)]
-    columns = [fate for fate in _FATES if isinstance(fate, Action) or any(b == fate for _, b in cells)]
-    head = "".join(f'<th scope="col">{_chip(fate)}</th>' for fate in columns)
+    columns = [becomes for becomes in _FATES if isinstance(becomes, Action) or any(b == becomes for _, b in cells)]
+    head = "".join(f'<th scope="col">{_chip(becomes)}</th>' for becomes in columns)
     body = "".join(
         f'<tr><th scope="row">{_chip(was)}</th>'
-        + "".join(_cell(was, fate, cells.get((was, fate), 0), opened == (was, fate)) for fate in columns)
+        + "".join(_cell(was, becomes, cells.get((was, becomes), 0), opened == (was, becomes)) for becomes in columns)
         + "</tr>"
         for was in rows
     )
@@ -169,39 +169,39 @@ def matrix(outcome: Outcome, opened: tuple[Fate, Fate] | None) -> str:
     )
 
 
-def _cell(was: Fate, fate: Fate, number: int, opened: bool) -> str:
+def _cell(was: Becomes, becomes: Becomes, number: int, opened: bool) -> str:
     if not number:
         return '<td class="nil">·</td>'
-    kind = "same" if was == fate else str(fate).lower()
-    said = f"{words.count(number, 'run')}: was {named(was)}, would be {named(fate)}"
+    kind = "same" if was == becomes else str(becomes).lower()
+    said = f"{words.count(number, 'run')}: was {named(was)}, would be {named(becomes)}"
     return (
-        f'<td><button class="{kind}" data-pick="{_pick(was, fate)}" aria-expanded="{str(opened).lower()}" '
+        f'<td><button class="{kind}" data-pick="{_pick(was, becomes)}" aria-expanded="{str(opened).lower()}" '
         f'aria-label="{text(said)}">{number:,}</button></td>'
     )
 
 
-def _pick(was: Fate, fate: Fate) -> str:
-    return f"tune-cell:{was}:{fate}"
+def _pick(was: Becomes, becomes: Becomes) -> str:
+    return f"tune-cell:{was}:{becomes}"
 
 
-def cell_of(picked: str) -> tuple[Fate, Fate] | None:
+def cell_of(picked: str) -> tuple[Becomes, Becomes] | None:
     """The cell that a click named; None for anything else."""
     kind, _, rest = picked.partition(":")
-    was, _, fate = rest.partition(":")
-    fates: dict[str, Fate] = {str(each): each for each in _FATES}
-    return (fates[was], fates[fate]) if kind == "tune-cell" and was in fates and fate in fates else None
+    was, _, becomes = rest.partition(":")
+    fates: dict[str, Becomes] = {str(each): each for each in _FATES}
+    return (fates[was], fates[becomes]) if kind == "tune-cell" and was in fates and becomes in fates else None
 
 
-def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Fate, Fate], key: str) -> str:
+def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, Becomes], key: str) -> str:
     """The questions of a cell, each a link that opens its run in Ask. `key`: of a private library, else empty."""
-    was, fate = cell
+    was, becomes = cell
     ids = outcome.matrix.get(cell, ())
     reasons = {row.run_id: row.reason for row in outcome.rows if row.reason}
     items = "".join(_item(entries[id], reasons.get(id, ""), key) for id in ids[:_LISTED])
     more = f'<p class="small">And {len(ids) - _LISTED:,} more: the export has all.</p>' if len(ids) > _LISTED else ""
-    close = f'<button class="more" data-pick="{_pick(was, fate)}">Close</button>'
+    close = f'<button class="more" data-pick="{_pick(was, becomes)}">Close</button>'
     about = f'<span class="small">{words.count(len(ids), "run")}; a question opens its run in Ask</span>'
-    lead = f"<h3>{_chip(was)} → {_chip(fate)} {about} {close}</h3>"
+    lead = f"<h3>{_chip(was)} → {_chip(becomes)} {about} {close}</h3>"
     empty = "<p>No run is here any more.</p>" if not ids else ""
     return f'<div class="cx tune-list">{lead}{empty}<ul>{items}</ul>{more}</div>'
 
