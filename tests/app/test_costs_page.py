@@ -16,7 +16,8 @@ from ui.app.program import program
 from ui.settings import costs
 
 TAB = """
-from ui import costs, problems
+from ui.kit import problems
+from ui.settings import costs
 from ui.app.session import Session
 with problems.told():
     costs.show(Session())

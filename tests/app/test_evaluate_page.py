@@ -9,7 +9,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
 from crag.engine import Engine
-from crag.evaluation.evaluate import evaluations
+from crag.evaluation import evaluate as evaluations
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import rows_to_json
 from crag.questions.sets import read_set
