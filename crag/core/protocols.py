@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from crag.core.errors import ProviderError
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, SentenceCheck, Strip, WebPage
+from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, SentenceCheck, Strip, Unread, WebPage
 
 __all__ = [
     "Chat",
@@ -167,7 +167,7 @@ class WebSearch(Protocol):
     id: str
     name: str
     leaves: bool
-    problems: tuple[str, ...]
+    problems: tuple[Unread, ...]
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
         """At most `max_results` pages, best first. Raises WebSearchError."""

@@ -11,6 +11,7 @@ from typing import get_args
 
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, RetrievedChunk, Step
+from crag.core.wording import failure_sentence
 from crag.metrics.ranking import Ranked, ranked
 from crag.questions.adapters import UNANSWERABLE
 from crag.questions.expected import Expected, Label, chunk_place, files_of, is_expected, label_of, name_of, pages_of
@@ -239,7 +240,7 @@ def _complete(trace: Trace) -> bool:
 
 def _problem(trace: Trace) -> str:
     if trace.failure:
-        return trace.failure.message
+        return failure_sentence(trace.failure)
     if trace.cancelled:
         return "The run was stopped."
     return "" if trace.finished else "The run did not end."

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, ModelError, ProviderError
 from crag.core.keys import Keys
+from crag.core.makers import named
 from crag.core.settings import Settings
 from crag.run.wiring import chat_endpoint, rerank_endpoint
 
@@ -45,10 +46,10 @@ def parts_in_words(
     `evaluator` and `generator` name the local parts. Raises ProviderError for a service that is chosen and can't be
     used: what would be measured then is something else.
     """
-    chat = chat_endpoint(config, keys).id if config.llm != "none" else ""
+    chat = named(chat_endpoint(config, keys).id) if config.llm != "none" else ""
     if config.evaluator == "llm" and not chat:
         raise ProviderError("The evaluator is to be a language model, and none is set.", "Set one in Settings.")
-    grades = {"local": evaluator, "llm": chat}.get(config.evaluator) or rerank_endpoint(config, keys).id
+    grades = {"local": evaluator, "llm": chat}.get(config.evaluator) or named(rerank_endpoint(config, keys).id)
     if settings.evaluator == "none":
         grades = "nothing"
     writes = chat if chat and config.writer != "extractive" else generator
@@ -74,7 +75,7 @@ def _model(config: AppConfig, keys: Keys) -> ProviderStatus:
         endpoint = chat_endpoint(config, keys)
     except ProviderError as error:
         return ProviderStatus(name="Language model", on=False, detail=str(error))
-    return ProviderStatus(name="Language model", on=True, detail=endpoint.id)
+    return ProviderStatus(name="Language model", on=True, detail=named(endpoint.id))
 
 
 def _grading(config: AppConfig, keys: Keys, model: bool) -> ProviderStatus:
@@ -86,7 +87,7 @@ def _grading(config: AppConfig, keys: Keys, model: bool) -> ProviderStatus:
             return ProviderStatus(name=name, on=True, detail="by the local evaluator, until the language model is on")
         case "reranker":
             try:
-                detail = f"by {rerank_endpoint(config, keys).id}; the local evaluator stands by"
+                detail = f"by {named(rerank_endpoint(config, keys).id)}; the local evaluator stands by"
             except CragError as error:
                 detail = f"by the local evaluator. {error}"
             return ProviderStatus(name=name, on=True, detail=detail)

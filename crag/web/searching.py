@@ -19,7 +19,7 @@ from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import CragError, KeyRejectedError, UnreachableError, WebSearchError
 from crag.core.meter import Meter
 from crag.core.outgoing import outgoing
-from crag.core.types import WebPage
+from crag.core.types import Unread, WebPage
 from crag.core.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _Metered:
         """`fetcher` reads the pages behind the results; None: the provider's own text of them is all there is."""
         self._meter, self._fetcher, self._seconds = meter, fetcher, seconds
         self.id = f"{self.name}+pages" if fetcher else self.name
-        self.problems: tuple[str, ...] = ()
+        self.problems: tuple[Unread, ...] = ()
         """What is to be known of the last search: which pages could not be read, and why."""
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
@@ -70,7 +70,7 @@ class _Metered:
         self.problems = tuple(problems)
         return pages
 
-    def _asked(self, query: str, max_results: int) -> tuple[list[Row], list[str]]:
+    def _asked(self, query: str, max_results: int) -> tuple[list[Row], list[Unread]]:
         """One search, admitted and recorded."""
         # What a server or its client writes may repeat the key, and would be in a traceback: it is a secret.
         with self._meter.call(self.name, translate=self._translated, secret=True) as call:
@@ -80,7 +80,7 @@ class _Metered:
         """Whatever its client raises, as ours."""
         raise NotImplementedError
 
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
         """The results, and what is to be known of them. Raises what `_translated` takes."""
         raise NotImplementedError
 
@@ -106,7 +106,7 @@ class TavilySearch(_Metered):
         if not re.fullmatch(r"[!-~]+", self._key):
             raise KeyRejectedError("Tavily's key holds characters that no key has.")
 
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
         async def searched() -> Any:
             from tavily import AsyncTavilyClient
 
@@ -181,7 +181,7 @@ class DuckDuckGoSearch(_Metered):
         super().__init__(meter, fetcher, seconds)
         self._base_url = base_url
 
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
         # Imported here: the engine brings a browser's worth of client, which a run without it should not pay for.
         from crag.web import duckduckgo
 
@@ -191,8 +191,8 @@ class DuckDuckGoSearch(_Metered):
             seconds=seconds,
             cancel=self._meter.cancel,
         )
-        unsure = not reply.rows and not reply.sure
-        return list(reply.rows), ["DuckDuckGo gave no results: there are none, or it refused the search."] * unsure
+        unsure = Unread(why="DuckDuckGo gave no results: there are none, or it refused the search.")
+        return list(reply.rows), [unsure] if not reply.rows and not reply.sure else []
 
     def _translated(self, error: Exception) -> Exception:
         from crag.web import duckduckgo

@@ -10,6 +10,7 @@ from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Aggregation
+from crag.core.wording import decision_sentence
 from crag.strategies import STRATEGIES
 from crag.whatif.whatif import WhatIf, redecide
 from ui.app.session import Session
@@ -108,15 +109,15 @@ def _change(trace: Trace, what: WhatIf) -> str:
         lead = f"{chip(what.before)} would become {chip(what.action)}: {text(_reason(what))}"
     else:
         lead = f"Still {chip(what.action)}: {text(_reason(what))}"
-    lines = [*_strips(trace, what), *_web(trace, what), *what.unknown]
+    lines = [*_strips(trace, what), *_web(trace, what), *(each.sentence for each in what.unknown)]
     listed = "".join(f"<li>{text(line)}</li>" for line in lines)
     return f'<div class="cx"><div class="change" role="status"><b>What if</b> {lead}<ul>{listed}</ul></div></div>'
 
 
 def _reason(what: WhatIf) -> str:
-    if what.decision is not None and what.decision.instead_of is not None:
-        return what.sentence
-    return what.sentence.partition(": ")[2] or what.sentence
+    if what.decision is None:
+        return "Plain RAG: nothing is graded."
+    return decision_sentence(what.decision, named=what.decision.instead_of is not None)
 
 
 def _strips(trace: Trace, what: WhatIf) -> list[str]:

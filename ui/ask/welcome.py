@@ -25,7 +25,7 @@ _LOCAL = ("Embedding model", "Retrieval evaluator")
 def status(session: Session) -> str:
     """What this session's questions are answered with, in one line. Raises CragError."""
     parts = [
-        f'<span class="{"on" if on else "off"}">{text(name)}: {text(words.plain(detail))}</span>'
+        f'<span class="{"on" if on else "off"}">{text(name)}: {text(detail)}</span>'
         for name, on, detail in providers(session.config, session.keys)
         if not (on and name in _LOCAL)
     ]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from crag.core.errors import InputError
+from crag.core.upgrade import in_words
 from crag.evaluation.evaluate import Evaluation, remove_evaluation
 from ui.app import navigation
 from ui.app.session import Session
@@ -119,7 +120,7 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         export.files(session, evaluation, called[picked], rows, chosen, heard)
         _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
-    begun = f"{words.moment(evaluation.started_at)}. {words.plain(evaluation.parts)}"
+    begun = f"{words.moment(evaluation.started_at)}. {in_words(evaluation.parts)}"
     st.caption(markdown(begun))
     evaluate_rows.show(session, evaluation, rows)
 

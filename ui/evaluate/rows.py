@@ -7,12 +7,12 @@ from collections.abc import Container, Sequence
 import streamlit as st
 
 from crag.core.errors import NotFoundError
+from crag.core.upgrade import in_words
 from crag.evaluation.evaluate import Evaluation
 from crag.metrics.metrics import ResultRow
 from ui.app import navigation
 from ui.app.session import Session
 from ui.evaluate.measures import FILTERS, as_text, found
-from ui.kit import words
 from ui.kit.look import draw
 from ui.kit.safe import excerpt, text
 from ui.run.path import chip
@@ -78,7 +78,7 @@ def taken(row: ResultRow, known: Container[str], lead: str = "") -> str:
     said = excerpt(row.problem or row.answer or "no answer", 220)
     inner = (
         f'<span class="asked">{text(lead or row.question)}</span>'
-        f'<span class="peek">{"Failed: " if row.problem else ""}{text(words.plain(said))}</span>'
+        f'<span class="peek">{"Failed: " if row.problem else ""}{text(in_words(said) if row.problem else said)}</span>'
     )
     if row.run_id in known:
         return f'<button class="open" data-pick="run:{text(row.run_id)}" title="Open its trace">{inner}</button>'

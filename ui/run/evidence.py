@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crag.core.makers import maker, named
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Grade, RetrievedChunk, Strip, WebPage
+from crag.core.wording import about, unread_sentence
 from ui.kit import words
 from ui.kit.safe import excerpt, link, site, text
 from ui.run import approval, faults, thumbs
@@ -93,8 +95,7 @@ def _local(grade: Grade | None) -> str:
     """The mark of a grade that the local evaluator made in another's place; the reason on hover."""
     if grade is None or not grade.instead_of:
         return ""
-    why = words.ended(words.plain(faults.why(grade)))
-    return f'<span class="tag" title="{text(why)}">graded locally</span>'
+    return f'<span class="tag" title="{text(faults.why(grade))}">graded locally</span>'
 
 
 def _score(grade: Grade | None, view: View, *, waiting: bool) -> str:
@@ -128,15 +129,15 @@ def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> str:
 def _grade_notes(grade: Grade) -> list[str]:
     """What the evaluator said of a text, and who that was."""
     if grade.score is None:
-        failed = words.sentence(f"The grade failed: {words.plain(grade.error or 'no reason is known')}")
+        why = about(grade.error, grade.who, named) or "no reason is known"
+        failed = words.sentence(f"The grade failed: {why}")
         return [f"{failed} It counts as unknown."]
     how = "remembered" if grade.cached else words.duration(grade.seconds)
-    reason = words.sentence(words.plain(grade.reason))
-    lines = [f"{reason} Graded by {words.maker(grade.evaluator)} ({how}).".strip()]
-    if grade.evaluator.startswith("reranker:") and reason:
-        lines = [f"{reason.removesuffix('.')} ({how})."]  # its reason is its name
+    lines = [f"{words.sentence(grade.reason)} Graded by {maker(grade.evaluator)} ({how}).".strip()]
+    if grade.reason == "reranked":
+        lines = [f"Reranked by {named(grade.evaluator)} ({how})."]
     if grade.instead_of:
-        lines.append(f"Graded locally: {words.ended(words.plain(faults.why(grade)))}")
+        lines.append(f"Graded locally: {faults.why(grade)}")
     return lines
 
 
@@ -187,14 +188,14 @@ def _made(trace: Trace) -> str:
     """Who made the query of the web search."""
     by = next((rewrite.by for rewrite in reversed(trace.rewrites) if rewrite.purpose == "web"), "")
     known = {"": "", "keywords": "The query is keywords of the question.", "none": "The query is the question itself."}
-    return known.get(by, f"The query was written by {words.maker(by)}.")
+    return known.get(by, f"The query was written by {maker(by)}.")
 
 
 def _problems(search: Search, place: int) -> str:
     """What could not be read, folded."""
     if not search.problems:
         return ""
-    listed = "".join(f"<li>{text(problem)}</li>" for problem in search.problems)
+    listed = "".join(f"<li>{text(unread_sentence(problem))}</li>" for problem in search.problems)
     return (
         f'<details class="fold" data-keep="problems-{place}"><summary>{words.count(len(search.problems), "problem")} '
         f"with these results</summary><ul>{listed}</ul></details>"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from crag.core.makers import named
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Step
-from crag.core.wording import decision_sentence, outcome_sentence
+from crag.core.wording import decision_sentence, failure_sentence, outcome_sentence
 from ui.kit import words
 from ui.kit.safe import text
 from ui.run import faults
@@ -25,6 +26,8 @@ _NOTES = {
 """What stands under a step that did not simply end."""
 _CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused"}
 """States that look like another one, with a difference."""
+
+_NEWER = "A newer version of this program stored this run. What only that version knows is left out."
 
 
 def path(trace: Trace) -> str:
@@ -71,7 +74,8 @@ def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
 
 def action(trace: Trace) -> str:
     """The action as a large plain sentence, or what is happening until there is one; beneath it what went wrong."""
-    return f'<div class="cx">{_action(trace)}{faults.block(trace)}</div>'
+    newer = f'<p class="small">{_NEWER}</p>' if trace.newer else ""
+    return f'<div class="cx">{_action(trace)}{faults.block(trace)}{newer}</div>'
 
 
 def _action(trace: Trace) -> str:
@@ -80,7 +84,7 @@ def _action(trace: Trace) -> str:
     if trace.action is None:
         return _card("", "…" if not trace.finished else "–", f'<span class="says">{text(_meanwhile(trace))}</span>')
     word, forced = trace.action, trace.decision is not None and trace.decision.instead_of is not None
-    sentence = outcome_sentence(trace).removeprefix(f"Forced: {word}." if forced else f"{word}:").strip()
+    sentence = outcome_sentence(trace, named=False)
     lead = ' <span class="tag">forced</span> ' if forced else ": "
     says = f'<span class="says"><span class="word">{word}</span>{lead}{text(sentence)}</span>'
     notes = "".join(f'<p class="earlier">{text(line)}</p>' for line in _notes(trace))
@@ -94,7 +98,7 @@ def _card(kind: str, icon: str, inner: str) -> str:
 def _failure(trace: Trace) -> str:
     failure = trace.failure
     assert failure is not None
-    said = f'<span class="says"><b>{text(words.plain(failure.message))}</b></span>'
+    said = f'<span class="says"><b>{text(failure_sentence(failure, named))}</b></span>'
     return f'<div>{said}<p class="earlier">{text(failure.remedy)}</p></div>'
 
 

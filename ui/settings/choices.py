@@ -29,7 +29,7 @@ def status(session: Session) -> None:
     """Each provider of this session: on or off, and why. Raises CragError."""
     rows = "".join(
         f'<tr><td><span class="status"><span class="{"on" if on else "off"}">{"on" if on else "off"}</span></span></td>'
-        f"<td><b>{text(name)}</b></td><td>{text(words.plain(detail))}</td></tr>"
+        f"<td><b>{text(name)}</b></td><td>{text(detail)}</td></tr>"
         for name, on, detail in providers(session.config, session.keys)
     )
     draw(f'<div class="cx"><table class="grid providers"><tbody>{rows}</tbody></table></div>')

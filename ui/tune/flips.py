@@ -196,7 +196,7 @@ def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, 
     """The questions of a cell, each a link that opens its run in Ask. `key`: of a private library, else empty."""
     was, becomes = cell
     ids = outcome.matrix.get(cell, ())
-    reasons = {row.run_id: row.reason for row in outcome.rows if row.reason}
+    reasons = {row.run_id: row.reason.sentence for row in outcome.rows if row.reason}
     items = "".join(_item(entries[id], reasons.get(id, ""), key) for id in ids[:_LISTED])
     more = f'<p class="small">And {len(ids) - _LISTED:,} more: the export has all.</p>' if len(ids) > _LISTED else ""
     close = f'<button class="more" data-pick="{_pick(was, becomes)}">Close</button>'
@@ -259,7 +259,9 @@ def unknowns(outcome: Outcome) -> str:
     groups = (("Their action", outcome.reasons), ("Their action is known, but not everything else", outcome.open))
     rows = "".join(
         f'<tr><th colspan="2">{title}</th></tr>'
-        + "".join(f'<tr><td class="r">{number:,}</td><td>{text(why)}</td></tr>' for why, number in reasons.items())
+        + "".join(
+            f'<tr><td class="r">{number:,}</td><td>{text(why.sentence)}</td></tr>' for why, number in reasons.items()
+        )
         for title, reasons in groups
         if reasons
     )
