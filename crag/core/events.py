@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
@@ -337,7 +337,7 @@ Event = (
 )
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
-_KINDS = {each.kind for each in get_args(Event)}
+_KINDS = {part.default for each in get_args(Event) for part in fields(each) if part.name == "kind"}
 
 
 def event_to_json(event: Event) -> str:

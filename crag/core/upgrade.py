@@ -16,6 +16,7 @@ _ID = re.compile(r"(?:(?:llm|reranker):)?(?:openai-compatible|openai|reranker):\
 """The id of a model or evaluator in a sentence, without the punctuation after it."""
 _SKIPPED = re.compile(r"It failed (\d+) times and is not asked again in this run\. The last time: (.*)", re.DOTALL)
 _NO_RECORD = (AttributeError, KeyError, TypeError, ValueError)
+_RERANKED = re.compile(r"\breranked by \S+$")
 _NO = "The query was not approved, so nothing was sent."
 _INSTEAD = {
     "The local evaluator graded instead.": "local evaluator",
@@ -104,7 +105,7 @@ def _grade(grade: Record) -> Record:
     error = grade.get("error")
     if error is not None:
         error, who = _apart(error)
-    reason = "reranked" if str(grade.get("reason", "")).startswith("reranked by ") else grade.get("reason", "")
+    reason = _RERANKED.sub("reranked", str(grade.get("reason", "")))
     facts = {"error": error, "reason": reason, "instead_of": evaluator, "why": why, "who": who}
     return {**grade, **facts, "failed_before": times}
 

@@ -46,7 +46,7 @@ class RerankEvaluator:
                     passage_id=passage.id, score=None, error=error, who=who, evaluator=self.id, seconds=seconds
                 )
             elif isinstance(passage.text, str):
-                grade = Grade(passage_id=passage.id, score=0.0, reason="no words to read", evaluator=self.id)
+                grade = Grade(passage_id=passage.id, score=0.0, reason="nothing to be reranked", evaluator=self.id)
             else:
                 grade = Grade(passage_id=passage.id, score=None, error="the passage is no text", evaluator=self.id)
             yield grade

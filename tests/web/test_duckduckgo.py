@@ -11,12 +11,13 @@ from ddgs.engines.duckduckgo import Duckduckgo
 
 from crag.core.errors import WebSearchError
 from crag.core.meter import Call, Meter
+from crag.core.types import Unread
 from crag.web.duckduckgo import ADDRESS, MAX_BYTES, _Engine, translated
 from crag.web.searching import DuckDuckGoSearch
 from tests.support.search_replies import COMETS, duckduckgo, duckduckgo_none, duckduckgo_puzzle
 from tests.support.web_server import Reply, Server, serving
 
-UNSURE = "DuckDuckGo gave no results: there are none, or it refused the search."
+UNSURE = Unread(why="DuckDuckGo gave no results: there are none, or it refused the search.")
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ def page_of(server: Server, seconds: float) -> None:
         [page], seconds=seconds, cancel=threading.Event()
     )
     assert found == page
-    raise WebSearchError(problem)
+    raise WebSearchError(problem.why)
 
 
 CALLS: dict[str, Callable[[Server, float], object]] = {

@@ -16,6 +16,7 @@ from crag.core.errors import WebSearchError as Failed
 from crag.core.meter import Budget, Call, Meter
 from crag.core.outgoing import MAX_QUERY, outgoing
 from crag.core.protocols import WebSearch
+from crag.core.types import Unread
 from crag.web.fetching import PageFetcher
 from crag.web.searching import DuckDuckGoSearch, TavilySearch
 from tests.support.search_replies import COMETS, duckduckgo, duckduckgo_none, query_of, tavily, tavily_failure
@@ -209,7 +210,7 @@ def test_pages_behind_results_are_read_and_those_that_are_not_are_named(made: Ma
     good, bad = web.search("comet", 5)
     assert good.fetched and "whole page" in good.text
     assert not bad.fetched and bad.text == "Words."
-    assert web.problems == ("127.0.0.1 was not read: the server said 404.",)
+    assert web.problems == (Unread(name="127.0.0.1", why="the server said 404"),)
     assert made(Meter()).id != web.id
     server.answer = lambda request: Reply(status=500)
     failure(web)

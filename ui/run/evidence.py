@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag.core.makers import maker, named
+from crag.core.makers import Maker, maker, named
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Grade, RetrievedChunk, Strip, WebPage
 from crag.core.wording import about, unread_sentence
@@ -134,8 +134,8 @@ def _grade_notes(grade: Grade) -> list[str]:
         return [f"{failed} It counts as unknown."]
     how = "remembered" if grade.cached else words.duration(grade.seconds)
     lines = [f"{words.sentence(grade.reason)} Graded by {maker(grade.evaluator)} ({how}).".strip()]
-    if grade.reason == "reranked":
-        lines = [f"Reranked by {named(grade.evaluator)} ({how})."]
+    if Maker.of(grade.evaluator).role == "reranker":  # that it was reranked is its reason
+        lines = [words.sentence(f"{grade.reason} by {named(grade.evaluator)} ({how})")]
     if grade.instead_of:
         lines.append(f"Graded locally: {faults.why(grade)}")
     return lines
