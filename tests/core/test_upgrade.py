@@ -82,8 +82,11 @@ def test_who_reranked_is_no_part_of_the_reason() -> None:
 
 @pytest.mark.parametrize(
     "note",
-    ["", "quoted", "no citation", f"scored by {GRADER}", f"not scored: {QWEN} {BROKEN}", "[9], [10] stands for no cited text"],
-)  # fmt: skip
+    [
+        *("", "quoted", "no citation", f"scored by {GRADER}", f"not scored: {QWEN} {BROKEN}"),
+        "[9], [10] stands for no cited text",
+    ],
+)
 def test_how_a_sentence_was_checked_is_said_as_it_was(note: str) -> None:
     found = read(
         "verified", checks=[{"sentence": "S.", "citations": [9], "supported": None, "note": note}], faithfulness=None
