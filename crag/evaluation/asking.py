@@ -83,7 +83,7 @@ class EvaluationRun:
     def _trace(self, place: int) -> Trace:
         """The run of a question: the one stored whole before a kill, or a new one."""
         run_id = f"{self.id}-{place}"
-        for stored in self.library.traces([run_id]):
+        for stored in self.library.runs.traces([run_id]):
             if isinstance(stored, Trace) and stored.finished and not stored.cancelled and not stored.failure:
                 return stored
         return self.ask(self.questions[place].question, run_id)

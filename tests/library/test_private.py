@@ -29,8 +29,8 @@ def run(workspace: str) -> list[ev.Event]:
 def fill(folder: Path, events: list[ev.Event]) -> None:
     with Library.open(folder, HashEmbedder()) as library:
         document, data, chunks = make_document("alpha")
-        library.add(document, data, chunks, HashEmbedder().embed([chunk.text for chunk in chunks]))
-        library.save_run(Trace.from_events(events), events)
+        library.documents.add(document, data, chunks, HashEmbedder().embed([chunk.text for chunk in chunks]))
+        library.runs.save(Trace.from_events(events), events)
 
 
 def test_a_key_is_known_here_and_nowhere_else(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_folder_named_by_its_key_is_renamed_with_its_records(tmp_path: Path) -
     assert [folder.name for folder in (tmp_path / "workspaces").iterdir()] == [after.name]
     with Library.open(after, HashEmbedder()) as library:
         assert library.size == (1, 4)
-        assert library.run_events("r1") == run(after.name) and library.run_trace("r1").workspace == after.name
+        assert library.runs.events("r1") == run(after.name) and library.runs.trace("r1").workspace == after.name
         library.verify()
     assert not [file.name for file in after.iterdir() if EARLIER.encode() in file.read_bytes()]
 
@@ -80,7 +80,7 @@ def test_a_rename_cut_off_in_its_middle_is_finished_at_the_next_start(tmp_path: 
     assert (tmp_path / "workspaces" / EARLIER).is_dir()
     PrivateLibraries(tmp_path).settle()
     with Library.open(tmp_path / "workspaces" / name_of(EARLIER), HashEmbedder()) as library:
-        assert library.run_events("r1") == run(name_of(EARLIER))
+        assert library.runs.events("r1") == run(name_of(EARLIER))
 
 
 def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_empty_libraries_of_days_ago_are_removed_and_others_are_not(tmp_path: Pa
         on_disk(Library.open(root / names[what], HashEmbedder())).close()
     fill(root / names["full"], run("p"))
     with Library.open(root / names["runs"], HashEmbedder()) as library:
-        library.save_run(Trace.from_events(run("p")), run("p"))
+        library.runs.save(Trace.from_events(run("p")), run("p"))
     (root / names["bare"]).mkdir()
     on_disk(Library.open(root / "default", HashEmbedder())).close()
     for folder in root.iterdir():
