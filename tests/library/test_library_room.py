@@ -177,6 +177,38 @@ def test_there_are_no_more_libraries_than_there_may_be(tmp_path: Path, embedder:
     on_disk(Library.open(tmp_path / "p-0", embedder, room)).close()
 
 
+def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before_one_is_refused(tmp_path: Path) -> None:
+    room, folder = Room(root=tmp_path, library_mb=1), tmp_path / "p-1"
+    room.check(folder, makes=True)
+    folder.mkdir()
+    (folder / "library.db").write_bytes(b"a library")
+    room.check(folder, 10)
+    (folder / "library.db").write_bytes(bytes(2 * 1024**2))
+    room.check(folder)
+    with pytest.raises(RoomError, match="may hold 1 MB, and has 2"):
+        room.check(folder, 10)
+    with pytest.raises(RoomError, match="may hold 1 MB, and has 2"):
+        room.check(folder)
+    (folder / "library.db").write_bytes(b"emptied")
+    room.check(folder)
+
+
+def test_what_one_library_gains_is_missing_to_all_others_at_once(tmp_path: Path) -> None:
+    room, one, other = Room(root=tmp_path, all_mb=1), tmp_path / "p-1", tmp_path / "p-2"
+    for folder in (one, other):
+        room.check(folder, makes=True)
+        folder.mkdir()
+        (folder / "library.db").write_bytes(b"a library")
+    room.check(one, 10)
+    room.check(other, 10)
+    (one / "library.db").write_bytes(bytes(2 * 1024**2))
+    for folder in (one, other):
+        with pytest.raises(RoomError, match="together may hold 1 MB"):
+            room.check(folder, 10)
+    (one / "library.db").unlink()
+    room.check(other, 10)
+
+
 def test_on_a_full_disk_documents_can_be_deleted_and_what_is_stored_can_be_read(tmp_path: Path) -> None:
     command = ["unshare", "-rm", sys.executable, str(ROOT / "tests" / "support" / "full_disk_child.py"), str(tmp_path)]
     if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:

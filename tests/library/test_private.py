@@ -94,7 +94,7 @@ def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
 
 
 def test_empty_libraries_of_days_ago_are_removed_and_others_are_not(tmp_path: Path) -> None:
-    root, long_ago = tmp_path / "workspaces", time.time() - 3 * 24 * 3600
+    root = tmp_path / "workspaces"
     names = {what: name_of(what) for what in ("empty", "fresh", "full", "bare", "runs")}
     for what in ("empty", "fresh"):
         on_disk(Library.open(root / names[what], HashEmbedder())).close()
@@ -105,13 +105,36 @@ def test_empty_libraries_of_days_ago_are_removed_and_others_are_not(tmp_path: Pa
     on_disk(Library.open(root / "default", HashEmbedder())).close()
     for folder in root.iterdir():
         if folder.name != names["fresh"]:
-            for place in (*folder.iterdir(), folder):
-                os.utime(place, (long_ago, long_ago))
+            aged(folder, 3 * 24 * 3600)
     PrivateLibraries(tmp_path).settle()
     assert {folder.name for folder in root.iterdir()} == {
         *(names[each] for each in ("fresh", "full", "runs")),
         "default",
     }
+
+
+def test_a_library_that_was_looked_into_is_looked_into_again_only_when_it_was_written_to(tmp_path: Path) -> None:
+    folder, day = tmp_path / "workspaces" / name_of("looked"), 24 * 3600
+    with Library.open(folder, HashEmbedder()) as library:
+        library.runs.save(Trace.from_events(run("p")), run("p"))
+    aged(folder, 3 * day)
+    places = PrivateLibraries(tmp_path)
+    places.settle()
+    assert folder.is_dir() and [place.name for place in folder.iterdir()] == ["library.db"]
+    with Library.open(folder, HashEmbedder()) as library:
+        library.runs.delete("r1")
+    aged(folder, 3 * day)
+    places.settle()
+    assert folder.is_dir(), "as old as it was when it held a run, so it was not opened"
+    os.utime(tmp_path / "settled", (time.time() - 4 * day, time.time() - 4 * day))
+    places.settle()
+    assert not folder.exists()
+
+
+def aged(folder: Path, seconds: float) -> None:
+    """As if nobody had written to the library for so long."""
+    for place in (*folder.iterdir(), folder):
+        os.utime(place, (time.time() - seconds, time.time() - seconds))
 
 
 def test_others_on_the_machine_can_read_nothing(tmp_path: Path) -> None:
