@@ -44,7 +44,7 @@ PUBLIC = {
     ],
     "crag.core.keys": ["Keys", "VARIABLES"],
     "crag.text.marks": ["few_marks", "unmarked"],
-    "crag.core.meter": ["Budget", "Call", "Meter"],
+    "crag.core.meter": ["Budget", "Call", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
     "crag.core.protocols": [
@@ -61,7 +61,7 @@ PUBLIC = {
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "WebPage"),
     ],
     "crag.core.waiting": ["iterate", "wait_for"],
-    "crag.core.wording": ["decision_sentence", "outcome_sentence", "stored_sentence"],
+    "crag.core.wording": ["INSTEAD", "Instead", "decision_sentence", "outcome_sentence", "stored_sentence"],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [
         *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations", "question_set"),
