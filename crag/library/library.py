@@ -268,10 +268,10 @@ class Library:
         with self._database.read() as connection:
             return outside.spending(connection, days)
 
-    def runs(self, limit: int = 100) -> list[RunSummary]:
-        """The latest runs, newest first."""
+    def runs(self, limit: int = 100, *, every: bool = False) -> list[RunSummary]:
+        """The latest runs that a person asked for, newest first; with `every` those of evaluations too."""
         with self._database.read() as connection:
-            return runs.list_runs(connection, limit)
+            return runs.list_runs(connection, limit, every)
 
     def run_events(self, run_id: str) -> list[Event]:
         """Raises NotFoundError, and StorageError for a run of another version that can't be read."""

@@ -14,6 +14,7 @@ from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.trace import Trace
 from crag.core.types import Grade
+from crag.library.schema import ASKED
 
 __all__ = [
     "Label",
@@ -87,10 +88,12 @@ def save_run(connection: sqlite3.Connection, trace: Trace, events: Sequence[Even
     )
 
 
-def list_runs(connection: sqlite3.Connection, limit: int) -> list[RunSummary]:
-    """The latest runs, newest first."""
+def list_runs(connection: sqlite3.Connection, limit: int, every: bool) -> list[RunSummary]:
+    """The latest runs that a person asked for, newest first; with `every` those of evaluations too."""
     rows = connection.execute(
-        "SELECT id, question, strategy, action, started_at, seconds FROM runs ORDER BY number DESC LIMIT ?", (limit,)
+        "SELECT id, question, strategy, action, started_at, seconds FROM runs "
+        f"{'' if every else f'WHERE {ASKED}'} ORDER BY number DESC LIMIT ?",
+        (limit,),
     )
     return [
         RunSummary(run_id=id, question=question, strategy=strategy, action=action, started_at=at, seconds=seconds)
