@@ -123,16 +123,6 @@ class Outcome:
         return dict(Counter(reason for row in self.rows for reason in row.open).most_common())
 
     @cached_property
-    def documents_unknown(self) -> tuple[str, ...]:
-        """The runs of which it is unknown which strips of documents would be kept, though the action is known."""
-        return tuple(row.run_id for row in self.rows if row.documents == "unknown")
-
-    @cached_property
-    def web_unknown(self) -> tuple[str, ...]:
-        """The runs that would want the web and have not searched it, or not so, though the action is known."""
-        return tuple(row.run_id for row in self.rows if row.web == "unknown")
-
-    @cached_property
     def saved(self) -> Saved:
         """The steps that would not be taken, over the runs whose action is known."""
         return Saved.of(row.saved for row in self.rows)

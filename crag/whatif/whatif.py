@@ -46,11 +46,6 @@ class WhatIf:
         """Whether the action is known to differ from the stored run's."""
         return self.decision is not None and self.action != self.before
 
-    @property
-    def kept_known(self) -> bool:
-        """Whether `strips` are all that would be kept."""
-        return not self.unknown
-
 
 def redecide(trace: Trace, settings: Settings) -> WhatIf:
     """The stored run under `settings`: action, kept strips, and what would be unknown.
