@@ -24,18 +24,8 @@ if TYPE_CHECKING:
     from crag.engine import Engine
 
 __all__ = [
-    "PROVIDERS",
-    "add_library",
-    "add_providers",
-    "add_settings",
-    "add_strategy",
-    "existing",
-    "interruptible",
-    "opened",
-    "option_of",
-    "providers",
-    "settings",
-    "target",
+    *("PROVIDERS", "add_library", "add_providers", "add_settings", "add_strategy", "existing", "interruptible"),
+    *("opened", "option_of", "providers", "settings", "target"),
 ]
 
 DEFAULT_WORKSPACE = "default"

@@ -37,12 +37,7 @@ class Saved:
     def of(cls, parts: Iterable[Saved]) -> Saved:
         """All of them together."""
         every = list(parts)
-        return cls(
-            searches=sum(each.searches for each in every),
-            calls=sum(each.calls for each in every),
-            seconds=sum(each.seconds for each in every),
-            uncounted=sum(each.uncounted for each in every),
-        )
+        return cls(**{name: sum(getattr(each, name) for each in every) for name in cls.__slots__})
 
 
 @dataclass(frozen=True, slots=True)
