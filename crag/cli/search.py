@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)
     add_strategy(parser)
     add_settings(parser)
-    parser.add_argument("--mode", choices=["hybrid", "dense", "bm25"], default="hybrid", help="default: hybrid")
+    parser.add_argument(
+        "--mode", choices=["hybrid", "dense", "bm25"], default="hybrid", help="how it searches (default: hybrid)"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:

@@ -67,7 +67,7 @@ PUBLIC = {
         *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations", "question_set"),
         *("remove_evaluation", "remove_set", "rows", "spending", "stored_sets"),
     ],
-    "crag.evaluator.trigger": ["decide", "verdict"],
+    "crag.evaluator.trigger": ["bounds", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
 }
 
