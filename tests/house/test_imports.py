@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 CRAG = {
     "text": set(),
     "core": {"text"},
-    "testing": {"text", "core"},
     "models": {"text", "core"},
     "ingest": {"text", "core"},
     "library": {"text", "core"},
@@ -26,6 +25,7 @@ CRAG = {
     "web": {"text", "core"},
     "generate": {"text", "core"},
     "providers": {"text", "core"},
+    "testing": {"text", "core", "generate"},
     "strategies": {"text", "core"},
     "sample": {"text", "core"},
     "questions": {"text", "core"},
