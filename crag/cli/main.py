@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import crag
 from crag.cli import ask, documents, evaluate, grade, index, reindex, search
+from crag.cli.options import PROGRAM
 from crag.cli.output import ClosedOutputError, Output
 from crag.core.errors import CancelledError, CragError, SettingsError
 
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m crag",
+        prog=PROGRAM,
         description="Corrective RAG over your own PDFs: graded retrieval, an action, a cited answer.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
 import threading
 import types
 import typing
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from crag.engine import Engine
 
 __all__ = [
+    "PROGRAM",
     "PROVIDERS",
     "add_library",
     "add_providers",
@@ -39,6 +41,8 @@ __all__ = [
 ]
 
 DEFAULT_WORKSPACE = "default"
+PROGRAM = "crag" if Path(sys.argv[0]).stem == "crag" else "python -m crag"
+"""How the person called this program."""
 PROVIDERS = tuple(
     name
     for name in AppConfig.model_fields
@@ -139,7 +143,7 @@ def existing(options: argparse.Namespace) -> str | Path:
     library: Path | None = options.library
     if library is not None and not library.is_dir():
         raise NotFoundError(
-            f"There is no library at {library}.", f"Make one: python -m crag index FILE.pdf --library {library}"
+            f"There is no library at {library}.", f"Make one: {PROGRAM} index FILE.pdf --library {library}"
         )
     return target(options)
 
