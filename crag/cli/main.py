@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import crag
 from crag.cli import ask, documents, evaluate, grade, index, reindex, search
+from crag.cli.options import PROGRAM
 from crag.cli.output import ClosedOutputError, Output
 from crag.core.errors import CancelledError, CragError, SettingsError
 
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Eng
 def parser() -> argparse.ArgumentParser:
     """All commands with their arguments; what each does stands first in its module."""
     whole = argparse.ArgumentParser(
-        prog="python -m crag",
+        prog=PROGRAM,
         description="Corrective RAG over your own PDFs: graded retrieval, an action, a cited answer.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 PUBLIC = {
-    "crag": ["__version__"],
+    "crag": ["Engine", "__version__"],
     "crag.text.amounts": ["without_amounts"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError"],
