@@ -31,11 +31,13 @@ from crag.library.library import Library
 from crag.library.private import PrivateLibraries
 from crag.library.room import Room
 from crag.models.minilm import MiniLM
+from crag.providers.registry import FOLDER, given_keys
+from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
 from crag.run.status import ProviderStatus, loaded, outside_statuses
 from crag.run.tracing import exported
-from crag.run.wiring import Asked, Local, composed, grader
-from crag.sample import Sample, load_sample
+from crag.run.wiring import Wiring, wired
+from crag.sample import Sample, shipped_sample
 from crag.strategies import strategy as strategy_named
 from crag.web.folder import FolderWeb
 
@@ -67,7 +69,7 @@ class Engine:
         generator: Generator | None = None,
     ) -> None:
         self.config = config or AppConfig.from_environment()
-        self.keys = keys or Keys.from_mapping()
+        self.keys = keys or given_keys()
         self._given_embedder, self._given_evaluator = embedder, evaluator
         self._given_web, self._given_generator = web, generator
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
@@ -96,7 +98,7 @@ class Engine:
         if self._given_web is not None:
             return self._given_web
         chosen = config or self.config
-        if "folder" not in (chosen.web, chosen.web_fallback) or chosen.web_folder is None:
+        if FOLDER.name not in (chosen.web, chosen.web_fallback) or chosen.web_folder is None:
             return None
         with self._lock:
             return self._folders.setdefault(chosen.web_folder.absolute(), FolderWeb(chosen.web_folder))
@@ -220,7 +222,7 @@ class Engine:
                 generator=self.generator,
                 folder=self.web(asked.config),
             )
-            parts, problems = composed(asked, library, local)
+            parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
             for place, problem in problems:
                 yield seen(ev.Failed(step=place, message=problem.message, remedy=problem.remedy, at=now()))
             for event in run_graph(checked, parts):
@@ -257,20 +259,24 @@ class Engine:
         grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)
 
+    def wiring(
+        self, config: AppConfig | None = None, keys: Keys | None = None, settings: Settings | None = None
+    ) -> Wiring:
+        """What `config` and `keys` (this engine's own, if not given) come to; see `crag.run.wiring.wired`."""
+        given = self._given_web.name if self._given_web else ""
+        return wired(config or self.config, keys or self.keys, settings, given_web=given)
+
     def status(self, config: AppConfig | None = None, keys: Keys | None = None) -> list[ProviderStatus]:
         """What is on and off under `config` and `keys` (this engine's own, if not given), each with its reason."""
-        chosen = config or self.config
         local = [
             loaded("Embedding model", lambda: self.embedder.id),
             loaded("Retrieval evaluator", lambda: self.evaluator.id),
         ]
-        web = self.web(chosen)
-        given = web.name if web is not None and self._given_web is not None else ""
-        return [*local, *outside_statuses(chosen, keys or self.keys, given)]
+        return [*local, *outside_statuses(self.wiring(config, keys))]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""
-        return load_sample()
+        return shipped_sample()
 
     def close(self) -> None:
         """Closes every library this engine opened."""
