@@ -167,8 +167,7 @@ class Meter:
 
     def _admit(self) -> float:
         """Counts one call that is about to begin; the seconds it may take."""
-        if self.cancel.is_set():
-            raise CancelledError("The run was stopped.")
+        self.check()
         left = self.left()
         with self._lock:
             if left <= 0:
@@ -180,6 +179,11 @@ class Meter:
                 raise BudgetError(f"The run's {self.budget.tokens:,} tokens are used up.")
             self._calls += 1
         return left
+
+    def check(self) -> None:
+        """Raises CancelledError once the person has pressed Stop."""
+        if self.cancel.is_set():
+            raise CancelledError("The run was stopped.")
 
     def left(self) -> float:
         """Seconds until the step's time for outside calls is over; below 0 when it is."""

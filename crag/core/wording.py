@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Decision
 
-__all__ = ["decision_sentence", "outcome_sentence"]
+__all__ = ["INSTEAD", "Instead", "decision_sentence", "outcome_sentence"]
+
+Instead = Literal[
+    "local evaluator",
+    "rewriter",
+    "same query",
+    "question",
+    "web",
+    "documents",
+    "not remembered",
+    "quotes",
+    "scores",
+    "scores alone",
+]
+"""What is done where something failed."""
+INSTEAD: dict[Instead, str] = {
+    "local evaluator": "The local evaluator graded instead.",
+    "rewriter": "It is rewritten by {by} instead.",
+    "same query": "The library was not searched again.",
+    "question": "The question itself is searched for.",
+    "web": "{by} is asked instead.",
+    "documents": "The answer rests on your documents alone.",
+    "not remembered": "These results are not remembered.",
+    "quotes": "The best sentences are quoted instead.",
+    "scores": "Their scores decide instead.",
+    "scores alone": "Their scores decide.",
+}
 
 _WHAT = {
     Aggregation.ANY: "the best chunk scored",

@@ -61,7 +61,7 @@ PUBLIC = {
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "WebPage"),
     ],
     "crag.core.waiting": ["iterate", "wait_for"],
-    "crag.core.wording": ["decision_sentence", "outcome_sentence"],
+    "crag.core.wording": ["INSTEAD", "Instead", "decision_sentence", "outcome_sentence"],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [
         *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations", "question_set"),
