@@ -48,9 +48,9 @@ class Searching:
     connection = CONNECTION
     """What to do where it can't be reached."""
 
-    def __init__(self, parts: WebParts, seconds: float = SECONDS) -> None:
+    def __init__(self, parts: WebParts) -> None:
         """Raises KeyRejectedError without a key, where it needs one, and for what can be none."""
-        self._meter, self._fetcher, self._seconds = parts.meter, parts.fetcher, seconds
+        self._meter, self._fetcher = parts.meter, parts.fetcher
         self._address = parts.address.strip().rstrip("/")
         self._key = parts.key.get_secret_value().strip() if parts.key else ""
         if self.needs_key and not self._key:
@@ -72,7 +72,7 @@ class Searching:
             return []
         # What a server or its client writes may repeat the key, and would be in a traceback: it is a secret.
         with self._meter.call(self.name, translate=self._translated, secret=True) as call:
-            rows, problems = self._found(sent, max_results, min(self._seconds, call.seconds))
+            rows, problems = self._found(sent, max_results, min(SECONDS, call.seconds))
         pages = _pages(rows, self.name, sent)[:max_results]
         if self._fetcher is not None and pages:
             pages, unread = self._fetcher.fetched(pages, seconds=self._meter.left(), cancel=self._meter.cancel)
