@@ -16,7 +16,7 @@ from pathlib import Path
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, InputError, QuestionError
+from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
@@ -74,12 +74,30 @@ class Engine:
         self._given_web, self._given_generator = web, generator
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self.private_libraries = PrivateLibraries(self.config.data)
-        self._room = _room(self.config)
-        self._runs, self._readers = Turns(self.config.runs_at_once), Turns(self.config.readers)
+        self._room = Room(root=self.private_libraries.root)
+        self._runs, self._readers = Turns(1), Turns(1)
+        self._limit(self.config)
         self._libraries: OrderedDict[Path, Library] = OrderedDict()
         """Those in use lately, the latest last."""
         self._folders: dict[Path, FolderWeb] = {}
         self._lock = threading.RLock()
+
+    def reconfigure(self, config: AppConfig) -> None:
+        """Run and read with `config` from now on. What is under way goes on with what it began with.
+
+        Models stay loaded as they are, libraries open. Raises SettingsError for another data folder.
+        """
+        if config.data != self.config.data:
+            raise SettingsError("The data folder can't change while the program runs.", "Start it anew with another.")
+        with self._lock:
+            self._limit(config)
+            self.config = config
+
+    def _limit(self, config: AppConfig) -> None:
+        self._room.library_mb, self._room.all_mb = config.library_mb, config.all_mb
+        self._room.libraries = config.libraries
+        self._runs.allow(config.runs_at_once)
+        self._readers.allow(config.readers)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -109,13 +127,14 @@ class Engine:
         Nothing is on the disk before something is stored. Only a named one has the limits of the configuration.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
-        named = isinstance(workspace, str)
-        folder = self.config.data / "workspaces" / _named(workspace) if isinstance(workspace, str) else workspace
+        room = None
+        if isinstance(workspace, str):
+            workspace, room = self.private_libraries.root / _named(workspace), self._room
         with self._lock:
-            key = folder.absolute()
+            key = workspace.absolute()
             found = self._libraries.pop(key, None)
             if found is None:
-                found = Library.open(folder, self.embedder, self._room if named else None)
+                found = Library.open(workspace, self.embedder, room)
             self._libraries[key] = found
             while len(self._libraries) > KNOWN:
                 self._libraries.popitem(last=False)[1].rest()
@@ -297,15 +316,6 @@ def _asking(asked: Asked, turn: Turn) -> Callable[[str], bool] | None:
             return ask(query)
 
     return allowed
-
-
-def _room(config: AppConfig) -> Room:
-    return Room(
-        root=config.data / "workspaces",
-        library_mb=config.library_mb,
-        all_mb=config.all_mb,
-        libraries=config.libraries,
-    )
 
 
 def _named(workspace: str) -> str:

@@ -35,7 +35,8 @@ class AppConfig(BaseModel):
         "auto",
         "Libraries",
         "one: every browser sees the same library. private: each has its own, found by its address. "
-        "auto: private where other machines can reach the app.",
+        "auto: private where other machines can reach the app. Callers that a proxy brings are let in from the next "
+        "start.",
         group="storage",
     )
     llm: str = setting(
@@ -222,9 +223,9 @@ class AppConfig(BaseModel):
     uploads_mb: int = setting(
         1000,
         "Uploads in memory",
-        "What all visitors together have sent and is not yet read; more is refused for the time being. Applies from "
-        "the next start.",
+        "What all visitors together have sent and is not yet read; more is refused for the time being.",
         group="serving",
+        at_start=True,
         unit="MB",
         step=100,
         ge=1,
@@ -233,15 +234,16 @@ class AppConfig(BaseModel):
     framed_by: tuple[str, ...] = setting(
         (),
         "Pages that may frame the app",
-        "Origins such as https://portal.example.org whose pages may show the app in a frame. None: no page may. "
-        "Applies from the next start.",
+        "Origins such as https://portal.example.org whose pages may show the app in a frame. None: no page may.",
         group="serving",
+        at_start=True,
     )
     threads: int = setting(
         0,
         "Threads",
-        "Threads the local models use. 0: as many as there are cores. Applies from the next start.",
+        "Threads the local models use. 0: as many as there are cores.",
         group="local models",
+        at_start=True,
         step=1,
         ge=0,
         le=64,

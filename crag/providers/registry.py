@@ -154,8 +154,8 @@ def about(setting: str) -> dict[str, Any]:
         if whose.server
         else f"Another address than {whose.title}'s own: a proxy, or a server of the same kind."
     )
-    common = {"group": "providers", "unit": "", "step": None, "minimum": None, "maximum": None, "default": ""}
-    return {"label": f"{whose.title}'s address", "help": help, **common}
+    common = {"group": "providers", "unit": "", "step": None, "at_start": False, "default": ""}
+    return {"label": f"{whose.title}'s address", "help": help, "minimum": None, "maximum": None, **common}
 
 
 def key_variables() -> dict[str, tuple[str, ...]]:

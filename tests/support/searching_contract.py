@@ -62,7 +62,8 @@ class SearchingContract(WebSearchContract):
         return self.reply(*(COMETS if "comet" in query_of(request) else ()))
 
     @pytest.fixture(scope="class")
-    def running(self) -> Iterator[Server]:
+    @classmethod
+    def running(cls) -> Iterator[Server]:
         with serving(lambda request: Reply()) as server:
             yield server
 
@@ -96,9 +97,7 @@ class SearchingContract(WebSearchContract):
             ("comet " * 1000, ("comet " * 1000)[:MAX_QUERY].strip()),
         ],
     )
-    def test_what_is_sent_is_what_the_pages_say_was_asked(
-        self, made: Made, server: Server, query: str, sent: str
-    ) -> None:
+    def test_what_is_sent_is_what_was_asked(self, made: Made, server: Server, query: str, sent: str) -> None:
         pages = made(Meter()).search(query, 3)
         [request] = server.seen
         sent = " ".join(sent.split()[: self.most_words])

@@ -25,10 +25,7 @@ from tests.support.web_server import Reply, Server, serving
 def found(*results: Any) -> Reply:
     """A reply shaped as Brave's; without results it has no part for the web at all."""
     names = ("url", "title", "description")
-    rows = [
-        dict(zip(names, each, strict=True), type="search_result") if isinstance(each, tuple) else each
-        for each in results
-    ]
+    rows = [dict(zip(names, each, strict=True)) if isinstance(each, tuple) else each for each in results]
     web = {"web": {"type": "search", "results": rows, "family_friendly": True}} if rows else {}
     body = {"type": "search", "query": {"original": "comet", "more_results_available": False}, "mixed": {}, **web}
     return Reply(kind="application/json", body=json.dumps(body).encode())

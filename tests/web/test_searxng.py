@@ -22,9 +22,7 @@ from tests.support.web_server import Reply, Server, serving
 def found(*results: Any, **more: Any) -> Reply:
     """A reply shaped as SearXNG's, results given as address, title and text, or as they are."""
     names = ("url", "title", "content")
-    rows = [
-        dict(zip(names, each, strict=True), engine="mojeek") if isinstance(each, tuple) else each for each in results
-    ]
+    rows = [dict(zip(names, each, strict=True)) if isinstance(each, tuple) else each for each in results]
     body = {"query": "comet", "number_of_results": 0, "results": rows, "answers": [], "infoboxes": [], **more}
     return Reply(kind="application/json", body=json.dumps(body).encode())
 
