@@ -87,7 +87,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     outlet = Outlet(asked.began)
     meter = Meter(_budget(config), asked.cancel, lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())))
     chat = _chat(wiring, config, meter)
-    scorer = CachedEvaluator(local.evaluator, library)
+    scorer = CachedEvaluator(local.evaluator, library.cache)
     outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
@@ -95,7 +95,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
             failed = worked_around(meter.step, ProviderError(why), "local evaluator", outlet.now())
             outlet.put_aside(failed)
 
-        return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library)
+        return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 
     evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
     rewriters = [LlmRewriter(chat), local.rewriter] if chat else [local.rewriter]
@@ -111,7 +111,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         refiner=StripRefiner(),
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, outlet),
-        web=FallbackWeb(webs, outlet, meter, memory=library, hours=hours, allowed=allowed) if webs else None,
+        web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
         verifier=CitationVerifier(support),
         meter=meter,

@@ -16,10 +16,10 @@ from crag.core.meter import Budget, Call, Meter
 from crag.core.outgoing import MAX_QUERY
 from crag.core.protocols import PageReader, WebSearch
 from crag.core.provider import WebParts, WebProvider
+from crag.testing.websearch_contract import WebSearchContract
 from crag.web.fetching import PageFetcher
 from tests.support.search_replies import COMETS, query_of
 from tests.support.web_server import Reply, Request, Server, serving
-from tests.support.websearch_contract import WebSearchContract
 
 KEY = SecretStr("key-of-the-tests")
 NOWHERE = "http://127.0.0.1:9"

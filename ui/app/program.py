@@ -30,12 +30,14 @@ _PLACE = ("data",)
 class Program:
     """Holds the engine, one from start to end. Choices are kept in the data folder; the environment outranks them.
 
-    `make` builds the engine from a config: another program that embeds the app may put its own there before the
-    first page is shown.
+    `make` builds the engine from a config, and `warm` begins to load what its first question needs: another program
+    that embeds the app may put its own there before the first page is shown.
     """
 
-    def __init__(self, make: Callable[[AppConfig], Engine] = Engine) -> None:
-        self.make = make
+    def __init__(
+        self, make: Callable[[AppConfig], Engine] = Engine, warm: Callable[[Engine], object] = warmup.begin
+    ) -> None:
+        self.make, self.warm = make, warm
         self.jobs = Jobs()
         self.notice = ""
         self._engine: Engine | None = None
@@ -48,7 +50,7 @@ class Program:
             if self._engine is None:
                 self._engine = self.make(self._configured())
                 self._engine.private_libraries.settle()
-                warmup.begin(self._engine)
+                self.warm(self._engine)
             return self._engine
 
     @property

@@ -64,7 +64,7 @@ class Session:
         """The sample, where this library holds it; None where it does not, or the sample is missing here."""
         try:
             sample = program().engine.sample()
-            self.library.document(sample.document_id)
+            self.library.documents.get(sample.document_id)
         except NotFoundError:
             return None
         return sample
@@ -153,7 +153,7 @@ class Session:
     def events(self, run: str) -> list[Event]:
         """All events of a run so far. Raises NotFoundError."""
         job = self.job(run)
-        return job.events() if job else self.library.run_events(run)
+        return job.events() if job else self.library.runs.events(run)
 
     def trace(self, run: str) -> Trace:
         """The record of a run, finished or not. Raises NotFoundError."""
