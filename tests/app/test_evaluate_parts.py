@@ -85,7 +85,9 @@ def test_the_estimate_never_passes_the_limit_of_a_run():
 
 
 def test_searches_count_where_they_leave_this_machine():
-    assert "up to 30 web searches" in sentence([Settings(), Settings()], 15, wiring(web="tavily"), 150)
+    assert "web searches, with the pages they lead to, $0.24 in all" in sentence(
+        [Settings(), Settings()], 15, wiring(web="tavily"), 150
+    )
     assert "search" not in sentence([Settings()], 15, wiring(web="folder"), 150)
 
 
