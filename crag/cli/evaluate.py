@@ -9,7 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crag.cli.options import add_library, add_providers, add_settings, existing, interruptible, opened, providers
+from crag.cli.options import (
+    add_library,
+    add_providers,
+    add_settings,
+    add_strategy,
+    existing,
+    interruptible,
+    opened,
+    providers,
+)
 from crag.cli.options import settings as chosen_settings
 from crag.cli.output import Output, plain
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, SettingsError
@@ -17,7 +26,6 @@ from crag.metrics.metrics import ResultRow
 from crag.questions.sets import MOST_BYTES, QuestionSet, read_set
 from crag.questions.tables import csv_export, json_export
 from crag.spending.prices import table as price_table
-from crag.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from crag.cli.table import Column
@@ -38,14 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"questions as CSV, JSON Lines or JSON; or the word {SAMPLE}, for those that ship",
     )
     add_library(parser)
-    parser.add_argument(
-        "--strategy",
-        nargs="+",
-        default=["balanced"],
-        choices=sorted(STRATEGIES),
-        metavar="NAME",
-        help=f"one or more of: {', '.join(STRATEGIES)} (default: balanced)",
-    )
+    add_strategy(parser, several=True)
     parser.add_argument(
         "--anew",
         action="store_true",
