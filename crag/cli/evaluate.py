@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag.cli.options import (
+    PROGRAM,
     add_library,
     add_providers,
     add_settings,
@@ -66,14 +67,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for file in (options.csv, options.json_file):
         _check_target(file)
     place = existing(options)
-    with interruptible() as cancel, opened(**providers(options)) as engine:
+    with interruptible() as cancel, opened(options, **providers(options)) as engine:
         from crag.cli.table import Column  # only now: it loads numpy
         from crag.evaluation.evaluate import add_set, evaluate, rows, spending
         from crag.metrics.results import summed_up
 
         questions, library = _questions(options, engine, output), engine.library(place)
         if not library.size[0]:
-            raise EmptyLibraryError("There is no document to ask about.", "Add one: python -m crag index FILE.pdf")
+            raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
         set_id, prices = add_set(library, questions), price_table(engine.config.prices)
         done = []
         for name in strategies:
@@ -171,7 +172,7 @@ class _Shown:
             self._output.note(f"{self._strategy}: {self._total:,} questions, {self._rate():.1f} a second")
 
     def _rate(self) -> float:
-        """Questions a second of this sitting."""
+        """Questions a second of this command."""
         return (self._done - self._first) / max(time.monotonic() - self._began, 1e-9)
 
 

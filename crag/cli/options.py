@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
 import threading
 import types
 import typing
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     from crag.engine import Engine
 
 __all__ = [
-    *("PROVIDERS", "add_library", "add_providers", "add_settings", "add_strategy", "existing", "interruptible"),
-    *("opened", "option_of", "providers", "settings", "target"),
+    *("PROGRAM", "PROVIDERS", "add_library", "add_providers", "add_settings", "add_strategy", "existing"),
+    *("interruptible", "opened", "option_of", "providers", "settings", "target"),
 ]
 
 DEFAULT_WORKSPACE = "default"
+PROGRAM = "crag" if Path(sys.argv[0]).stem == "crag" else "python -m crag"
+"""How the person called this program."""
 PROVIDERS = tuple(
     name
     for name in AppConfig.model_fields
@@ -132,18 +135,18 @@ def existing(options: argparse.Namespace) -> str | Path:
     library: Path | None = options.library
     if library is not None and not library.is_dir():
         raise NotFoundError(
-            f"There is no library at {library}.", f"Make one: python -m crag index FILE.pdf --library {library}"
+            f"There is no library at {library}.", f"Make one: {PROGRAM} index FILE.pdf --library {library}"
         )
     return target(options)
 
 
 @contextmanager
-def opened(**given: Any) -> Iterator[Engine]:
+def opened(options: argparse.Namespace, **given: Any) -> Iterator[Engine]:
     """The engine for one command, closed at its end. `given` are values of AppConfig; None means not given."""
     config = AppConfig.from_environment(**given)
     from crag.engine import Engine  # only now: it loads the models' runtime
 
-    engine = Engine(config)
+    engine = (options.make or Engine)(config)
     try:
         yield engine
     finally:

@@ -15,9 +15,9 @@ from crag.core.types import Passage
 from crag.evaluator.head import FEATURES, Head, Lexicon, load_head, stems
 from crag.evaluator.local import LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
+from crag.testing.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
 from crag.text.sentences import sentences
 from crag.text.stems import stem
-from tests.support.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
 
 SHIPPED = LocalEvaluator()
 ATTACKS = [
