@@ -42,7 +42,6 @@ def test_its_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     events, _, result = ran.stdout.partition("document_added\n")
     assert set(events.split()) == {"reading_page", "embedding"}
-    assert result.startswith("CORRECT ")
     assert "('opm-annual-performance-report-2019.pdf', " in result
 
 
@@ -53,7 +52,7 @@ def test_its_make_targets_and_commands_exist(capsys: pytest.CaptureFixture[str])
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
     from crag.cli.main import main
 
-    for line in re.findall(r"^python -m crag (.*)$", text, flags=re.MULTILINE):
+    for line in re.findall(r"^crag (.*)$", text, flags=re.MULTILINE):
         command, flags = line.split()[0], re.findall(r"(?<= )--[a-z-]+", line)
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
