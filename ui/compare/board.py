@@ -15,9 +15,11 @@ from ui.compare import lanes as compare_lanes
 from ui.compare import setup, state
 from ui.compare import table as compare_table
 from ui.compare.lanes import Lane
+from ui.kit import html as h
 from ui.kit import problems
+from ui.kit.html import Html
 from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit.safe import markdown
 from ui.run import export, meter, pageview, thumbs
 
 __all__ = ["follow", "show"]
@@ -93,8 +95,12 @@ def show(session: Session) -> None:
 def _first(session: Session) -> None:
     """Before there is anything to compare."""
     draw(
-        '<div class="cx hero"><p>Ask one question in two to four ways at once: plain RAG beside corrective strategies, '
-        "or one strategy beside itself with another action, to see what that action changes.</p></div>"
+        h.div("cx hero")[
+            h.p[
+                "Ask one question in two to four ways at once: plain RAG beside corrective strategies, or one strategy "
+                "beside itself with another action, to see what that action changes."
+            ]
+        ]
     )
     if session.library.size[0] == 0:
         st.subheader("No documents yet", anchor=False)
@@ -134,9 +140,9 @@ def _found(lanes: Sequence[Lane]) -> Differences:
     return differences([each.trace for each in lanes], _names(lanes), meter.in_use())
 
 
-def _question(lanes: Sequence[Lane]) -> str:
+def _question(lanes: Sequence[Lane]) -> Html:
     asked = dict.fromkeys(each.trace.question for each in lanes)
-    return f'<div class="cx"><div class="question">{"<br>".join(text(each) for each in asked)}</div></div>'
+    return h.div("cx")[h.div("question")[h.joined(h.br, asked)]]
 
 
 def _beside(session: Session, lanes: Sequence[Lane], here: bool) -> None:

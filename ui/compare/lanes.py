@@ -15,9 +15,10 @@ from crag.core.trace import Trace
 from crag.strategies import STRATEGIES
 from ui.app.jobs import Job
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
+from ui.kit.html import Html
 from ui.kit.look import draw
-from ui.kit.safe import text
 from ui.run import approval
 from ui.run.passage import View
 from ui.run.path import chip
@@ -70,22 +71,25 @@ def _name(trace: Trace) -> str:
     return f"{title}, as if {forced}" if forced else title
 
 
-def heads(lanes: Sequence[Lane]) -> str:
+def heads(lanes: Sequence[Lane]) -> Html:
     """The lanes' names above their columns, which stay in view."""
-    return f'<div class="cx cmp-heads">{"".join(_head(each) for each in lanes)}</div>'
+    return h.div("cx cmp-heads")[[_head(each) for each in lanes]]
 
 
-def _head(each: Lane) -> str:
+def _head(each: Lane) -> Html:
     trace = each.trace
     state = words.duration(trace.seconds) if trace.finished else "running…"
     changed = _changed(trace)
-    note = f'<span class="small" title="{text(changed)}">your settings</span>' if changed else ""
-    letter = f'<span class="cmp-letter">{each.letter}</span>' if each.letter else ""
-    return (
-        f'<div class="cmp-head">{letter}<span class="name">{text(each.name)}</span>{chip(trace.action)}'
-        f'<span class="small num">{state}</span>{note}'
-        f'<button class="more" data-pick="{text(f"open:{each.run}")}">Open in Ask</button></div>'
-    )
+    note = h.span("small", title=changed)["your settings"] if changed else ""
+    letter = h.span("cmp-letter")[each.letter] if each.letter else ""
+    return h.div("cmp-head")[
+        letter,
+        h.span("name")[each.name],
+        chip(trace.action),
+        h.span("small num")[state],
+        note,
+        h.button("more", data_pick=f"open:{each.run}")["Open in Ask"],
+    ]
 
 
 def _changed(trace: Trace) -> str:
