@@ -13,8 +13,8 @@ from crag.core.settings import Settings
 from crag.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
 from crag.thresholds.labelled import ChunkScore
 from ui.kit import charts, words
+from ui.kit import html as h
 from ui.kit.look import draw
-from ui.kit.safe import text
 from ui.tune import memo
 
 if TYPE_CHECKING:
@@ -53,8 +53,12 @@ def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> Non
     unknown = sum(score is None for score in known)
     failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""
     draw(
-        f'<div class="cx"><p class="legend">Over {words.count(len(known) - unknown, "labelled score")}{failed}. '
-        "Dotted: guessing, and in the reliability diagram scores that keep what they say.</p></div>"
+        h.div("cx")[
+            h.p("legend")[
+                f"Over {words.count(len(known) - unknown, 'labelled score')}{failed}. Dotted: guessing, and in the "
+                "reliability diagram scores that keep what they say."
+            ]
+        ]
     )
 
 
@@ -71,16 +75,14 @@ def _one(
 
     found = memo.of(name, key, tried)
     if isinstance(found, InputError):
-        why = f'<p>{text(found.message)}</p><p class="small">{text(found.remedy)}</p>'
-        draw(f'<div class="cx"><h3>{title}</h3>{why}</div>')
+        why = h.fragment(h.p[found.message], h.p("small")[found.remedy])
+        draw(h.div("cx")[h.h3[title], why])
         return
     figure, said, curve = found
     lines = [f"Worst bin off by {curve.worst:.2f}."] if isinstance(curve, Reliability) else []
     lines += [f"At {label} {value:.2f}: {where}." for value, label in marks.items() if (where := _at(curve, value))]
-    draw(
-        f'<div class="cx"><h3>{title} <span class="small">{text(said)}</span></h3>'
-        f'<p class="small tune-at">{"<br>".join(lines) or "&nbsp;"}</p></div>'
-    )
+    where = h.p("small tune-at")[h.joined(h.br, lines) or h.nbsp]
+    draw(h.div("cx")[h.h3[title, " ", h.span("small")[said]], where])
     charts.shown(figure, name)
 
 
