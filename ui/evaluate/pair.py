@@ -15,15 +15,19 @@ from ui.evaluate import numbers, work
 from ui.evaluate.changes import Change, changes
 from ui.evaluate.difference import intervals, listed, sentences
 from ui.evaluate.names import file_name, names
+from ui.kit import html as h
 from ui.kit.look import draw
 
 __all__ = ["show"]
 
 _PAGE = 20
-_EMPTY = (
-    '<div class="cx hero"><p>Two results are needed.</p><p class="quiet">Run two strategies over the same questions, '
-    "or one strategy with other settings: their differences appear here, with how sure they are.</p></div>"
-)
+_EMPTY = h.div("cx hero")[
+    h.p["Two results are needed."],
+    h.p("quiet")[
+        "Run two strategies over the same questions, or one strategy with other settings: their differences appear "
+        "here, with how sure they are."
+    ],
+]
 _KINDS: Mapping[str, tuple[str, Callable[[Change], bool]]] = {
     "all": ("All that changed", lambda change: True),
     "better": ("Better", lambda change: any(better for _, better in change.what)),

@@ -14,6 +14,7 @@ from ui.evaluate import export, numbers, work
 from ui.evaluate import rows as evaluate_rows
 from ui.evaluate.names import names
 from ui.evaluate.table import MARKS, Column, confusions, dots, table
+from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.look import draw
 from ui.kit.safe import markdown
@@ -22,10 +23,13 @@ __all__ = ["show"]
 
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
-_EMPTY = (
-    '<div class="cx hero"><p>No results yet.</p><p class="quiet">Choose or add questions under Questions, pick the '
-    "strategies and run them: measures by strategy, every row with its trace, and files of both appear here.</p></div>"
-)
+_EMPTY = h.div("cx hero")[
+    h.p["No results yet."],
+    h.p("quiet")[
+        "Choose or add questions under Questions, pick the strategies and run them: measures by strategy, every row "
+        "with its trace, and files of both appear here."
+    ],
+]
 
 
 def show(session: Session, made: Sequence[Evaluation]) -> None:

@@ -20,9 +20,10 @@ from ui.app.session import Session
 from ui.documents import uploads
 from ui.evaluate.names import file_name
 from ui.evaluate.sets_view import bad_rows, exported, faults, grid, understood
+from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit.safe import markdown
 
 __all__ = ["add", "choose", "loaded", "show"]
 
@@ -55,10 +56,12 @@ def _loaded(_library: Library, workspace: str, id: str, as_read: str) -> Questio
 # Adding
 
 
-_EMPTY = (
-    '<div class="cx hero"><p>No questions yet. Drop a file of yours, or begin with the sample. What it '
-    "says of answers, sources and pages decides what can be measured.</p></div>"
-)
+_EMPTY = h.div("cx hero")[
+    h.p[
+        "No questions yet. Drop a file of yours, or begin with the sample. What it says of answers, sources and pages "
+        "decides what can be measured."
+    ]
+]
 
 
 def add(session: Session, *, first: bool) -> None:
@@ -192,7 +195,7 @@ def show(session: Session, stored: StoredSet) -> None:
     """What was understood of a set, what was wrong, its questions and its files. Raises CragError."""
     taken: _Taken | None = st.session_state.get("eval-taken")
     if taken is not None and taken.id == stored.id:
-        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(_summary(taken, stored))}</p></div>')
+        draw(h.div("cx")[h.p("note eval-note", role="status")[_summary(taken, stored)]])
     found = loaded(session, stored.id)
     in_library = [document.name for document in session.library.documents()]
     draw(understood(found, in_library))
