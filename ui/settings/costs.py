@@ -17,9 +17,11 @@ from crag.spending.prices import PRICES, Price, table, written
 from ui.app import workspaces
 from ui.app.program import overridden, program
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
+from ui.kit.html import Html
 from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit.safe import markdown
 from ui.run.meter import in_use
 
 __all__ = ["edited", "show"]
@@ -57,7 +59,7 @@ def _spending(session: Session) -> None:
     )
     rows = session.library.spending(period)
     if not rows:
-        draw(_EMPTY.format(days=period))
+        draw(_empty(period))
         return
     prices = in_use()
     days = [(row, of_day(row, prices)) for row in rows]
@@ -73,11 +75,12 @@ def _spending(session: Session) -> None:
     )
 
 
-_EMPTY = (
-    '<div class="cx"><p>No outside calls in the last {days} days: local models make none and cost nothing.</p>'
-    '<p class="quiet">Set a language model or a web provider, then ask a question: its calls, tokens and cost are '
-    "counted here.</p></div>"
-)
+def _empty(days: int) -> Html:
+    why = "Set a language model or a web provider, then ask a question: its calls, tokens and cost are counted here."
+    return h.div("cx")[
+        h.p[f"No outside calls in the last {days} days: local models make none and cost nothing."], h.p("quiet")[why]
+    ]
+
 
 _COLUMNS: dict[str, Any] = {
     "Day": st.column_config.TextColumn("Day (UTC)"),
@@ -105,7 +108,7 @@ def _line(row: DaySpending, sums: Spent) -> dict[str, Any]:
     }
 
 
-def _totals(whole: Spent) -> str:
+def _totals(whole: Spent) -> Html:
     """The period in one line, and what its cost leaves out."""
     figures = [
         (whole.cost, ""),
@@ -115,14 +118,14 @@ def _totals(whole: Spent) -> str:
         ),
         (f"{whole.input_tokens:,} → {whole.output_tokens:,}", "tokens in → out"),
     ]
-    shown = "".join(f"<span><b>{text(value)}</b> {label}</span>" for value, label in figures)
+    shown = [h.span[h.b[value], " ", label] for value, label in figures]
     notes = []
     if whole.unpriced:
         notes.append(f"{words.count(whole.unpriced, 'call')} of models without a price: add it below.")
     if whole.uncounted:
         notes.append(f"{words.count(whole.uncounted, 'call')} whose tokens the provider did not count.")
-    left_out = f'<p class="small">Not in the cost: {" ".join(notes)}</p>' if notes else ""
-    return f'<div class="cx spending"><div class="figures">{shown}</div>{left_out}</div>'
+    left_out = h.p("small")["Not in the cost: ", " ".join(notes)] if notes else ""
+    return h.div("cx spending")[h.div("figures")[shown], left_out]
 
 
 def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
