@@ -14,9 +14,10 @@ from crag.strategies import STRATEGIES
 from crag.whatif.whatif import WhatIf, redecide
 from ui.app.session import Session
 from ui.kit import forms, words
+from ui.kit import html as h
+from ui.kit.html import Html
 from ui.kit.look import draw
 from ui.kit.problems import show
-from ui.kit.safe import text
 from ui.run.passage import View
 from ui.run.path import chip
 
@@ -101,16 +102,16 @@ def _back() -> None:
     st.session_state["tuning-turn"] = st.session_state.get("tuning-turn", 0) + 1
 
 
-def _change(trace: Trace, what: WhatIf) -> str:
+def _change(trace: Trace, what: WhatIf) -> Html:
     if what.decision is None:
-        lead = "What the action would be can't be told without a new run."
+        lead: object = "What the action would be can't be told without a new run."
     elif what.flips:
-        lead = f"{chip(what.before)} would become {chip(what.action)}: {text(_reason(what))}"
+        lead = (chip(what.before), " would become ", chip(what.action), f": {_reason(what)}")
     else:
-        lead = f"Still {chip(what.action)}: {text(_reason(what))}"
+        lead = ("Still ", chip(what.action), f": {_reason(what)}")
     lines = [*_strips(trace, what), *_web(trace, what), *what.unknown]
-    listed = "".join(f"<li>{text(line)}</li>" for line in lines)
-    return f'<div class="cx"><div class="change" role="status"><b>What if</b> {lead}<ul>{listed}</ul></div></div>'
+    listed = [h.li[line] for line in lines]
+    return h.div("cx")[h.div("change", role="status")[h.b["What if"], " ", lead, h.ul[listed]]]
 
 
 def _reason(what: WhatIf) -> str:
