@@ -239,7 +239,7 @@ class Engine:
             try:
                 # A question that nothing could be retrieved for makes no library that was not there.
                 if library.made or trace.failure is None:
-                    library.save_run(trace, [*events, finished])
+                    library.runs.save(trace, [*events, finished])
             except CragError as error:
                 message = f"The run is not in the history: {error.message}"
                 yield ev.Failed(step=step, message=message, remedy=error.remedy, at=now())

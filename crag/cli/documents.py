@@ -19,7 +19,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """One line a document, oldest first."""
     place = existing(options)
     with opened() as engine:
-        documents = engine.library(place).documents()
+        documents = engine.library(place).documents.all()
     if output.json:
         for document in documents:
             output.record(asdict(document))

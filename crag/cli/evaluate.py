@@ -170,7 +170,7 @@ class _Shown:
             self._output.note(f"{self._strategy}: {self._total:,} questions, {self._rate():.1f} a second")
 
     def _rate(self) -> float:
-        """Questions a second of this sitting."""
+        """Questions a second of this command."""
         return (self._done - self._first) / max(time.monotonic() - self._began, 1e-9)
 
 

@@ -105,7 +105,7 @@ def question_set(library: Library, id: str) -> QuestionSet:
 
 def remove_set(library: Library, id: str) -> None:
     """Remove a set with its evaluations; their runs stay in the history. Raises NotFoundError."""
-    library.evaluations.remove_set(id)
+    library.evaluations.delete_set(id)
 
 
 # ---- results -------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) 
 
 def remove_evaluation(library: Library, id: str, *, runs: bool = False) -> None:
     """Remove an evaluation and its results, and with `runs` its runs from the history. Raises NotFoundError."""
-    library.evaluations.remove(id, runs=runs)
+    library.evaluations.delete(id, runs=runs)
 
 
 def _row(text: str) -> ResultRow:
@@ -254,7 +254,7 @@ def _parts(engine: Engine, library: Library, settings: Settings, config: AppConf
 
 def _documents(library: Library) -> list[str]:
     """What tells one state of the library from another: its documents' ids, which are made from their content."""
-    return sorted(document.id for document in library.documents())
+    return sorted(document.id for document in library.documents.all())
 
 
 _QUESTION: TypeAdapter[Question] = TypeAdapter(Question)

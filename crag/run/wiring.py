@@ -90,7 +90,7 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
 
     meter = _metered(config, pending, now, asked.cancel)
     chat = _chat(config, asked.keys, meter, problems)
-    scorer = CachedEvaluator(local.evaluator, library)
+    scorer = CachedEvaluator(local.evaluator, library.cache)
     outside = _evaluators(config, asked.keys, chat, meter, problems)
 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
@@ -98,7 +98,7 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
             instead = "The local evaluator graded instead."
             pending.append(worked_around(meter.step, ProviderError(why), instead, now()))
 
-        return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library)
+        return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 
     evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
     webs = _webs(config, asked.keys, meter, local.folder, problems)
@@ -114,7 +114,7 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
         spare_rewriter=local.rewriter if chat else None,
         web=webs[0] if webs else None,
         spare_webs=tuple(webs[1:]),
-        search_cache=library,
+        search_cache=library.cache,
         search_cache_hours=float(config.web_cache_hours),
         allowed=(asked.allowed or _refused) if config.ask_before_web else None,
         generator=LlmGenerator(chat) if chat and writes else local.generator,

@@ -430,7 +430,7 @@ def test_a_choice_smuggled_past_the_widgets_is_dropped(shared, app, other_server
     models.run()
     assert not models.exception
     ask(models, "Who leads the agency?")
-    [run] = library.runs(5)
+    [run] = library.runs.latest(5)
     assert run.action and not other_server.heard
 
 
@@ -446,7 +446,7 @@ def ask(app, question="What is the mission of the agency?"):
 
 def last_run() -> Trace:
     library = program().engine.library()
-    return Trace.from_events(library.run_events(library.runs(1)[0].run_id))
+    return Trace.from_events(library.runs.events(library.runs.latest(1)[0].run_id))
 
 
 def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowhere(

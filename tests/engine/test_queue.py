@@ -83,7 +83,7 @@ def test_six_questions_two_at_once_all_answered_each_seeing_its_place(engine: En
     assert all(each[-1] == 0 and each == sorted(each, reverse=True) for each in waited)
     for trace, seen in zip(traces, lists, strict=True):
         assert [event.at for event in seen] == sorted(event.at for event in seen), "the clock stands still meanwhile"
-        assert engine.library().run_events(trace.run_id) == seen
+        assert engine.library().runs.events(trace.run_id) == seen
 
 
 def test_stop_ends_a_run_that_waits_and_those_before_it_go_on(engine: Engine, evaluator: Held) -> None:
@@ -147,5 +147,5 @@ def test_a_document_over_the_library_s_room_is_refused_in_words(tmp_path: Path) 
     engine = Engine(AppConfig(data=tmp_path, library_mb=1), embedder=WordEmbedder())
     [*_, last] = engine.add("one.pdf", report)
     assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and "CRAG_LIBRARY_MB" in last.remedy
-    assert engine.library().documents() == []
+    assert engine.library().documents.all() == []
     engine.close()

@@ -53,7 +53,7 @@ class Session:
             st.session_state.choices = {name: kept[name] for name in kept if name not in ("web", "web_folder")}
         with suppress(NotFoundError):  # either the sample is missing here, or the library does not hold it
             sample = program().engine.sample()
-            self.library.document(sample.document_id)
+            self.library.documents.get(sample.document_id)
             self.use_sample_web(sample)
 
     def use_sample_web(self, sample: Sample) -> None:
@@ -146,7 +146,7 @@ class Session:
     def events(self, run: str) -> list[Event]:
         """All events of a run so far. Raises NotFoundError."""
         job = self.job(run)
-        return job.events() if job else self.library.run_events(run)
+        return job.events() if job else self.library.runs.events(run)
 
     def trace(self, run: str) -> Trace:
         """The record of a run, finished or not. Raises NotFoundError."""

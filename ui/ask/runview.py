@@ -200,7 +200,7 @@ def _as_if(session: Session, trace: Trace) -> None:
 
 
 def _delete(session: Session, run: str) -> None:
-    session.library.delete_run(run)
+    session.library.runs.delete(run)
     session.forget(run)
 
 

@@ -83,7 +83,7 @@ def _questions(session: Session) -> None:
     st.caption(f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library.")
     try:
         sample = program().engine.sample()
-        session.library.document(sample.document_id)
+        session.library.documents.get(sample.document_id)
     except CragError:  # no sample, or not in this library: there is nothing to suggest
         return
     st.subheader("Three questions to try", anchor=False)

@@ -113,7 +113,7 @@ def questions(session: Session) -> None:
     """Before the first comparison: the sample's questions, each a click away."""
     try:
         sample = program().engine.sample()
-        loaded = any(document.name == sample.pdf.name for document in session.library.documents())
+        loaded = any(document.name == sample.pdf.name for document in session.library.documents.all())
     except CragError:
         return
     if not loaded:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from crag.core.settings import Settings
 from crag.evaluation.evaluate import question_set, stored_sets
-from crag.library.runs import Label
+from crag.library.labels import Label
 from crag.questions.expected import Expected, label_of
 from crag.thresholds.labelled import Case, ChunkScore, chunk_scores, same_question, scored, with_thumbs
 from crag.thresholds.sweep import Scored

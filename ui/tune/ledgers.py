@@ -86,8 +86,8 @@ class Book:
         `expected`: the questions of which something is known beforehand, by `same_question`. May be left off
         anywhere: what was read stays. Raises CragError where the library can't be read at all.
         """
-        wanted = self._wanted(tuple(reversed(library.run_ids())), expected)
-        for done, found in enumerate(library.traces(wanted)):
+        wanted = self._wanted(tuple(reversed(library.runs.ids())), expected)
+        for done, found in enumerate(library.runs.traces(wanted)):
             yield done, len(wanted)
             self._add(found, library, expected)
 
@@ -121,7 +121,9 @@ class Book:
             if wanted is not None:
                 judged = Judged(wanted, *expected_relevance(found, wanted))
         except CragError as error:
-            question = next((run.question for run in library.runs(_EVERY) if run.run_id == found.run_id), found.run_id)
+            question = next(
+                (run.question for run in library.runs.latest(_EVERY) if run.run_id == found.run_id), found.run_id
+            )
             with self._lock:
                 self._unread[found.run_id] = Unread(found.run_id, question, error.message)
                 self.version += 1
