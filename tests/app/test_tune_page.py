@@ -330,8 +330,8 @@ def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app)
 def test_the_export_names_every_run_and_runs_no_formula():
     entries = {"run-1": ledgers.Read.of(run(1, [0.9], question='=HYPERLINK("x")')).entry}
     outcome: Outcome = ledgers.Ledger(entries.values()).redecide(Settings(upper=0.95))
-    _, _, columns, rows = exports.runs(outcome, entries)
-    lines = csv_export(columns, rows()).decode("utf-8-sig").splitlines()
+    _, _, make = exports.runs(outcome, entries)
+    lines = csv_export(*make()).decode("utf-8-sig").splitlines()
     assert len(lines) == 2 and "'=HYPERLINK" in lines[1] and "CORRECT,AMBIGUOUS" in lines[1]
 
 

@@ -8,15 +8,14 @@ import streamlit as st
 
 from crag.comparing.differences import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
-from crag.questions.tables import csv_export, json_export
 from ui.app import navigation
 from ui.app.session import Session
 from ui.compare import lanes as compare_lanes
 from ui.compare import setup, state
 from ui.compare import table as compare_table
 from ui.compare.lanes import Lane
+from ui.kit import downloads, problems
 from ui.kit import html as h
-from ui.kit import problems
 from ui.kit.html import Html
 from ui.kit.look import draw
 from ui.kit.safe import markdown
@@ -176,21 +175,12 @@ def _tools(session: Session, lanes: Sequence[Lane], found: Differences | None) -
 def _exports(session: Session, lanes: Sequence[Lane], found: Differences) -> None:
     first = lanes[0].trace
     with st.popover("Export"):
-        for ending, write, mime in (("csv", csv_export, "text/csv"), ("json", json_export, "application/json")):
-            st.download_button(
-                f"What differs, {ending.upper()}",
-                lambda write=write: write(*table(found)),
-                file_name=export.file_name(first, f"compared.{ending}"),
-                mime=mime,
-                on_click="ignore",
-                key=f"compare-{ending}",
-            )
+        downloads.table("What differs", lambda: table(found), export.file_name(first, "compared"), key="compare")
         for number, each in enumerate(lanes):
-            st.download_button(
+            downloads.file(
                 f"{markdown(each.name)}, one HTML page",
-                lambda each=each: export.page(each.trace, session.events(each.run), meter.in_use()),
-                file_name=export.file_name(each.trace, f"{number + 1}.html"),
-                mime="text/html",
-                on_click="ignore",
+                lambda each=each: export.page(each.trace, session.events(each.run), meter.in_use()),  # type: ignore[misc]
+                export.file_name(each.trace, f"{number + 1}.html"),
+                "text/html",
                 key=f"compare-html-{number}",
             )

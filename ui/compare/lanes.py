@@ -80,14 +80,12 @@ def _head(each: Lane) -> Html:
     trace = each.trace
     state = words.duration(trace.seconds) if trace.finished else "running…"
     changed = _changed(trace)
-    note = h.span("small", title=changed)["your settings"] if changed else ""
-    letter = h.span("cmp-letter")[each.letter] if each.letter else ""
     return h.div("cmp-head")[
-        letter,
+        (h.span("cmp-letter")[each.letter] if each.letter else ""),
         h.span("name")[each.name],
         chip(trace.action),
         h.span("small num")[state],
-        note,
+        (h.span("small", title=changed)["your settings"] if changed else ""),
         h.button("more", data_pick=f"open:{each.run}")["Open in Ask"],
     ]
 

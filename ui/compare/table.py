@@ -137,11 +137,10 @@ def items(found: Differences) -> Html:
 
 
 def _item(item: Item, names: Sequence[str]) -> Html:
-    cells = [
-        h.td(data_label=name, class_="" if state in ("used", "kept", "cited", "said") else "quiet")[h.span[state]]
-        for name, state in zip(names, item.states, strict=True)
-    ]
     return h.tr[
         h.th(scope="row")[h.span("tag")[_KINDS[item.kind]], f" {excerpt(item.what, 140)}", h.span("small")[item.where]],
-        cells,
+        (
+            h.td(data_label=name, class_="" if state in ("used", "kept", "cited", "said") else "quiet")[h.span[state]]
+            for name, state in zip(names, item.states, strict=True)
+        ),
     ]

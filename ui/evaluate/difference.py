@@ -1,18 +1,19 @@
-"""Differences of two results drawn: the sentences that matter, a plot around zero, the questions that changed. Pure."""
+"""Two results against each other: the sentences that matter, a plot around zero, the questions that changed. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 
 from crag.metrics.intervals import LEVEL
+from crag.metrics.metrics import ResultRow
 from crag.metrics.results import Difference
-from ui.evaluate.changes import Change
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, label, signed
 from ui.evaluate.rows import facts, taken
 from ui.kit import html as h
 from ui.kit.html import Html
 
-__all__ = ["intervals", "listed", "sentences"]
+__all__ = ["Change", "changes", "intervals", "listed", "sentences"]
 
 _TOLD = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
 """What is told in words even where nothing is sure."""
@@ -31,8 +32,7 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
         h.b[f"{len(sure)} of {len(known)}"],
         f" measures differ between {said[0]} and {said[1]} with an interval that leaves zero out.{shared}",
     ]
-    body = [h.li[each.removesuffix(shared)] for each in shown]
-    return h.div("cx eval-said")[lead, h.ul[body]]
+    return h.div("cx eval-said")[lead, h.ul[(h.li[each.removesuffix(shared)] for each in shown)]]
 
 
 def _shared_end(sentences: Sequence[str]) -> str:
@@ -111,6 +111,51 @@ def _between(each: Difference) -> str:
     if each.low is None or each.high is None:
         return "–"
     return f"{signed(each.measure, each.low)} to {signed(each.measure, each.high)}"
+
+
+# Questions that ended otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One question under both, and what differs, in words; `better` None where neither way is better in itself."""
+
+    first: ResultRow
+    second: ResultRow
+    what: tuple[tuple[str, bool | None], ...]
+
+
+def changes(first: Sequence[ResultRow], second: Sequence[ResultRow]) -> list[Change]:
+    """The questions in both that did not end alike, in the first's order."""
+    theirs = {row.question_id: row for row in second}
+    pairs = [(row, theirs[row.question_id]) for row in first if row.question_id in theirs]
+    return [Change(one, other, what) for one, other in pairs if (what := _differences(one, other))]
+
+
+_WATCHED = (
+    ("answer_holds", "answer now says it", "answer no longer says it"),
+    ("evidence_answer", "evidence now holds it", "evidence no longer holds it"),
+    ("acted_holds", "now retrieved", "no longer retrieved"),
+    ("abstention_right", "now rightly answered or abstained", "now wrongly answered or abstained"),
+)
+
+
+def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | None], ...]:
+    listed: list[tuple[str, bool | None]] = []
+    if bool(one.problem) != bool(other.problem):
+        listed.append(("now fails", False) if other.problem else ("no longer fails", True))
+    for name, gained, lost in _WATCHED:
+        before, after = getattr(one, name), getattr(other, name)
+        if before is not None and after is not None and before != after:
+            listed.append((gained if after else lost, bool(after)))
+    if _other_action(one, other):
+        listed.append((f"{one.action} → {other.action}", None))
+    return tuple(listed)
+
+
+def _other_action(one: ResultRow, other: ResultRow) -> bool:
+    """Where one of them takes none, as plain RAG does, nothing changed about it."""
+    return one.action is not None and other.action is not None and one.action is not other.action
 
 
 def listed(found: Sequence[Change], said: tuple[str, str], known: Container[str]) -> Html:

@@ -69,7 +69,7 @@ def _time(evaluation: Evaluation) -> str:
     return words.moment(evaluation.started_at).removesuffix(" UTC")
 
 
-def file_name(*parts: str, ending: str) -> str:
-    """A name for a download made of these parts, in letters, digits and hyphens."""
+def file_name(*parts: str) -> str:
+    """A name for a download, without ending, made of these parts, in letters, digits and hyphens."""
     stems = ["-".join(re.findall(r"[a-z0-9]+", _ENDING.sub("", part.lower())))[:40] for part in parts]
-    return f"crag-{'-'.join(filter(None, stems)) or 'evaluation'}.{ending}"
+    return f"crag-{'-'.join(filter(None, stems)) or 'evaluation'}"

@@ -72,12 +72,11 @@ def _progress(job: Job[Event], state: State, asked: str) -> Html:
     elif state.left is not None and not job.stopping:
         facts.append(f"about {_rough(state.left)} left")
     facts.append(h.fragment(h.b[f"{state.failed:,}"], " failed") if state.failed else "none failed")
-    now = h.p("small eval-now")[f"Now: {excerpt(asked, 160)}"] if asked else ""
     return h.div("cx eval-live", role="status")[
         h.p("says")[h.b[f"Evaluating {job.label}"], _which(state)],
         h.div("progress")[h.i(style=f"width:{share:.1%}")],
         h.p("figures")[[h.span[fact] for fact in facts]],
-        now,
+        (h.p("small eval-now")[f"Now: {excerpt(asked, 160)}"] if asked else ""),
     ]
 
 
@@ -136,8 +135,7 @@ def _line(part: Part) -> Html:
         as_text("seconds", _mean([row.seconds for row in part.rows])),
     ]
     done, *rest = (h.td("r")[cell] for cell in cells)
-    name = h.td[h.b[title(part.strategy)]]
-    return h.tr[name, done, h.td("keep")[h.joined(" ", actions) or "–"], rest]
+    return h.tr[h.td[h.b[title(part.strategy)]], done, h.td("keep")[h.joined(" ", actions) or "–"], rest]
 
 
 def _share(values: Sequence[bool | None]) -> str:

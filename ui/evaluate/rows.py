@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from typing import TypeVar
 
 import streamlit as st
 
@@ -19,7 +20,9 @@ from ui.kit.look import draw
 from ui.kit.safe import excerpt
 from ui.run.path import chip
 
-__all__ = ["PAGE", "facts", "follow", "listed", "show", "taken"]
+__all__ = ["PAGE", "facts", "follow", "listed", "paged", "show", "taken"]
+
+T = TypeVar("T")
 
 PAGE = 25
 """Rows that are drawn at once: a browser holds no 10,000."""
@@ -58,19 +61,22 @@ def show(session: Session, evaluation: Evaluation, rows: Sequence[ResultRow]) ->
     if not kept:
         draw(h.div("cx")[h.p("quiet")["No row is like that. Choose another filter, or search for less."]])
         return
-    pages = -(-len(kept) // PAGE)
-    page = st.pagination(pages, key=f"eval-page-{evaluation.id}-{chosen}-{wanted}") if pages > 1 else 1
-    start = (page - 1) * PAGE
-    known = set(session.library.runs.ids())
-    draw(listed(kept[start : start + PAGE], known))
-    if pages > 1:
-        st.caption(f"Rows {start + 1:,} to {min(start + PAGE, len(kept)):,} of {len(kept):,}.")
+    start, here = paged(kept, PAGE, f"eval-page-{evaluation.id}-{chosen}-{wanted}")
+    draw(listed(here, set(session.library.runs.ids())))
+    if len(here) < len(kept):
+        st.caption(f"Rows {start + 1:,} to {start + len(here):,} of {len(kept):,}.")
+
+
+def paged(items: Sequence[T], size: int, key: str) -> tuple[int, Sequence[T]]:
+    """A choice of pages where there are several; the place of the chosen one's first item, and its items."""
+    pages = -(-len(items) // size)
+    start = (st.pagination(pages, key=key) - 1) * size if pages > 1 else 0
+    return start, items[start : start + size]
 
 
 def listed(rows: Sequence[ResultRow], known: Container[str]) -> Html:
     """Rows with what became of each; `known`: the runs that the history still holds."""
-    items = [h.li[taken(row, known), h.span("facts")[facts(row)]] for row in rows]
-    return h.div("cx eval-rows")[h.ul[items]]
+    return h.div("cx eval-rows")[h.ul[(h.li[taken(row, known), h.span("facts")[facts(row)]] for row in rows)]]
 
 
 def taken(row: ResultRow, known: Container[str], lead: str = "") -> Html:

@@ -19,9 +19,10 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
 from ui.evaluate.names import file_name
-from ui.evaluate.sets_view import bad_rows, exported, faults, grid, understood
+from ui.evaluate.rows import paged
+from ui.evaluate.sets_view import bad_rows, faults, grid, questions_table, understood
+from ui.kit import downloads, problems, words
 from ui.kit import html as h
-from ui.kit import problems, words
 from ui.kit.look import draw
 from ui.kit.safe import markdown
 
@@ -201,9 +202,7 @@ def show(session: Session, stored: StoredSet) -> None:
     draw(understood(found, in_library))
     draw(bad_rows(found))
     with st.expander("Questions", key="eval-questions"):
-        pages = -(-len(found.questions) // _PAGE)
-        page = st.pagination(pages, key=f"eval-questions-{stored.id}") if pages > 1 else 1
-        draw(grid(found, (page - 1) * _PAGE, _PAGE))
+        draw(grid(*paged(found.questions, _PAGE, f"eval-questions-{stored.id}")))
 
 
 def _summary(taken: _Taken, stored: StoredSet) -> str:
@@ -216,24 +215,11 @@ def _summary(taken: _Taken, stored: StoredSet) -> str:
 
 def _files(found: QuestionSet) -> None:
     with st.popover("Export"):
-        for kind, ending, mime in (("CSV", "csv", "text/csv"), ("JSON", "json", "application/json")):
-            st.download_button(
-                f"Questions, {kind}",
-                lambda ending=ending: exported(found, ending),  # type: ignore[misc]
-                file_name=file_name(found.name, "questions", ending=ending),
-                mime=mime,
-                on_click="ignore",
-                key=f"eval-set-{ending}",
-            )
+        stem = file_name(found.name, "questions")
+        downloads.table("Questions", lambda: questions_table(found), stem, key="eval-set")
         if found.problems:
-            st.download_button(
-                "Problems, CSV",
-                lambda: faults(found),
-                file_name=file_name(found.name, "problems", ending="csv"),
-                mime="text/csv",
-                on_click="ignore",
-                key="eval-set-problems",
-            )
+            stem = f"{file_name(found.name, 'problems')}.csv"
+            downloads.file("Problems, CSV", lambda: faults(found), stem, "text/csv", key="eval-set-problems")
 
 
 def _delete(session: Session, stored: StoredSet, made: int) -> None:

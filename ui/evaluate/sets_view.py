@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from crag.questions.expected import files_of, name_of, on_web, pages_of
 from crag.questions.sets import FIELDS, UNANSWERABLE, Question, QuestionSet
-from crag.questions.tables import csv_export, json_export
+from crag.questions.tables import csv_export
 from ui.kit import html as h
 from ui.kit import words
+from ui.kit.downloads import Table
 from ui.kit.html import Html
 from ui.kit.safe import excerpt
 
-__all__ = ["bad_rows", "exported", "faults", "grid", "understood"]
+__all__ = ["bad_rows", "faults", "grid", "questions_table", "understood"]
 
 _SHOWN = 8
 """Problems that the page itself names; all of them are in the export."""
@@ -75,8 +76,8 @@ def bad_rows(found: QuestionSet) -> Html:
     return h.div("cx eval-bad")[h.p[h.b[" and ".join(lead)]], h.ul[items], more]
 
 
-def grid(found: QuestionSet, start: int, size: int) -> Html:
-    """One page of a set's questions."""
+def grid(start: int, questions: Sequence[Question]) -> Html:
+    """One page of a set's questions, which begins at this place."""
     body = [
         h.tr[
             h.td("r")[f"{place:,}"],
@@ -84,7 +85,7 @@ def grid(found: QuestionSet, start: int, size: int) -> Html:
             h.td[_several(each.answers)],
             h.td[_place(each)],
         ]
-        for place, each in enumerate(found.questions[start : start + size], start + 1)
+        for place, each in enumerate(questions, start + 1)
     ]
     return h.div("cx eval-scroll", tabindex="0", role="region", aria_label="Questions")[
         h.table("grid eval-grid")[
@@ -110,10 +111,9 @@ def _place(question: Question) -> Html:
     return h.fragment(_several(question.sources), (" ", h.span("keep")[f"p. {pages}"]) if pages else "")
 
 
-def exported(found: QuestionSet, ending: str) -> bytes:
-    """The questions as a file that can be read again: csv or json."""
-    rows = [[getattr(each, column) for column in _COLUMNS] for each in found.questions]
-    return csv_export(_COLUMNS, rows) if ending == "csv" else json_export(_COLUMNS, rows)
+def questions_table(found: QuestionSet) -> Table:
+    """The questions for a file that can be read again."""
+    return _COLUMNS, [[getattr(each, column) for column in _COLUMNS] for each in found.questions]
 
 
 def faults(found: QuestionSet) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Any
 
 import streamlit as st
@@ -17,8 +16,8 @@ from crag.spending.prices import PRICES, Price, table, written
 from ui.app import workspaces
 from ui.app.program import overridden, program
 from ui.app.session import Session
+from ui.kit import charts, problems, words
 from ui.kit import html as h
-from ui.kit import problems, words
 from ui.kit.html import Html
 from ui.kit.look import draw
 from ui.kit.safe import markdown
@@ -27,10 +26,6 @@ from ui.run.meter import in_use
 __all__ = ["edited", "show"]
 
 _PERIODS = (7, 30, 90)
-_COLOURS = {"light": ("#5546c8", "#5c6070", "#dedfe7"), "dark": ("#9d92ff", "#a3a7b6", "#343744")}
-"""Accent, quiet text and lines, as in the style sheet: a chart is an island that it does not reach."""
-_DAY = 86_400_000
-"""Milliseconds."""
 _NAME, _IN, _OUT, _CALL = "Model", "In", "Out", "Per call"
 _WIDTH = 720
 """Pixels of the table of prices, where the screen is as wide."""
@@ -137,42 +132,13 @@ def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
     if any(sums.dollars for sums in whole.values()):
         heights = {day: (sums.dollars, sums.cost) for day, sums in whole.items()}
         st.caption("Cost by day, as far as prices are known.")
-        _bars(heights, "$")
+        bars = charts.bars(heights, "$", charts.theme())
     else:
         tokens = {day: sums.input_tokens + sums.output_tokens for day, sums in whole.items()}
         st.caption("Tokens by day.")
-        _bars({day: (float(count), words.count(count, "token")) for day, count in tokens.items()}, "")
-
-
-def _bars(heights: Mapping[str, tuple[float, str]], unit: str) -> None:
-    """A bar a day, with what it says when pointed at."""
-    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
-
-    accent, quiet, line = _COLOURS["dark" if st.context.theme.type == "dark" else "light"]
-    days = sorted(heights)
-    span = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days
-    bar = go.Bar(
-        x=days,
-        y=[heights[day][0] for day in days],
-        customdata=[heights[day][1] for day in days],
-        hovertemplate="%{x|%-d %B}: %{customdata}<extra></extra>",
-        width=0.6 * _DAY,
-        marker_color=accent,
-    )
-    across = {"type": "date", "dtick": _DAY * (1 + span // 6), "tickformat": "%-d %b", "showgrid": False}
-    up = {"tickprefix": unit, "gridcolor": line, "zerolinecolor": line, "nticks": 4}
-    clear = "rgba(0,0,0,0)"
-    figure = go.Figure(bar).update_layout(
-        height=190,
-        margin={"l": 0, "r": 0, "t": 4, "b": 0},
-        paper_bgcolor=clear,
-        plot_bgcolor=clear,
-        font={"color": quiet, "size": 12},
-        dragmode=False,
-        xaxis={**across, "tickangle": 0, "automargin": True},
-        yaxis={**up, "automargin": True},
-    )
-    st.plotly_chart(figure, theme=None, config={"displayModeBar": False})
+        said = {day: (float(count), words.count(count, "token")) for day, count in tokens.items()}
+        bars = charts.bars(said, "", charts.theme())
+    charts.shown(bars, "costs-chart")
 
 
 # Prices

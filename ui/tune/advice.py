@@ -118,7 +118,6 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
             ]
         )
         return
-    warnings = [h.p("note")[each] for each in found.warnings]
     draw(
         h.div("cx tune-advice")[
             h.h3["Recommended pair"],
@@ -127,7 +126,7 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
                 h.span[h.small["lower"], " ", h.b[f"{found.lower:.2f}"], " ", _interval(found.lower_interval)],
             ],
             h.p[found.sentence],
-            warnings,
+            (h.p("note")[each] for each in found.warnings),
         ]
     )
 

@@ -75,8 +75,7 @@ def _one(
 
     found = memo.of(name, key, tried)
     if isinstance(found, InputError):
-        why = h.fragment(h.p[found.message], h.p("small")[found.remedy])
-        draw(h.div("cx")[h.h3[title], why])
+        draw(h.div("cx")[h.h3[title], h.fragment(h.p[found.message], h.p("small")[found.remedy])])
         return
     figure, said, curve = found
     lines = [f"Worst bin off by {curve.worst:.2f}."] if isinstance(curve, Reliability) else []

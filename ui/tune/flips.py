@@ -210,18 +210,16 @@ def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, 
     close = h.button("more", data_pick=_pick(was, becomes))["Close"]
     about = h.span("small")[f"{words.count(len(ids), 'run')}; a question opens its run in Ask"]
     lead = h.h3[_chip(was), " → ", _chip(becomes), " ", about, " ", close]
-    empty = h.p["No run is here any more."] if not ids else ""
-    return h.div("cx tune-list")[lead, empty, h.ul[items], more]
+    return h.div("cx tune-list")[lead, not ids and h.p["No run is here any more."], h.ul[items], more]
 
 
 def _item(entry: Entry, reason: str, key: str) -> Html:
     address = urlencode(({"w": key} if key else {}) | {"run": entry.run_id})
-    why = h.fragment(h.br, h.span("small")[reason]) if reason else ""
     return h.li[
         h.a(href=f"./?{address}", data_pick=f"tune-run:{entry.run_id}")[entry.question],
         " ",
         h.span("small")[f"{entry.strategy}, {words.ago(entry.started_at)}"],
-        why,
+        reason and (h.br, h.span("small")[reason]),
     ]
 
 

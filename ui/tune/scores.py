@@ -59,11 +59,10 @@ def histogram(groups: Sequence[Group], settings: Settings) -> Html:
     marks = [("upper", settings.upper)] if settings.binary else [("lower", settings.lower), ("upper", settings.upper)]
     lines = [h.b(name, style=f"left:{value:.2%}") for name, value in marks]
     flags = [_flag(name if len(marks) == 2 else "threshold", value) for name, value in marks]
-    ticks = [h.span(style=f"left:{tick * 25}%")[f"{tick / 4:g}"] for tick in range(5)]
     return h.div("cx tune-scores")[
         h.div("flags")[flags],
         h.div("rows")[rows, h.div("lines")[lines]],
-        h.div("ticks", aria_hidden="true")[ticks],
+        h.div("ticks", aria_hidden="true")[(h.span(style=f"left:{tick * 25}%")[f"{tick / 4:g}"] for tick in range(5))],
         _tally(groups, settings),
         h.p("legend")[
             "Relevance scores from 0 to 1. Bar heights are logarithmic, each row by its own highest; point at a bar "
