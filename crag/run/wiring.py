@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +13,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
 from crag.core.keys import Keys
-from crag.core.meter import Budget, Call, Meter
+from crag.core.meter import Budget, Meter
 from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.settings import Settings
 from crag.core.types import RetrievedChunk, Step
@@ -31,7 +29,8 @@ from crag.generate.verification import CitationVerifier
 from crag.library.library import Library
 from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
-from crag.run.parts import Parts, worked_around
+from crag.run.fallback import FallbackGenerator, FallbackRewriter, FallbackWeb
+from crag.run.parts import Outlet, Parts, worked_around
 from crag.web.fetching import PageFetcher
 from crag.web.searching import DuckDuckGoSearch, TavilySearch
 
@@ -83,26 +82,25 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
     """What the run works with, and what was chosen and can't be used."""
     config = asked.config
     problems: Problems = []
-    pending: deque[ev.Event] = deque()
-
-    def now() -> float:
-        return time.perf_counter() - asked.began
-
-    meter = _metered(config, pending, now, asked.cancel)
+    outlet = Outlet(asked.began)
+    meter = Meter(_budget(config), asked.cancel, lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())))
     chat = _chat(config, asked.keys, meter, problems)
     scorer = CachedEvaluator(local.evaluator, library.cache)
     outside = _evaluators(config, asked.keys, chat, meter, problems)
 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
         def told(why: str) -> None:
-            instead = "The local evaluator graded instead."
-            pending.append(worked_around(meter.step, ProviderError(why), instead, now()))
+            failed = worked_around(meter.step, ProviderError(why), "local evaluator", outlet.now())
+            outlet.put_aside(failed)
 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 
     evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
+    rewriters = [LlmRewriter(chat), local.rewriter] if chat else [local.rewriter]
     webs = _webs(config, asked.keys, meter, local.folder, problems)
-    writes = chat is not None and config.writer != "extractive"
+    allowed = (asked.allowed or _refused) if config.ask_before_web else None
+    hours = float(config.web_cache_hours)
+    writer = LlmGenerator(chat) if chat and config.writer != "extractive" else None
     parts = Parts(
         settings=asked.settings,
         retriever=_Scoped(library, asked.settings),
@@ -110,20 +108,12 @@ def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Probl
         strip_evaluator=scorer if outside else None,
         refiner=StripRefiner(),
         selector=LlmStripSelector(chat) if chat else None,
-        rewriter=LlmRewriter(chat) if chat else local.rewriter,
-        spare_rewriter=local.rewriter if chat else None,
-        web=webs[0] if webs else None,
-        spare_webs=tuple(webs[1:]),
-        search_cache=library.cache,
-        search_cache_hours=float(config.web_cache_hours),
-        allowed=(asked.allowed or _refused) if config.ask_before_web else None,
-        generator=LlmGenerator(chat) if chat and writes else local.generator,
-        spare_generator=local.generator if writes else None,
+        rewriter=FallbackRewriter(rewriters, outlet),
+        web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
+        generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
         verifier=CitationVerifier(support),
-        cancel=asked.cancel,
-        began=asked.began,
         meter=meter,
-        pending=pending,
+        outlet=outlet,
     )
     return parts, problems
 
@@ -142,15 +132,6 @@ def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator) -> Retrieva
 def _refused(query: str) -> bool:
     """Nobody is there to be asked."""
     return False
-
-
-def _metered(config: AppConfig, pending: deque[ev.Event], now: Callable[[], float], cancel: threading.Event) -> Meter:
-    """A meter with the configured budget, which puts every call beside the run's own events."""
-
-    def heard(call: Call) -> None:
-        pending.append(ev.Called(call=call, at=now()))
-
-    return Meter(_budget(config), cancel, heard)
 
 
 def _budget(config: AppConfig) -> Budget:

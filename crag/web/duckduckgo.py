@@ -17,12 +17,13 @@ import primp
 from ddgs.engines.duckduckgo import Duckduckgo
 from ddgs.results import TextResult
 
-from crag.core.errors import ProviderError, UnreachableError, WebSearchError
+from crag.core.errors import CragError, UnreachableError, WebSearchError
 from crag.web.markup import plain_markup
 
 __all__ = ["ADDRESS", "Reply", "reply", "translated"]
 
 ADDRESS = "https://html.duckduckgo.com"
+CONNECTION = "Check this machine's connection to the internet, or choose another web provider in Settings."
 ELSEWHERE = "Wait a few minutes, or choose another web provider in Settings."
 REFUSALS = frozenset({202, 403, 418, 429})
 """202 is the puzzle that DuckDuckGo sets to what it takes for a robot."""
@@ -115,18 +116,17 @@ def _target(href: str) -> str:
     return url
 
 
-def translated(error: Exception) -> ProviderError:
+def translated(error: Exception) -> CragError:
     """An error of ddgs' client or of its page reader as ours."""
     match error:
-        case ProviderError():
+        case UnreachableError():
+            return UnreachableError("DuckDuckGo did not reply in time.", CONNECTION)
+        case CragError():
             return error
         case primp.TimeoutError():
             return UnreachableError("DuckDuckGo did not reply in time.", ELSEWHERE)
         case primp.ConnectError() | primp.DNSError():
-            return UnreachableError(
-                "DuckDuckGo can't be reached.",
-                "Check this machine's connection to the internet, or choose another web provider in Settings.",
-            )
+            return UnreachableError("DuckDuckGo can't be reached.", CONNECTION)
         case primp.PrimpError():
             return UnreachableError("DuckDuckGo broke off its reply.", ELSEWHERE)
         case _:

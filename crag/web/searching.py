@@ -16,8 +16,8 @@ import httpx
 from pydantic import SecretStr
 
 from crag.core.connection import BoundedClient, OversizedError, PackingError
-from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
-from crag.core.meter import Call, Meter
+from crag.core.errors import CragError, KeyRejectedError, UnreachableError, WebSearchError
+from crag.core.meter import Meter
 from crag.core.outgoing import outgoing
 from crag.core.types import WebPage
 from crag.core.waiting import wait_for
@@ -72,27 +72,16 @@ class _Metered:
 
     def _asked(self, query: str, max_results: int) -> tuple[list[Row], list[str]]:
         """One search, admitted and recorded."""
-        seconds = min(self._seconds, self._meter.admit())
-        began = self._meter.left()
-        error: CragError | None = None
-        try:
-            return self._found(query, max_results, seconds)
-        except CragError as failure:
-            error = failure
-            raise
-        finally:
-            self._meter.record(
-                Call(
-                    step=self._meter.step,
-                    provider=self.name,
-                    model="",
-                    seconds=began - self._meter.left(),
-                    error=error.message if error else None,
-                )
-            )
+        # What a server or its client writes may repeat the key, and would be in a traceback: it is a secret.
+        with self._meter.call(self.name, translate=self._translated, secret=True) as call:
+            return self._found(query, max_results, min(self._seconds, call.seconds))
+
+    def _translated(self, error: Exception) -> Exception:
+        """Whatever its client raises, as ours."""
+        raise NotImplementedError
 
     def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
-        """The results, and what is to be known of them. Raises ProviderError, CancelledError."""
+        """The results, and what is to be known of them. Raises what `_translated` takes."""
         raise NotImplementedError
 
 
@@ -126,15 +115,7 @@ class TavilySearch(_Metered):
                 client = AsyncTavilyClient(self._key, api_base_url=self._base_url, client=connection)
                 return await client.search(query, max_results=max_results, timeout=seconds)
 
-        try:
-            reply = wait_for(searched, seconds=seconds, cancel=self._meter.cancel)
-        except UnreachableError:
-            raise UnreachableError("Tavily did not reply in time.", CONNECTION) from None
-        except CragError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the client raises is a failure of the search
-            # Not as its cause: what a server or its client writes may repeat the key, and would be in a traceback.
-            raise _tavily_error(error) from None
+        reply = wait_for(searched, seconds=seconds, cancel=self._meter.cancel)
         rows = reply.get("results") if isinstance(reply, dict) else None
         # The client itself puts an empty list where there is none; a real reply repeats the query.
         if not isinstance(rows, list) or (not rows and "query" not in reply):
@@ -142,39 +123,46 @@ class TavilySearch(_Metered):
         names = {"url": "url", "title": "title", "text": "content", "date": "published_date"}
         return [{ours: row.get(theirs) for ours, theirs in names.items()} for row in rows if isinstance(row, dict)], []
 
+    def _translated(self, error: Exception) -> Exception:
+        from tavily import errors as theirs
+
+        match error:
+            case UnreachableError():
+                return UnreachableError("Tavily did not reply in time.", CONNECTION)
+            case CragError():
+                return error
+            case theirs.InvalidAPIKeyError() | theirs.MissingAPIKeyError():
+                return KeyRejectedError("Tavily does not accept the key.")
+            case theirs.UsageLimitExceededError():
+                return WebSearchError(
+                    "Tavily allows no more searches at present.", "Wait, or look at your plan at Tavily."
+                )
+            case theirs.ForbiddenError():
+                return WebSearchError(
+                    "Tavily refused the search: the plan's limit may be reached.", "Look at your plan."
+                )
+            case theirs.BadRequestError():
+                return WebSearchError("Tavily did not understand the search.", "Ask in other words.")
+            case theirs.TimeoutError() | httpx.TimeoutException():
+                return UnreachableError("Tavily did not reply in time.", CONNECTION)
+            case OversizedError():
+                return WebSearchError(f"Tavily sent more than {error.limit // 1_000_000} MB.", ELSEWHERE)
+            case PackingError() | zlib.error():
+                return WebSearchError("Tavily sent a reply that can't be unpacked.", ELSEWHERE)
+            case httpx.HTTPStatusError():
+                return WebSearchError(f"Tavily failed (status {error.response.status_code}).", ELSEWHERE)
+            case httpx.RemoteProtocolError() | httpx.ReadError():
+                return UnreachableError("Tavily broke off its reply.", ELSEWHERE)
+            case httpx.HTTPError() | httpx.InvalidURL():
+                return UnreachableError("Tavily can't be reached.", CONNECTION)
+            case _:
+                log.warning("an unexpected %s from Tavily", type(error).__name__)
+                return WebSearchError("Tavily's reply can't be read.", ELSEWHERE)
+
 
 @cache
 def _certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
-
-
-def _tavily_error(error: Exception) -> ProviderError:
-    from tavily import errors as theirs
-
-    match error:
-        case theirs.InvalidAPIKeyError() | theirs.MissingAPIKeyError():
-            return KeyRejectedError("Tavily does not accept the key.")
-        case theirs.UsageLimitExceededError():
-            return WebSearchError("Tavily allows no more searches at present.", "Wait, or look at your plan at Tavily.")
-        case theirs.ForbiddenError():
-            return WebSearchError("Tavily refused the search: the plan's limit may be reached.", "Look at your plan.")
-        case theirs.BadRequestError():
-            return WebSearchError("Tavily did not understand the search.", "Ask in other words.")
-        case theirs.TimeoutError() | httpx.TimeoutException():
-            return UnreachableError("Tavily did not reply in time.", CONNECTION)
-        case OversizedError():
-            return WebSearchError(f"Tavily sent more than {error.limit // 1_000_000} MB.", ELSEWHERE)
-        case PackingError() | zlib.error():
-            return WebSearchError("Tavily sent a reply that can't be unpacked.", ELSEWHERE)
-        case httpx.HTTPStatusError():
-            return WebSearchError(f"Tavily failed (status {error.response.status_code}).", ELSEWHERE)
-        case httpx.RemoteProtocolError() | httpx.ReadError():
-            return UnreachableError("Tavily broke off its reply.", ELSEWHERE)
-        case httpx.HTTPError() | httpx.InvalidURL():
-            return UnreachableError("Tavily can't be reached.", CONNECTION)
-        case _:
-            log.warning("an unexpected %s from Tavily", type(error).__name__)
-            return WebSearchError("Tavily's reply can't be read.", ELSEWHERE)
 
 
 class DuckDuckGoSearch(_Metered):
@@ -198,20 +186,18 @@ class DuckDuckGoSearch(_Metered):
         from crag.web import duckduckgo
 
         address = self._base_url or duckduckgo.ADDRESS
-        try:
-            reply = wait_for(
-                lambda: duckduckgo.reply(query, address=address, seconds=seconds),
-                seconds=seconds,
-                cancel=self._meter.cancel,
-            )
-        except UnreachableError:
-            raise UnreachableError("DuckDuckGo did not reply in time.", CONNECTION) from None
-        except CragError:
-            raise
-        except Exception as error:
-            raise duckduckgo.translated(error) from error
+        reply = wait_for(
+            lambda: duckduckgo.reply(query, address=address, seconds=seconds),
+            seconds=seconds,
+            cancel=self._meter.cancel,
+        )
         unsure = not reply.rows and not reply.sure
         return list(reply.rows), ["DuckDuckGo gave no results: there are none, or it refused the search."] * unsure
+
+    def _translated(self, error: Exception) -> Exception:
+        from crag.web import duckduckgo
+
+        return duckduckgo.translated(error)
 
 
 def _pages(rows: Sequence[Row], provider: str, query: str) -> list[WebPage]:

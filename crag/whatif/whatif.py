@@ -53,10 +53,7 @@ class WhatIf:
 
 
 def redecide(trace: Trace, settings: Settings) -> WhatIf:
-    """The stored run under `settings`: action, kept strips, and what would be unknown.
-
-    Raises SettingsError where the run's own settings are no longer valid.
-    """
+    """The stored run under `settings`: action, kept strips, and what would be unknown."""
     plan = Planner(Entry.of(trace)).plan(settings)
     plain = "" if plan.reason else "Plain RAG: nothing is graded."
     return WhatIf(

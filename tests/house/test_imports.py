@@ -67,7 +67,7 @@ PURE = {
 }
 
 # The steps of a run and all that is computed from stored ones; only wiring makes parts that do work.
-ORCHESTRATION = ("crag.run.steps", "crag.run.graph", "crag.run.parts", "crag.run.websearch")
+ORCHESTRATION = ("crag.run.steps", "crag.run.graph", "crag.run.parts", "crag.run.fallback")
 
 OUTER = {"crag": set(), "ui": {"crag"}, "pages": {"crag", "ui"}, "app.py": {"crag", "ui", "pages"}}
 

@@ -44,7 +44,7 @@ PUBLIC = {
     ],
     "crag.core.keys": ["Keys", "VARIABLES"],
     "crag.text.marks": ["few_marks", "unmarked"],
-    "crag.core.meter": ["Budget", "Call", "Meter"],
+    "crag.core.meter": ["Budget", "Call", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
     "crag.core.protocols": [
@@ -52,7 +52,7 @@ PUBLIC = {
         *("RetrievalEvaluator", "Retriever", "Rewriter", "SearchCache", "StripSelector", "Verifier", "WebSearch"),
     ],
     "crag.text.sentences": ["sentences"],
-    "crag.core.settings": ["Settings"],
+    "crag.core.settings": ["Settings", "StoredSettings"],
     "crag.text.stems": ["stem"],
     "crag.core.trace": ["Approval", "Failure", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
     "crag.core.turns": ["Turn", "Turns"],
@@ -61,7 +61,7 @@ PUBLIC = {
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "WebPage"),
     ],
     "crag.core.waiting": ["iterate", "wait_for"],
-    "crag.core.wording": ["decision_sentence", "outcome_sentence"],
+    "crag.core.wording": ["INSTEAD", "Instead", "decision_sentence", "outcome_sentence", "stored_sentence"],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [
         *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations", "question_set"),

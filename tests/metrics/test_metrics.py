@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from dataclasses import fields, replace
 
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core import events as ev
-from crag.core.meter import Call
+from crag.core.meter import Call, Meter
 from crag.core.trace import Failure, Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import Action, Aggregation, Answer, Decision, Grade, RetrievedChunk, Strip, WebPage
 from crag.correct.rewriting import KeywordRewriter
@@ -22,8 +20,9 @@ from crag.metrics.metrics import ResultRow, action_right, evidence_holds, measur
 from crag.metrics.ranking import ranked
 from crag.questions.expected import label_of, name_of
 from crag.questions.sets import UNANSWERABLE, Question
+from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
-from crag.run.parts import Parts
+from crag.run.parts import Outlet, Parts
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
@@ -391,17 +390,19 @@ def real_run(strategy: str) -> Trace:
 
     evaluator = ScriptedEvaluator(score=score, joint=0.1)
     settings = STRATEGIES[strategy].settings
+    outlet, meter = Outlet(), Meter()
+    web = FixedWeb(texts=["The long bridge was opened on 4 March 1890. It is red and it is very long indeed."])
     parts = Parts(
         settings=settings,
         retriever=FixedRetriever(chunks=[chunk_of("The recipe calls for three eggs.", name="bridges.pdf", page=1)]),
         evaluator=evaluator,
         refiner=StripRefiner(),
         rewriter=KeywordRewriter(),
-        web=FixedWeb(texts=["The long bridge was opened on 4 March 1890. It is red and it is very long indeed."]),
+        web=FallbackWeb([web], outlet, meter),
         generator=ExtractiveGenerator(evaluator),
         verifier=CitationVerifier(evaluator),
-        cancel=threading.Event(),
-        began=time.perf_counter(),
+        meter=meter,
+        outlet=outlet,
     )
     start = ev.RunStarted(
         run_id="r",

@@ -12,7 +12,7 @@ from crag.comparing.differences import Differences, Marks
 from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.strategies import STRATEGIES
+from crag.core.wording import stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.kit import html as h
@@ -65,9 +65,7 @@ def named(lanes: Sequence[Lane]) -> None:
 
 
 def _name(trace: Trace) -> str:
-    known = STRATEGIES.get(trace.strategy)
-    title = known.title if known else trace.strategy
-    forced = trace.settings.get("forced")
+    forced, title = trace.settings.get("forced"), words.strategy(trace.strategy)
     return f"{title}, as if {forced}" if forced else title
 
 
@@ -79,24 +77,17 @@ def heads(lanes: Sequence[Lane]) -> Html:
 def _head(each: Lane) -> Html:
     trace = each.trace
     state = words.duration(trace.seconds) if trace.finished else "running…"
-    changed = _changed(trace)
+    stored = Settings.stored(trace.settings)
+    changed, lost = words.changed(trace.strategy, stored.settings.changed(forced="")), stored_sentence(stored)
     return h.div("cmp-head")[
-        (h.span("cmp-letter")[each.letter] if each.letter else ""),
+        each.letter and h.span("cmp-letter")[each.letter],
         h.span("name")[each.name],
         chip(trace.action),
         h.span("small num")[state],
-        (h.span("small", title=changed)["your settings"] if changed else ""),
+        changed and h.span("small", title=", ".join(changed))["your settings"],
+        lost and h.span("small", title=lost)["another version's settings"],
         h.button("more", data_pick=f"open:{each.run}")["Open in Ask"],
     ]
-
-
-def _changed(trace: Trace) -> str:
-    """The settings in which a run differs from its strategy, in words."""
-    known = STRATEGIES.get(trace.strategy)
-    if known is None:
-        return ""
-    own, held = known.settings.model_dump(), Settings.checked(trace.settings).model_dump()
-    return ", ".join(f"{name} {held[name]}" for name in own if name != "forced" and held[name] != own[name])
 
 
 def place(each: Lane, number: int) -> None:

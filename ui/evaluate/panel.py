@@ -12,7 +12,6 @@ from crag.core.types import Action
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.evaluate.measures import as_text
-from ui.evaluate.names import title
 from ui.evaluate.sets import loaded
 from ui.evaluate.work import Event, Part, State
 from ui.kit import html as h
@@ -89,7 +88,7 @@ def _which(state: State) -> Html:
         return Html()
     number, all = len(state.parts), len(state.begun.strategies)
     place = f", strategy {number} of {all}" if all > 1 else ""
-    return h.fragment(" ", h.span("quiet")[f"with {title(state.parts[-1].strategy)}{place}"])
+    return h.fragment(" ", h.span("quiet")[f"with {words.strategy(state.parts[-1].strategy)}{place}"])
 
 
 def _waits(job: Job[Event], state: State) -> bool:
@@ -135,7 +134,7 @@ def _line(part: Part) -> Html:
         as_text("seconds", _mean([row.seconds for row in part.rows])),
     ]
     done, *rest = (h.td("r")[cell] for cell in cells)
-    return h.tr[h.td[h.b[title(part.strategy)]], done, h.td("keep")[h.joined(" ", actions) or "–"], rest]
+    return h.tr[h.td[h.b[words.strategy(part.strategy)]], done, h.td("keep")[h.joined(" ", actions) or "–"], rest]
 
 
 def _share(values: Sequence[bool | None]) -> str:

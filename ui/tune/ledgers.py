@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-from crag.core.errors import CragError, StorageError
 from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import Step
@@ -42,7 +41,6 @@ class Read:
 
     @classmethod
     def of(cls, trace: Trace) -> Read:
-        """Raises SettingsError where the run's settings are no longer valid."""
         stages = (record.step for record in trace.steps if record.step not in ("answer", "verify"))
         return cls(entry=Entry.of(trace), steps=tuple(stages), calls=trace.calls)
 
@@ -112,22 +110,17 @@ class Book:
         return wanted is None or (judged is not None and judged.expected == wanted)
 
     def _add(self, found: Trace | Unreadable, library: Library, expected: Mapping[str, Expected]) -> None:
-        judged = None
-        try:
-            if isinstance(found, Unreadable):
-                raise StorageError(found.message, found.remedy)
-            read = Read.of(found)
-            wanted = _expectation(read, expected)
-            if wanted is not None:
-                judged = Judged(wanted, *expected_relevance(found, wanted))
-        except CragError as error:
+        if isinstance(found, Unreadable):
             question = next(
                 (run.question for run in library.runs.latest(_EVERY) if run.run_id == found.run_id), found.run_id
             )
             with self._lock:
-                self._unread[found.run_id] = Unread(found.run_id, question, error.message)
+                self._unread[found.run_id] = Unread(found.run_id, question, found.message)
                 self.version += 1
             return
+        read = Read.of(found)
+        wanted = _expectation(read, expected)
+        judged = None if wanted is None else Judged(wanted, *expected_relevance(found, wanted))
         with self._lock:
             self._reads[found.run_id] = read
             if judged is not None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag.evaluation.evaluate import evaluations
-from crag.strategies import STRATEGIES
 from crag.whatif.entries import Entry
 from crag.whatif.ledger import Ledger
 from ui.app import workspaces
@@ -83,13 +82,13 @@ def _runs(session: Session, book: Book) -> frozenset[str] | None:
     reads = book.reads
     options = {_ALL: f"All ({words.count(len(reads), 'run')})"}
     for name, number in Counter(read.entry.strategy for read in reads.values()).most_common():
-        options[f"strategy:{name}"] = f"Asked with {_title(name)} ({number:,})"
+        options[f"strategy:{name}"] = f"Asked with {words.strategy(name)} ({number:,})"
     members: dict[str, frozenset[str]] = {}
     for each in evaluations(session.library):
         own = frozenset(id for id in reads if id.startswith(f"{each.id}-"))
         if own:
             members[f"evaluation:{each.id}"] = own
-            about = f"{each.set_name}, {_title(each.strategy)}, {words.ago(each.started_at)}"
+            about = f"{each.set_name}, {words.strategy(each.strategy)}, {words.ago(each.started_at)}"
             options[f"evaluation:{each.id}"] = f"Evaluated: {about} ({len(own):,})"
     if st.session_state.get(_CHOICE) not in options:
         kept = st.session_state.get(_KEPT, _ALL)
@@ -100,7 +99,3 @@ def _runs(session: Session, book: Book) -> frozenset[str] | None:
     if kind == "strategy":
         return frozenset(id for id, read in reads.items() if read.entry.strategy == name)
     return members.get(choice)
-
-
-def _title(strategy: str) -> str:
-    return STRATEGIES[strategy].title if strategy in STRATEGIES else strategy
