@@ -158,7 +158,7 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, da
     [file] = data.glob("workspaces/default/*.db")
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE runs SET trace = '{\"steps\": 7}' WHERE id = 'run-2'")
-    ledgers._shelf.clear()
+    ledgers.book.clear()
     page.run()
     assert not page.exception and "1 run can&#x27;t be read" in said(page).replace("can't", "can&#x27;t")
     assert "An &lt;i&gt;older&lt;/i&gt; one?" in said(page) and "All (1 run)" in page.selectbox(key="tune-runs").options

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Aggregation
 from crag.strategies import STRATEGIES
 from crag.whatif.whatif import WhatIf, redecide
 from ui.app.session import Session
@@ -32,22 +29,11 @@ def sliders(run: str, base: Settings) -> Settings:
         return base
     first, second, third = st.columns([5, 3, 4], gap="medium")
     with first:
-        if base.binary:
-            upper = forms.field(Settings, "upper", base.upper, key=f"{key}-upper")
-            lower = upper
-        else:
-            lower, upper = forms.pair(
-                Settings, "lower", "upper", (base.lower, base.upper), key=f"{key}-bounds", title="Thresholds"
-            )
+        moved = forms.thresholds(base, base.lower, base.upper, key=key)
     with second:
-        joint = base.evaluator == "joint"
-        rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == joint]
-        rule = forms.field(
-            Settings, "aggregation", base.aggregation, key=f"{key}-rule", options=rules, disabled=len(rules) == 1
-        )
+        moved["aggregation"] = forms.aggregation(base, base.aggregation, key=key)
     with third:
-        floor = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
-    moved: dict[str, Any] = {"lower": lower, "upper": upper, "aggregation": rule, "strip_filter": floor}
+        moved["strip_filter"] = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
     try:
         return base.changed(**moved)
     except SettingsError as error:

@@ -26,7 +26,6 @@ _WEIGHTS = (
     ("call", "A model call costs", 0.05, 0.0, 1.0, "In the same unit as a right action."),
     ("search", "A web search costs", 0.1, 0.0, 1.0, "In the same unit as a right action."),
 )
-_KEPT = "tune-weights"
 
 
 def why_none(settings: Settings) -> str:
@@ -43,18 +42,21 @@ def why_none(settings: Settings) -> str:
 
 def _weights() -> Weights:
     """What a right action is worth and what calls and searches cost, as the person says; kept between pages."""
-    kept: dict[str, float] = st.session_state.setdefault(_KEPT, {})
     found = {}
     with st.popover("Weights"):
         st.caption("Worth of a pair: right actions, less what calls and searches cost, per question.")
         for name, label, usual, low, high, help in _WEIGHTS:
-            key = f"tune-weight-{name}"
-            if key not in st.session_state:
-                st.session_state[key] = kept.get(name, usual)
             found[name] = st.number_input(
-                label, min_value=low, max_value=high, step=0.05, format="%.2f", key=key, help=help
+                label,
+                low,
+                high,
+                usual,
+                step=0.05,
+                format="%.2f",
+                key=f"tune-weight-{name}",
+                help=help,
+                persist_state="session",
             )
-    kept.update(found)
     return Weights(**found)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -176,11 +175,9 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
     if settings.evaluator == "none":
         return []
     about = material.labels.serial, settings.evaluator, settings.grade_chars, settings.k
-    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
-    cases = material.labels.cases
-    scores = memo.of("scores", about, lambda: tune_labels.scores(cases, settings, of))
+    scores = memo.of("scores", about, lambda: tune_labels.scores(material.labels.cases, settings))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        what = "Chunk scores" if of == "chunk" else "Scores of all chunks together"
+        what = "Scores of all chunks together" if settings.evaluator == "joint" else "Chunk scores"
         draw(h.div("cx")[h.h2[what, " ", h.span("small")["of first retrievals"]]])
         split = _split(material)
     groups: list[Group] = memo.of("groups", (about, split), lambda: tune_scores.grouped(scores, split))
@@ -203,13 +200,16 @@ _NO_SCORES = h.div("cx")[h.p("quiet")["None of these runs was graded in the way 
 
 def _split(material: Material) -> Split:
     """How the scores are grouped; by label where there are any, until something else is chosen."""
-    key, kept = "tune-split", "tune-split-kept"
-    if st.session_state.get(key) is None:
-        st.session_state[key] = st.session_state.get(kept, "label" if material.labels.some else "evaluator")
     found = st.segmented_control(
-        "Group", list(_SPLITS), format_func=_SPLITS.__getitem__, key=key, required=True, label_visibility="collapsed"
+        "Group",
+        list(_SPLITS),
+        default="label" if material.labels.some else "evaluator",
+        format_func=_SPLITS.__getitem__,
+        key="tune-split",
+        required=True,
+        label_visibility="collapsed",
+        persist_state="session",
     )
-    st.session_state[kept] = found
     return found or "all"
 
 
@@ -242,8 +242,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         return tables
     if not why:
         tables += advice.show((*about, settings.aggregation), part, settings, own)
-    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
-    scores = memo.of("curve-scores", about, lambda: tune_labels.scores(part.cases, settings, of))
+    scores = memo.of("curve-scores", about, lambda: tune_labels.scores(part.cases, settings))
     curves.show(about, scores, settings)
     return tables
 

@@ -22,7 +22,7 @@ from ui.tune.ledgers import Book
 
 __all__ = ["Material", "chosen", "read"]
 
-_CHOICE, _KEPT = "tune-runs", "tune-runs-kept"
+_CHOICE = "tune-runs"
 _ALL = "all"
 _AT_ONCE = 20
 """So many runs are read before the progress is shown anew."""
@@ -91,10 +91,8 @@ def _runs(session: Session, book: Book) -> frozenset[str] | None:
             about = f"{each.set_name}, {words.strategy(each.strategy)}, {words.ago(each.started_at)}"
             options[f"evaluation:{each.id}"] = f"Evaluated: {about} ({len(own):,})"
     if st.session_state.get(_CHOICE) not in options:
-        kept = st.session_state.get(_KEPT, _ALL)
-        st.session_state[_CHOICE] = kept if kept in options else _ALL
-    choice = st.selectbox("Runs", list(options), format_func=options.__getitem__, key=_CHOICE)
-    st.session_state[_KEPT] = choice
+        st.session_state[_CHOICE] = _ALL
+    choice = st.selectbox("Runs", list(options), format_func=options.__getitem__, key=_CHOICE, persist_state="session")
     kind, _, name = choice.partition(":")
     if kind == "strategy":
         return frozenset(id for id, read in reads.items() if read.entry.strategy == name)
