@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """One line a document, oldest first."""
     place = existing(options)
-    with opened() as engine:
+    with opened(options) as engine:
         documents = engine.library(place).documents.all()
     if output.json:
         for document in documents:

@@ -65,7 +65,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for file in (options.csv, options.json_file):
         _check_target(file)
     place = existing(options)
-    with interruptible() as cancel, opened(**providers(options)) as engine:
+    with interruptible() as cancel, opened(options, **providers(options)) as engine:
         from crag.cli.table import Column  # only now: it loads numpy
         from crag.evaluation.evaluate import add_set, evaluate, rows, spending
         from crag.metrics.results import summed_up

@@ -7,11 +7,16 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import crag
 from crag.cli import ask, documents, evaluate, grade, index, reindex, search
 from crag.cli.output import ClosedOutputError, Output
 from crag.core.errors import CancelledError, CragError, SettingsError
+
+if TYPE_CHECKING:
+    from crag.core.config import AppConfig
+    from crag.engine import Engine
 
 __all__ = ["main"]
 
@@ -27,9 +32,13 @@ Environment: CRAG_DATA and the other CRAG_* settings of the README; NO_COLOR.
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit code; argparse itself exits with 2 on wrong usage."""
+def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Engine] | None = None) -> int:
+    """Runs one command. Returns the exit code; argparse itself exits with 2 on wrong usage.
+
+    `make` builds the engine from a config: a program that runs many commands may share the models among them.
+    """
     options = _parser().parse_args(arguments)
+    options.make = make
     output = Output(json=options.json, quiet=options.quiet)
     command: Callable[[argparse.Namespace, Output], int] = options.command
     try:

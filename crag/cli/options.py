@@ -145,12 +145,12 @@ def existing(options: argparse.Namespace) -> str | Path:
 
 
 @contextmanager
-def opened(**given: Any) -> Iterator[Engine]:
+def opened(options: argparse.Namespace, **given: Any) -> Iterator[Engine]:
     """The engine for one command, closed at its end. `given` are values of AppConfig; None means not given."""
     config = AppConfig.from_environment(**given)
     from crag.engine import Engine  # only now: it loads the models' runtime
 
-    engine = Engine(config)
+    engine = (options.make or Engine)(config)
     try:
         yield engine
     finally:

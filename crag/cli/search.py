@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     chosen = settings(options)
     question = options.question.strip()
     place = existing(options)
-    with opened() as engine:
+    with opened(options) as engine:
         from crag.engine import QUESTION_CHARS
 
         if not 1 <= len(question) <= QUESTION_CHARS:

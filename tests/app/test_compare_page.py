@@ -10,9 +10,9 @@ from crag.comparing.differences import differences
 from crag.core.errors import UnreachableError
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.engine import Engine
 from crag.sample import load_sample
 from crag.testing.fakes import FixedWeb
+from tests.support import local_models
 from tests.support.app_text import said
 from ui.app.program import program
 
@@ -161,9 +161,7 @@ def test_a_lane_that_fails_says_so_and_the_others_stay(page, monkeypatch):
         grade_joint = grade
 
     plain = program().engine
-    program().make = lambda config: Engine(
-        config, embedder=plain.embedder, evaluator=Broken(), generator=plain.generator
-    )
+    program().make = lambda config: local_models.engine(config, evaluator=Broken(), generator=plain.generator)
     program().close()
     compare(page)
     fine, failed = lanes(page)
@@ -205,7 +203,7 @@ def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):
     """Two lanes wait for a word on the web query; each gets its own."""
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
     web = FixedWeb(texts=("The airplane skidded because the runway was icy.",), name="tavily", leaves=True)
-    program().make = lambda config: Engine(config, web=web)
+    program().make = lambda config: local_models.engine(config, web=web)
     app.run()
     app.switch_page("pages/compare.py").run()
     over, asking = threading.Event(), set()

@@ -8,13 +8,13 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
-from crag.engine import Engine
 from crag.evaluation import evaluate as evaluations
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import rows_to_json
 from crag.questions.sets import read_set
 from crag.questions.tables import csv_export
 from crag.testing.fakes import FixedWeb
+from tests.support import local_models
 from tests.support.app_text import said
 from ui.app.program import program
 from ui.evaluate import results, sets_view
@@ -250,7 +250,7 @@ def held(with_sample, make):
     go = threading.Event()
     plain = make(AppConfig())
     evaluator = Waiting(plain.evaluator, go)
-    program().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=evaluator)
+    program().make = lambda config: local_models.engine(config, evaluator=evaluator)
     yield go
     go.set()
 
@@ -310,12 +310,11 @@ def test_what_was_begun_with_other_parts_is_not_mixed_with_these(with_sample, pa
 
 
 @pytest.fixture
-def asking(with_sample, monkeypatch, make):
+def asking(with_sample, monkeypatch):
     """A web that queries would leave for, in an app that asks before they do."""
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
-    plain = make(AppConfig())
     web = FixedWeb(texts=("The cafeteria is run by nobody.",), name="tavily", leaves=True)
-    program().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=plain.evaluator, web=web)
+    program().make = lambda config: local_models.engine(config, web=web)
     return web
 
 

@@ -54,7 +54,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def asked(engine: Engine) -> list[str]:
     """The questions of all stored runs."""
-    return [run.question for run in reversed(engine.library().runs.latest(1000))]
+    return [run.question for run in reversed(engine.library().runs.latest(1000, every=True))]
 
 
 # Sets

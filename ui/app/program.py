@@ -29,12 +29,14 @@ _PLACE = ("data",)
 class Program:
     """Holds the engine. Choices are kept in the data folder; the environment outranks them.
 
-    `make` builds the engine from a config: another program that embeds the app may put its own there before the
-    first page is shown.
+    `make` builds the engine from a config, and `warm` begins to load what its first question needs: another program
+    that embeds the app may put its own there before the first page is shown.
     """
 
-    def __init__(self, make: Callable[[AppConfig], Engine] = Engine) -> None:
-        self.make = make
+    def __init__(
+        self, make: Callable[[AppConfig], Engine] = Engine, warm: Callable[[Engine], object] = warmup.begin
+    ) -> None:
+        self.make, self.warm = make, warm
         self.jobs = Jobs()
         self.notice = ""
         self._engine: Engine | None = None
@@ -47,7 +49,7 @@ class Program:
             if self._engine is None:
                 self._engine = self.make(self._configured())
                 self._engine.private_libraries.settle()
-                warmup.begin(self._engine)
+                self.warm(self._engine)
             return self._engine
 
     @property
@@ -70,7 +72,7 @@ class Program:
             _check_web(after)
             _store(config)
             self._engine = after
-            warmup.begin(after)
+            self.warm(after)
             before.close()
 
     def close(self) -> None:

@@ -112,7 +112,8 @@ class Book:
     def _add(self, found: Trace | Unreadable, library: Library, expected: Mapping[str, Expected]) -> None:
         if isinstance(found, Unreadable):
             question = next(
-                (run.question for run in library.runs.latest(_EVERY) if run.run_id == found.run_id), found.run_id
+                (run.question for run in library.runs.latest(_EVERY, every=True) if run.run_id == found.run_id),
+                found.run_id,
             )
             with self._lock:
                 self._unread[found.run_id] = Unread(found.run_id, question, found.message)
