@@ -133,7 +133,7 @@ def test_an_abstention_is_said_calmly():
 def test_failures_and_stops_are_told():
     start = events()[:5]
     failed = Trace.from_events(
-        [*start, ev.Failed(step="evaluate", cause="It broke.", remedy="Do this.", fatal=True, at=1)]
+        [*start, ev.Failed(step="evaluate", message="It broke.", remedy="Do this.", fatal=True, at=1)]
     )
     assert "It broke." in path.action(failed) and "Do this." in path.action(failed)
     assert '<li class="failed">Evaluate' in path.path(failed)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from crag.core.wording import failure_sentence
 from crag.core import events as ev
 from crag.core.errors import CancelledError, ProviderError, UnreachableError
 from crag.core.meter import Meter
@@ -61,7 +60,7 @@ class Heard:
 
     @property
     def said(self) -> list[str]:
-        return [failure_sentence(event) for event in self.events if isinstance(event, ev.Failed)]
+        return [event.message for event in self.events if isinstance(event, ev.Failed)]
 
 
 def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:

@@ -58,7 +58,9 @@ def show(session: Session) -> None:
     draw(_question(lanes))
     tools = st.container(horizontal=True)
     labels = thumbs.given(session, lanes[0].trace.question)
-    found = None if any(each.following for each in lanes) else _found(lanes)
+    traces, found = [each.trace for each in lanes], None
+    if not any(each.following for each in lanes):
+        found = differences(traces, [each.name for each in lanes], meter.in_use())
     lead, summary, listed = st.empty(), st.empty(), st.empty()
     with st.container(key="cmp-above"):
         _beside(session, lanes, len(lanes) > _BESIDE)
@@ -129,14 +131,6 @@ def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:
         problems.show(InputError(f"{gone} in the address can't be read from this library.", "Compare anew below."))
     compare_lanes.named(lanes)
     return lanes
-
-
-def _names(lanes: Sequence[Lane]) -> list[str]:
-    return [each.name for each in lanes]
-
-
-def _found(lanes: Sequence[Lane]) -> Differences:
-    return differences([each.trace for each in lanes], _names(lanes), meter.in_use())
 
 
 def _question(lanes: Sequence[Lane]) -> Html:

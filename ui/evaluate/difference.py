@@ -148,14 +148,9 @@ def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | No
         before, after = getattr(one, name), getattr(other, name)
         if before is not None and after is not None and before != after:
             listed.append((gained if after else lost, bool(after)))
-    if _other_action(one, other):
+    if None not in (one.action, other.action) and one.action is not other.action:  # plain RAG takes none
         listed.append((f"{one.action} → {other.action}", None))
     return tuple(listed)
-
-
-def _other_action(one: ResultRow, other: ResultRow) -> bool:
-    """Where one of them takes none, as plain RAG does, nothing changed about it."""
-    return one.action is not None and other.action is not None and one.action is not other.action
 
 
 def listed(found: Sequence[Change], said: tuple[str, str], known: Container[str]) -> Html:

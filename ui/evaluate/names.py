@@ -30,8 +30,9 @@ def names(evaluations: Sequence[Evaluation]) -> dict[str, str]:
     plain = {each.id: name(each) for each in evaluations}
     often = Counter(plain.values())
     timed = {
-        each.id: f"{plain[each.id]}, {_time(each)}" if often[plain[each.id]] > 1 else plain[each.id]
+        each.id: f"{name}, {words.moment(each.started_at).removesuffix(' UTC')}" if often[name] > 1 else name
         for each in evaluations
+        if (name := plain[each.id])
     }
     seen: Counter[str] = Counter()
     unique = {}
@@ -39,10 +40,6 @@ def names(evaluations: Sequence[Evaluation]) -> dict[str, str]:
         seen[called] += 1
         unique[id] = called if seen[called] == 1 else f"{called} #{seen[called]}"
     return unique
-
-
-def _time(evaluation: Evaluation) -> str:
-    return words.moment(evaluation.started_at).removesuffix(" UTC")
 
 
 def file_name(*parts: str) -> str:

@@ -74,13 +74,9 @@ def add(session: Session, *, first: bool) -> None:
         draw(_EMPTY)
         _ways(session, sample="primary")
     else:
-        with st.expander("Add questions", key="eval-add", expanded=_wanting()):
+        refused = bool(st.session_state.get("eval-refused"))  # then another file is tried
+        with st.expander("Add questions", key="eval-add", expanded=refused):
             _ways(session, sample="secondary")
-
-
-def _wanting() -> bool:
-    """Whether the last file could not be used, so that another is tried."""
-    return bool(st.session_state.get("eval-refused"))
 
 
 def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:

@@ -72,7 +72,9 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
             action = st.container(width="content")
             worth = _weights()
     key = about, worth
-    spent = memo.of("effort", about, lambda: effort(part.cases, _as_asked(settings, own)))
+    # What an action leads to does not move with the thresholds of the sliders.
+    asked = settings.changed(upper=own.upper, lower=own.lower)
+    spent = memo.of("effort", about, lambda: effort(part.cases, asked))
 
     def advised() -> Recommendation | Refusal:
         return recommend(
@@ -98,11 +100,6 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
     with right:
         _heat(key, whole, settings, found)
     return [exports.sweep(whole)]
-
-
-def _as_asked(settings: Settings, own: Settings) -> Settings:
-    """The sliders' settings but for the thresholds, so that what an action leads to does not move with those."""
-    return settings.changed(upper=own.upper, lower=own.lower)
 
 
 def _draw_advice(found: Recommendation | Refusal) -> None:

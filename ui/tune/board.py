@@ -200,7 +200,7 @@ _NO_SCORES = h.div("cx")[h.p("quiet")["None of these runs was graded in the way 
 
 def _split(material: Material) -> Split:
     """How the scores are grouped; by label where there are any, until something else is chosen."""
-    found = st.segmented_control(
+    found: Split | None = st.segmented_control(
         "Group",
         list(_SPLITS),
         default="label" if material.labels.some else "evaluator",

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["show"]
 
+Made = tuple["Figure", str, object]
+"""A figure, its one number in words, and what it was drawn from."""
+
 
 def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> None:
     """The three figures over the labelled scores, kept under `key`; in words where there is none."""
@@ -30,26 +33,25 @@ def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> Non
     look = charts.theme()
     marks = {settings.upper: "upper", settings.lower: "lower"} if not settings.binary else {settings.upper: "threshold"}
 
-    def curve() -> tuple[Figure, str, Roc]:
+    def curve() -> Made:
         found = roc(known, labels)
         return charts.roc(found, look), f"area under it {found.auc:.3f}", found
 
-    def precision() -> tuple[Figure, str, PrecisionRecall]:
+    def precision() -> Made:
         found = precision_recall(known, labels)
         return charts.precision_recall(found, look), f"average precision {found.average_precision:.3f}", found
 
-    def reliable() -> tuple[Figure, str, Reliability]:
+    def reliable() -> Made:
         found = reliability(known, labels)
         return charts.reliability(found, look), f"expected calibration error {found.error:.3f}", found
 
-    made: tuple[tuple[str, str, Callable[[], tuple[Figure, str, object]]], ...] = (
-        ("ROC curve", "tune-roc", curve),
-        ("Precision and recall", "tune-pr", precision),
-        ("Reliability", "tune-reliability", reliable),
-    )
-    for column, (title, name, make) in zip(st.columns(3, gap="large"), made, strict=True):
-        with column:
-            _one(title, name, (key, look), make, marks)
+    first, second, third = st.columns(3, gap="large")
+    with first:
+        _one("ROC curve", "tune-roc", (key, look), curve, marks)
+    with second:
+        _one("Precision and recall", "tune-pr", (key, look), precision, marks)
+    with third:
+        _one("Reliability", "tune-reliability", (key, look), reliable, marks)
     unknown = sum(score is None for score in known)
     failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""
     draw(
@@ -62,12 +64,10 @@ def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> Non
     )
 
 
-def _one(
-    title: str, name: str, key: Hashable, make: Callable[[], tuple[Figure, str, object]], marks: dict[float, str]
-) -> None:
+def _one(title: str, name: str, key: Hashable, make: Callable[[], Made], marks: dict[float, str]) -> None:
     """One figure under its title, or why there is none."""
 
-    def tried() -> tuple[Figure, str, object] | InputError:
+    def tried() -> Made | InputError:
         try:
             return make()
         except InputError as error:
