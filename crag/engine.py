@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import re
 import secrets
 import threading
@@ -23,7 +24,7 @@ from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewrite
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turn, Turns
-from crag.core.types import Grade, Passage, Step
+from crag.core.types import Answer, Grade, Passage, Step
 from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
@@ -47,6 +48,8 @@ AWAKE = 16
 KNOWN = 512
 """Libraries that are known at all without being opened anew."""
 Workspace = str | Path
+Events = collections.abc.Generator[ev.Event, None, CragError | None]
+"""A run as it happens; what it returns is the error that ended it."""
 
 
 class Engine:
@@ -158,7 +161,7 @@ class Engine:
         allowed: Callable[[str], bool] | None = None,
         cancel: threading.Event | None = None,
         run_id: str | None = None,
-    ) -> Iterator[ev.Event]:
+    ) -> Events:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
         Where as many run as may (`config.runs_at_once`), it waits for its turn, which Queued tells. While a person is
@@ -190,12 +193,54 @@ class Engine:
         )
         return self._run(run, question, workspace, asked)
 
-    def _run(self, run: ev.RunStarted, question: str, workspace: Workspace, asked: Asked) -> Iterator[ev.Event]:
+    def answer(
+        self,
+        question: str,
+        strategy: str = "balanced",
+        workspace: Workspace = "default",
+        *,
+        settings: Settings | None = None,
+        config: AppConfig | None = None,
+        keys: Keys | None = None,
+        allowed: Callable[[str], bool] | None = None,
+        cancel: threading.Event | None = None,
+        run_id: str | None = None,
+    ) -> Answer:
+        """`ask` waited for: the answer with its citations. It says so itself where the sources do not tell.
+
+        Parameters are those of `ask`, and the run is stored in the same way. Raises the CragError that ended the run:
+        EmptyLibraryError without documents, QuestionError for a bad question, CancelledError after `cancel`. What
+        another part stood in for raises nothing; the stored run tells of it.
+        """
+        run = self.ask(
+            question,
+            strategy,
+            workspace,
+            settings=settings,
+            config=config,
+            keys=keys,
+            allowed=allowed,
+            cancel=cancel,
+            run_id=run_id,
+        )
+        ended: CragError | None = None
+
+        def events() -> Iterator[ev.Event]:
+            nonlocal ended
+            ended = yield from run
+
+        answer = Trace.from_events(events()).answer
+        if ended is not None or answer is None:
+            raise ended or CragError("The run ended without an answer.")
+        return answer
+
+    def _run(self, run: ev.RunStarted, question: str, workspace: Workspace, asked: Asked) -> Events:
         from crag.run.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
 
         events: list[ev.Event] = []
         step: Step = "retrieve"
         library: Library | None = None
+        ended: CragError | None = None
 
         def seen(event: ev.Event) -> ev.Event:
             events.append(event)
@@ -227,9 +272,11 @@ class Engine:
                 if isinstance(event, ev.StepStarted):
                     step = event.step
                 yield seen(event)
-        except CancelledError:
+        except CancelledError as error:
+            ended = error
             yield seen(ev.Cancelled(at=now()))
         except CragError as error:
+            ended = error
             yield seen(ev.Failed(step=step, message=error.message, remedy=error.remedy, fatal=True, at=now()))
         finally:
             turn.leave()
@@ -245,6 +292,7 @@ class Engine:
                 yield ev.Failed(step=step, message=message, remedy=error.remedy, at=now())
             exported(trace, events)
         yield finished
+        return ended
 
     def grade(self, question: str, texts: Sequence[str]) -> Iterator[Grade]:
         """The configured evaluator's grade of each text, in order, without any library; `passage_id` counts from 0.

@@ -13,7 +13,9 @@ from crag.core.types import Action
 
 __all__ = ["Sample", "SampleQuestion", "load_sample"]
 
-FOLDER = Path(__file__).resolve().parent.parent / "samples"
+_HERE = Path(__file__).resolve().parent
+FOLDER = _HERE / "samples" if (_HERE / "samples").is_dir() else _HERE.parent / "samples"
+"""Inside the installed package; in a checkout beside it."""
 
 
 @dataclass(frozen=True, slots=True)

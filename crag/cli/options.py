@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
 import threading
 import types
 import typing
@@ -24,21 +25,13 @@ if TYPE_CHECKING:
     from crag.engine import Engine
 
 __all__ = [
-    "PROVIDERS",
-    "add_library",
-    "add_providers",
-    "add_settings",
-    "add_strategy",
-    "existing",
-    "interruptible",
-    "opened",
-    "option_of",
-    "providers",
-    "settings",
-    "target",
+    *("PROGRAM", "PROVIDERS", "add_library", "add_providers", "add_settings", "add_strategy", "existing"),
+    *("interruptible", "opened", "option_of", "providers", "settings", "target"),
 ]
 
 DEFAULT_WORKSPACE = "default"
+PROGRAM = "crag" if Path(sys.argv[0]).stem == "crag" else "python -m crag"
+"""How the person called this program."""
 PROVIDERS = tuple(
     name
     for name in AppConfig.model_fields
@@ -67,7 +60,9 @@ def add_strategy(parser: argparse.ArgumentParser) -> None:
 
 def add_providers(parser: argparse.ArgumentParser) -> None:
     """Which outside services take part. Keys come from the environment alone: a command line is seen by others."""
-    group = parser.add_argument_group("outside services", "Keys come from the environment alone: see the README.")
+    group = parser.add_argument_group(
+        "outside services", "Keys come from the environment alone: see docs/reference.md."
+    )
     for name in PROVIDERS:
         about, kind = meta(AppConfig, name), AppConfig.model_fields[name].annotation
         more: dict[str, Any] = {"metavar": name.rpartition("_")[2].upper()}
@@ -103,7 +98,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any setting of the README's table; several actions are joined by commas",
+        help="any setting of docs/reference.md; several actions are joined by commas",
     )
 
 
@@ -121,7 +116,7 @@ def settings(options: argparse.Namespace, named: str | None = None) -> Settings:
             raise SettingsError(f"--set {pair}: no value given.", "Write --set NAME=VALUE.")
         if name not in Settings.model_fields:
             near = get_close_matches(name, Settings.model_fields, n=1)
-            hint = f"Did you mean {near[0]}?" if near else "The README lists all settings."
+            hint = f"Did you mean {near[0]}?" if near else "docs/reference.md lists all settings."
             raise SettingsError(f"--set {pair}: there is no setting {name!r}.", hint)
         many = isinstance(Settings.model_fields[name].default, tuple)
         changes[name] = tuple(each.strip() for each in value.split(",") if each.strip()) if many else value
@@ -139,7 +134,7 @@ def existing(options: argparse.Namespace) -> str | Path:
     library: Path | None = options.library
     if library is not None and not library.is_dir():
         raise NotFoundError(
-            f"There is no library at {library}.", f"Make one: python -m crag index FILE.pdf --library {library}"
+            f"There is no library at {library}.", f"Make one: {PROGRAM} index FILE.pdf --library {library}"
         )
     return target(options)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol, get_args
 
 from crag.core.meter import Call
@@ -109,17 +109,7 @@ def of_day(sums: Sums, prices: Mapping[str, Price]) -> Spent:
 def summed(parts: Iterable[Spent]) -> Spent:
     """All of them together."""
     every = list(parts)
-    return Spent(
-        calls=sum(each.calls for each in every),
-        failed=sum(each.failed for each in every),
-        searches=sum(each.searches for each in every),
-        input_tokens=sum(each.input_tokens for each in every),
-        output_tokens=sum(each.output_tokens for each in every),
-        seconds=sum(each.seconds for each in every),
-        dollars=sum(each.dollars for each in every),
-        unpriced=sum(each.unpriced for each in every),
-        uncounted=sum(each.uncounted for each in every),
-    )
+    return Spent(**{each.name: sum(getattr(part, each.name) for part in every) for each in fields(Spent)})
 
 
 def _of_call(call: Call, prices: Mapping[str, Price]) -> Spent:

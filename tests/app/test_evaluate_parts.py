@@ -8,8 +8,7 @@ from crag.core.config import AppConfig
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.evaluation.evaluate import Evaluation, Progress
-from crag.metrics.metrics import ResultRow
-from crag.metrics.ranking import Ranked
+from crag.metrics.metrics import Ranked, ResultRow
 from crag.metrics.results import compared, summed_up
 from crag.questions.sets import read_set
 from crag.spending.costs import Spent

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 PUBLIC = {
-    "crag": ["__version__"],
+    "crag": ["Engine", "__version__"],
     "crag.text.amounts": ["without_amounts"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError"],
@@ -67,7 +67,7 @@ PUBLIC = {
         *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations", "question_set"),
         *("remove_evaluation", "remove_set", "rows", "spending", "stored_sets"),
     ],
-    "crag.evaluator.trigger": ["decide", "verdict"],
+    "crag.evaluator.trigger": ["bounds", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
 }
 

@@ -16,11 +16,11 @@ from crag.core.errors import WebSearchError as Failed
 from crag.core.meter import Budget, Call, Meter
 from crag.core.outgoing import MAX_QUERY, outgoing
 from crag.core.protocols import WebSearch
+from crag.testing.websearch_contract import WebSearchContract
 from crag.web.fetching import PageFetcher
 from crag.web.searching import DuckDuckGoSearch, TavilySearch
 from tests.support.search_replies import COMETS, duckduckgo, duckduckgo_none, query_of, tavily, tavily_failure
 from tests.support.web_server import Reply, Request, Server, serving
-from tests.support.websearch_contract import WebSearchContract
 
 KEY = SecretStr("tvly-secret-of-the-tests")
 NOWHERE = "http://127.0.0.1:9"

@@ -258,17 +258,6 @@ def test_why_an_action_cannot_be_known(strategy: str, found: list[str], changes:
     assert (row.after, row.becomes, row.reason, row.kept, row.saved) == (None, "unknown", reason, None, Saved())
 
 
-@given(st.integers(0, 1000), other_settings())
-@examples(max_examples=25)
-def test_added_runs_come_out_as_in_a_ledger_made_anew(first: int, settings: Settings) -> None:
-    entries = ledger().entries
-    first %= len(entries) + 1
-    parted = (
-        Ledger(entries[:first]).with_added(entries[first:-1]).with_added(entries[-1:] if first < len(entries) else ())
-    )
-    assert parted.redecide(settings) == ledger().redecide(settings)
-
-
 def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defaults() -> None:
     trace = stored()[0]
     old = replace(trace, strategy="gone", settings={**trace.settings, "upper": 7, "lower": 0.1, "gone": True})

@@ -30,9 +30,10 @@ def names(evaluations: Sequence[Evaluation]) -> dict[str, str]:
     plain = {each.id: name(each) for each in evaluations}
     often = Counter(plain.values())
     timed = {
-        each.id: f"{name}, {words.moment(each.started_at).removesuffix(' UTC')}" if often[name] > 1 else name
+        each.id: f"{plain[each.id]}, {words.moment(each.started_at).removesuffix(' UTC')}"
+        if often[plain[each.id]] > 1
+        else plain[each.id]
         for each in evaluations
-        if (name := plain[each.id])
     }
     seen: Counter[str] = Counter()
     unique = {}

@@ -13,7 +13,7 @@ from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.library.library import Library
 from crag.library.runs import Unreadable
-from crag.questions.expected import Expected
+from crag.questions.sets import Question
 from crag.spending.costs import spent
 from crag.spending.prices import Price
 from crag.thresholds.labelled import Relevance, expected_relevance, same_question
@@ -49,7 +49,7 @@ class Read:
 class Judged:
     """What a question set says of a run's chunks, by round and rank, and of its first retrieval."""
 
-    expected: Expected
+    expected: Question
     relevance: Relevance
     answerable: bool | None
 
@@ -78,7 +78,7 @@ class Book:
     _ledgers: dict[tuple[int, frozenset[str] | None], Ledger] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def renew(self, library: Library, expected: Mapping[str, Expected]) -> Iterator[tuple[int, int]]:
+    def renew(self, library: Library, expected: Mapping[str, Question]) -> Iterator[tuple[int, int]]:
         """Reads what is new and drops what was deleted; yields how many of how many runs to read are read.
 
         `expected`: the questions of which something is known beforehand, by `same_question`. May be left off
@@ -89,7 +89,7 @@ class Book:
             yield done, len(wanted)
             self._add(found, library, expected)
 
-    def _wanted(self, order: tuple[str, ...], expected: Mapping[str, Expected]) -> list[str]:
+    def _wanted(self, order: tuple[str, ...], expected: Mapping[str, Question]) -> list[str]:
         """The runs not read yet, and those to be judged by another expectation; forgets what is gone."""
         with self._lock:
             if order != self._order:
@@ -103,13 +103,13 @@ class Book:
             }
             return [id for id in order if id not in self._unread and not self._known(id, expected)]
 
-    def _known(self, id: str, expected: Mapping[str, Expected]) -> bool:
+    def _known(self, id: str, expected: Mapping[str, Question]) -> bool:
         if id not in self._reads:
             return False
         wanted, judged = _expectation(self._reads[id], expected), self._judged.get(id)
         return wanted is None or (judged is not None and judged.expected == wanted)
 
-    def _add(self, found: Trace | Unreadable, library: Library, expected: Mapping[str, Expected]) -> None:
+    def _add(self, found: Trace | Unreadable, library: Library, expected: Mapping[str, Question]) -> None:
         if isinstance(found, Unreadable):
             question = next(
                 (run.question for run in library.runs.latest(_EVERY, every=True) if run.run_id == found.run_id),
@@ -157,7 +157,7 @@ class Book:
             return self._ledgers[key]
 
 
-def _expectation(read: Read, expected: Mapping[str, Expected]) -> Expected | None:
+def _expectation(read: Read, expected: Mapping[str, Question]) -> Question | None:
     return expected.get(same_question(read.entry.question)) if expected else None
 
 
