@@ -17,7 +17,7 @@ from pathlib import Path
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, InputError, QuestionError
+from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
@@ -32,11 +32,13 @@ from crag.library.library import Library
 from crag.library.private import PrivateLibraries
 from crag.library.room import Room
 from crag.models.minilm import MiniLM
+from crag.providers.registry import FOLDER, given_keys
+from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
 from crag.run.status import ProviderStatus, loaded, outside_statuses
 from crag.run.tracing import exported
-from crag.run.wiring import Asked, Local, composed, grader
-from crag.sample import Sample, load_sample
+from crag.run.wiring import Wiring, wired
+from crag.sample import Sample, shipped_sample
 from crag.strategies import strategy as strategy_named
 from crag.web.folder import FolderWeb
 
@@ -70,17 +72,35 @@ class Engine:
         generator: Generator | None = None,
     ) -> None:
         self.config = config or AppConfig.from_environment()
-        self.keys = keys or Keys.from_mapping()
+        self.keys = keys or given_keys()
         self._given_embedder, self._given_evaluator = embedder, evaluator
         self._given_web, self._given_generator = web, generator
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self.private_libraries = PrivateLibraries(self.config.data)
-        self._room = _room(self.config)
-        self._runs, self._readers = Turns(self.config.runs_at_once), Turns(self.config.readers)
+        self._room = Room(root=self.private_libraries.root)
+        self._runs, self._readers = Turns(1), Turns(1)
+        self._limit(self.config)
         self._libraries: OrderedDict[Path, Library] = OrderedDict()
         """Those in use lately, the latest last."""
         self._folders: dict[Path, FolderWeb] = {}
         self._lock = threading.RLock()
+
+    def reconfigure(self, config: AppConfig) -> None:
+        """Run and read with `config` from now on. What is under way goes on with what it began with.
+
+        Models stay loaded as they are, libraries open. Raises SettingsError for another data folder.
+        """
+        if config.data != self.config.data:
+            raise SettingsError("The data folder can't change while the program runs.", "Start it anew with another.")
+        with self._lock:
+            self._limit(config)
+            self.config = config
+
+    def _limit(self, config: AppConfig) -> None:
+        self._room.library_mb, self._room.all_mb = config.library_mb, config.all_mb
+        self._room.libraries = config.libraries
+        self._runs.allow(config.runs_at_once)
+        self._readers.allow(config.readers)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -99,7 +119,7 @@ class Engine:
         if self._given_web is not None:
             return self._given_web
         chosen = config or self.config
-        if "folder" not in (chosen.web, chosen.web_fallback) or chosen.web_folder is None:
+        if FOLDER.name not in (chosen.web, chosen.web_fallback) or chosen.web_folder is None:
             return None
         with self._lock:
             return self._folders.setdefault(chosen.web_folder.absolute(), FolderWeb(chosen.web_folder))
@@ -110,13 +130,14 @@ class Engine:
         Nothing is on the disk before something is stored. Only a named one has the limits of the configuration.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
-        named = isinstance(workspace, str)
-        folder = self.config.data / "workspaces" / _named(workspace) if isinstance(workspace, str) else workspace
+        room = None
+        if isinstance(workspace, str):
+            workspace, room = self.private_libraries.root / _named(workspace), self._room
         with self._lock:
-            key = folder.absolute()
+            key = workspace.absolute()
             found = self._libraries.pop(key, None)
             if found is None:
-                found = Library.open(folder, self.embedder, self._room if named else None)
+                found = Library.open(workspace, self.embedder, room)
             self._libraries[key] = found
             while len(self._libraries) > KNOWN:
                 self._libraries.popitem(last=False)[1].rest()
@@ -265,7 +286,7 @@ class Engine:
                 generator=self.generator,
                 folder=self.web(asked.config),
             )
-            parts, problems = composed(asked, library, local)
+            parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
             for place, problem in problems:
                 yield seen(ev.Failed(step=place, message=problem.message, remedy=problem.remedy, at=now()))
             for event in run_graph(checked, parts):
@@ -305,20 +326,24 @@ class Engine:
         grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)
 
+    def wiring(
+        self, config: AppConfig | None = None, keys: Keys | None = None, settings: Settings | None = None
+    ) -> Wiring:
+        """What `config` and `keys` (this engine's own, if not given) come to; see `crag.run.wiring.wired`."""
+        given = self._given_web.name if self._given_web else ""
+        return wired(config or self.config, keys or self.keys, settings, given_web=given)
+
     def status(self, config: AppConfig | None = None, keys: Keys | None = None) -> list[ProviderStatus]:
         """What is on and off under `config` and `keys` (this engine's own, if not given), each with its reason."""
-        chosen = config or self.config
         local = [
             loaded("Embedding model", lambda: self.embedder.id),
             loaded("Retrieval evaluator", lambda: self.evaluator.id),
         ]
-        web = self.web(chosen)
-        given = web.name if web is not None and self._given_web is not None else ""
-        return [*local, *outside_statuses(chosen, keys or self.keys, given)]
+        return [*local, *outside_statuses(self.wiring(config, keys))]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""
-        return load_sample()
+        return shipped_sample()
 
     def close(self) -> None:
         """Closes every library this engine opened."""
@@ -339,15 +364,6 @@ def _asking(asked: Asked, turn: Turn) -> Callable[[str], bool] | None:
             return ask(query)
 
     return allowed
-
-
-def _room(config: AppConfig) -> Room:
-    return Room(
-        root=config.data / "workspaces",
-        library_mb=config.library_mb,
-        all_mb=config.all_mb,
-        libraries=config.libraries,
-    )
 
 
 def _named(workspace: str) -> str:

@@ -18,11 +18,11 @@ sys.path.insert(0, str(ROOT))
 from pydantic import BaseModel  # noqa: E402
 
 from crag.cli.main import parser  # noqa: E402
-from crag.cli.options import PROVIDERS, option_of  # noqa: E402
+from crag.cli.options import option_of, provider_settings  # noqa: E402
 from crag.core.config import AppConfig  # noqa: E402
 from crag.core.fields import meta  # noqa: E402
-from crag.core.keys import VARIABLES  # noqa: E402
 from crag.core.settings import Settings  # noqa: E402
+from crag.providers import registry  # noqa: E402
 from crag.strategies import STRATEGIES  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference.md"
@@ -79,18 +79,20 @@ def settings() -> Iterable[str]:
 def environment() -> Iterable[str]:
     yield "| variable | option | default | range | what it does |"
     yield "|---|---|---|---|---|"
-    for name in AppConfig.model_fields:
-        found = meta(AppConfig, name)
+    optional = provider_settings()
+    for name in (*AppConfig.model_fields, *registry.address_settings()):
+        found = registry.about(name)
         default = "–" if found["default"] is None else shown(found["default"])
-        option = f"`{option_of(name)}`" if name in PROVIDERS else "–"
-        yield f"| `CRAG_{name.upper()}` | {option} | {default} | {range_of(AppConfig, name, found)} | {found['help']} |"
+        option = f"`{option_of(name)}`" if name in optional else "–"
+        range = ", ".join(f"`{each}`" for each in registry.choices(name)) or range_of(AppConfig, name, found)
+        yield f"| `CRAG_{name.upper()}` | {option} | {default} | {range} | {found['help']} |"
 
 
 def keys() -> Iterable[str]:
     yield "| key | variable, or entry of the secrets file |"
     yield "|---|---|"
-    for name, what in KEYS.items():
-        yield f"| {what} | {', else '.join(f'`{each}`' for each in VARIABLES[name])} |"
+    for slot, variables in registry.key_variables().items():
+        yield f"| {KEYS.get(slot, registry.title(slot))} | {', else '.join(f'`{each}`' for each in variables)} |"
 
 
 def commands() -> Iterable[str]:
@@ -131,7 +133,6 @@ KEYS = {
     "llm": "the model server, whichever is chosen",
     "openai": "OpenAI's own service, and no other",
     "rerank": "the reranking server",
-    "tavily": "Tavily",
 }
 
 
@@ -148,7 +149,7 @@ def range_of(model: type[BaseModel], name: str, found: dict[str, Any]) -> str:
     if found["minimum"] is not None:
         return f"{found['minimum']:,} to {found['maximum']:,}" + (f" {found['unit']}" if found["unit"] else "")
     schema = model.model_json_schema()
-    field = schema["properties"][name]
+    field = schema["properties"].get(name, {"type": "string"})
     for place in (field, field.get("items", {}), *field.get("allOf", []), *field.get("anyOf", [])):
         place = schema["$defs"][place["$ref"].rpartition("/")[2]] if "$ref" in place else place
         if "enum" in place:

@@ -7,37 +7,41 @@ import signal
 import sys
 import threading
 import types
-import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError, SettingsError
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Aggregation
+from crag.providers import registry
 from crag.strategies import STRATEGIES, strategy
 
 if TYPE_CHECKING:
     from crag.engine import Engine
 
 __all__ = [
-    *("PROGRAM", "PROVIDERS", "add_library", "add_providers", "add_settings", "add_strategy", "existing"),
-    *("interruptible", "opened", "option_of", "providers", "settings", "target"),
+    *("PROGRAM", "add_library", "add_providers", "add_settings", "add_strategy", "existing", "interruptible"),
+    *("opened", "option_of", "provider_settings", "providers", "settings", "target"),
 ]
 
 DEFAULT_WORKSPACE = "default"
 PROGRAM = "crag" if Path(sys.argv[0]).stem == "crag" else "python -m crag"
 """How the person called this program."""
-PROVIDERS = tuple(
-    name
-    for name in AppConfig.model_fields
-    if meta(AppConfig, name)["group"] in ("providers", "prices") or name.startswith(("run_", "parallel_"))
-)
-"""What can be chosen of outside services, and what a run may cost."""
+
+
+def provider_settings() -> tuple[str, ...]:
+    """What can be chosen of outside services, where they are, and what a run may cost."""
+    declared = (
+        name
+        for name in AppConfig.model_fields
+        if meta(AppConfig, name)["group"] in ("providers", "prices") or name.startswith(("run_", "parallel_"))
+    )
+    return (*declared, *registry.address_settings())
 
 
 def add_library(parser: argparse.ArgumentParser) -> None:
@@ -63,14 +67,14 @@ def add_providers(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "outside services", "Keys come from the environment alone: see docs/reference.md."
     )
-    for name in PROVIDERS:
-        about, kind = meta(AppConfig, name), AppConfig.model_fields[name].annotation
+    for name in provider_settings():
         more: dict[str, Any] = {"metavar": name.rpartition("_")[2].upper()}
-        if kind is bool:
+        if name in AppConfig.model_fields and AppConfig.model_fields[name].annotation is bool:
             more = {"action": argparse.BooleanOptionalAction, "default": None}
-        elif typing.get_origin(kind) is Literal:
-            more = {"choices": typing.get_args(kind)}
-        group.add_argument(option_of(name), dest=f"app_{name}", help=str(about["help"]).replace("%", "%%"), **more)
+        elif choices := registry.choices(name):
+            more = {"choices": choices}
+        help = str(registry.about(name)["help"]).replace("%", "%%")
+        group.add_argument(option_of(name), dest=f"app_{name}", help=help, **more)
 
 
 def option_of(name: str) -> str:
@@ -80,7 +84,7 @@ def option_of(name: str) -> str:
 
 def providers(options: argparse.Namespace) -> dict[str, Any]:
     """What was given of them, as values of AppConfig."""
-    given = {name: getattr(options, f"app_{name}") for name in PROVIDERS}
+    given = {name: getattr(options, f"app_{name}") for name in provider_settings()}
     found = {name: value for name, value in given.items() if value is not None}
     if found.get("web_folder") and "web" not in found:
         found["web"] = "folder"

@@ -236,15 +236,8 @@ def evaluate(
 
 
 def _parts(engine: Engine, library: Library, settings: Settings, config: AppConfig, keys: Keys) -> str:
-    web = engine.web(config)
-    words = parts_in_words(
-        settings,
-        config,
-        keys,
-        evaluator=engine.evaluator.id,
-        generator=engine.generator.by,
-        given_web=web.name if web else "",
-    )
+    wiring = engine.wiring(config, keys, settings)
+    words = parts_in_words(settings, wiring, evaluator=engine.evaluator.id, generator=engine.generator.by)
     documents = library.size[0]
     return f"{documents} document{'' if documents == 1 else 's'}, retrieved with {engine.embedder.id}. {words}"
 

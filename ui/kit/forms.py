@@ -16,7 +16,7 @@ from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
 from ui.kit.safe import markdown
 
-__all__ = ["aggregation", "field", "groups", "label", "pair", "thresholds"]
+__all__ = ["aggregation", "field", "groups", "label", "label_of", "pair", "thresholds"]
 
 _SLIDER_STEPS = 150
 """A setting with more steps than a hand can aim at is typed, not slid."""
@@ -31,7 +31,11 @@ def groups(model: type[BaseModel]) -> dict[str, list[str]]:
 
 
 def label(model: type[BaseModel], name: str) -> str:
-    about = meta(model, name)
+    return label_of(meta(model, name))
+
+
+def label_of(about: typing.Mapping[str, Any]) -> str:
+    """A setting's label, with its unit where the words don't say it."""
     name_it, unit = str(about["label"]), str(about["unit"])
     return f"{name_it} ({unit})" if unit and unit not in name_it.lower() else name_it
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from crag.core.settings import Settings
 from crag.core.types import Action, Step
+from crag.providers import registry
 from crag.strategies import STRATEGIES
 
 __all__ = [
@@ -28,8 +29,6 @@ STEPS: dict[Step, str] = {
     "verify": "Verify",
 }
 
-
-_WEBS = {"tavily": "Tavily", "duckduckgo": "DuckDuckGo", "folder": "the folder of saved pages"}
 
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _SERVED = ("openai-compatible", "openai", "reranker")
@@ -72,7 +71,7 @@ def _served(id: str) -> tuple[str, str]:
 
 def web(provider: str) -> str:
     """A web provider in words; an unknown one as it is."""
-    return _WEBS.get(provider, provider)
+    return registry.title(provider)
 
 
 def ended(said: str) -> str:
