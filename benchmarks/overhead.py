@@ -158,7 +158,7 @@ def engine_of(course: Course, data: Path) -> Engine:
         model=HashEmbedder.id,
     )
     vectors = engine.embedder.embed([chunk.indexed_text for chunk in chunks])
-    engine.library().add(document, b"pdf", chunks, vectors)
+    engine.library().documents.add(document, b"pdf", chunks, vectors)
     return engine
 
 
@@ -313,7 +313,7 @@ def stored_again(engine: Engine, events: Sequence[ev.Event]) -> tuple[float, flo
     began = time.perf_counter()
     trace = Trace.from_events(events)
     folded = time.perf_counter()
-    engine.library().save_run(replace(trace, run_id=f"{trace.run_id}-again"), events)
+    engine.library().runs.save(replace(trace, run_id=f"{trace.run_id}-again"), events)
     return folded - began, time.perf_counter() - folded
 
 

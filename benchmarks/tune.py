@@ -91,7 +91,7 @@ def prepare(folder: Path, runs: int) -> None:
     questions = []
     for number in range(runs):
         trace = stored_run(number)
-        library.save_run(trace, [])
+        library.runs.save(trace, [])
         answered = random.Random(number).random() > 0.4
         about: dict[str, Any] = {"sources": ("report.pdf",), "pages": (1 + number % 10,)}
         known = about if answered else {"labels": ("unanswerable",)}
@@ -100,15 +100,18 @@ def prepare(folder: Path, runs: int) -> None:
     engine.close()
 
 
+TUNE_APP = Path(__file__).with_name("tune_app.py")
+
+
 @contextmanager
-def served(folder: Path, log: Path, **chosen: str) -> Iterator[str]:
-    """The app over this data folder; its address."""
+def served(folder: Path, log: Path, script: Path = TUNE_APP, **chosen: str) -> Iterator[tuple[str, int]]:
+    """`script` over this data folder; its address, and the process that serves it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
     environment |= {"CRAG_DATA": str(folder), "CRAG_BENCH_LOG": str(log), "PYTHONPATH": str(ROOT), **chosen}
-    command = [sys.executable, "-m", "streamlit", "run", str(Path(__file__).with_name("tune_app.py"))]
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
     command += ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true"]
     server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -121,7 +124,7 @@ def served(folder: Path, log: Path, **chosen: str) -> Iterator[str]:
                 if server.poll() is not None or time.monotonic() > until:
                     raise SystemExit("the app did not start") from None
                 time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", server.pid
     finally:
         server.terminate()
         server.wait(20)
@@ -209,10 +212,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder, log = Path(place) / "data", Path(place) / "log"
         prepare(folder, options.runs)
-        with served(folder, log) as address:
+        with served(folder, log) as (address, _):
             moves, opened = drive(f"{address}/tune", chosen(options.moves))
         works = [Work(**json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
-        with served(folder, log, CRAG_BENCH_BARE="1") as address:
+        with served(folder, log, CRAG_BENCH_BARE="1") as (address, _):
             bare, _ = drive(address, ["upper"] * options.moves)
     text = report(works[-options.moves :], moves, bare, opened, options.runs)
     print(text)

@@ -111,7 +111,7 @@ def moves(count: int) -> Iterator[tuple[str, Settings]]:
 def shown(ledger: Ledger, settings: Settings) -> Outcome:
     """A move with all that a page draws of it."""
     found = ledger.redecide(settings)
-    for name in ("matrix", "flips", "reasons", "saved", "kept", "documents_unknown", "web_unknown", "searches_added"):
+    for name in ("matrix", "flips", "reasons", "open", "saved", "kept", "searches_added", "refinements_added"):
         getattr(found, name)
     return found
 

@@ -5,16 +5,17 @@ What is said of a model names it by its id, or as `name` makes of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from crag.core.events import Failed, Instead
-from crag.core.settings import Settings
+from crag.core.fields import meta
+from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Decision, Grade, SentenceCheck, Unread
 
 __all__ = [
     *("about", "check_sentence", "decision_sentence", "failure_sentence", "instead_sentence", "outcome_sentence"),
-    *("unread_sentence", "why_sentence"),
+    *("stored_sentence", "unread_sentence", "why_sentence"),
 ]
 
 Name = Callable[[str], str]
@@ -152,7 +153,25 @@ def _no_web(trace: Trace) -> str:
 
 
 def _wanted_web(action: Action, trace: Trace) -> bool:
-    return not trace.cancelled and not trace.failure and action in Settings.checked(trace.settings).web_on
+    return not trace.cancelled and not trace.failure and action in Settings.stored(trace.settings).settings.web_on
+
+
+def stored_sentence(stored: StoredSettings) -> str:
+    """Which settings of a stored run this build can't read; empty where it reads all."""
+    if not stored.unknown and not stored.invalid:
+        return ""
+    said = "These settings were stored by another version of this program."
+    if stored.unknown:
+        said += f" Not known here and left out: {_listed(stored.unknown)}."
+    if stored.invalid:
+        titles = [str(meta(Settings, name)["label"]) for name in stored.invalid]
+        said += f" Not valid here and at their default: {_listed(titles)}."
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - 5
+    return ", ".join(name[:40] for name in names[:5]) + (f" and {more} more" if more > 0 else "")
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from crag.sample import Sample, load_sample
-from tests.support.shell import LIGHTHOUSE, crag, small_pdf
+from tests.support.shell import LIGHTHOUSE, small_pdf
 
 
 @pytest.fixture(scope="session")
@@ -29,9 +30,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Path:
-    """A library that holds the sample's PDF, made by the command line."""
+def library(tmp_path_factory: pytest.TempPathFactory, sample_data: Path) -> Path:
+    """A library that holds the sample's PDF."""
     place = tmp_path_factory.mktemp("libraries") / "made"
-    ran = crag("index", sample.pdf, "--library", place)
-    assert ran.code == 0, ran.err
+    shutil.copytree(sample_data / "workspaces" / "default", place)
     return place

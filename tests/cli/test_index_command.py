@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crag.sample import Sample
-from tests.support.shell import LIGHTHOUSE, ROOT, crag, environment, small_pdf
+from tests.support.shell import LIGHTHOUSE, ROOT, crag, environment, process, small_pdf
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_a_name_that_would_steer_the_terminal_is_shown_harmless(tmp_path: Path) 
 
 def test_a_library_that_can_not_be_written_is_a_clear_error(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "occupied").write_text("a file where the folder should be")
-    ran = crag("index", folder / "lighthouse.pdf", "--library", tmp_path / "occupied" / "library")
+    ran = process("index", folder / "lighthouse.pdf", "--library", tmp_path / "occupied" / "library")
     assert ran.code == 1
     assert ran.err.startswith("error: ")
     assert "Traceback" not in ran.err

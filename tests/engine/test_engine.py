@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import InputError, SettingsError
+from crag.core.errors import (
+    CancelledError,
+    EmptyLibraryError,
+    InputError,
+    QuestionError,
+    SettingsError,
+)
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
@@ -33,8 +40,8 @@ def test_a_run_is_stored_and_replays_to_the_same_trace(engine: Engine, strategy:
     assert trace.answer is not None and trace.failure is None
     assert [event.at for event in events] == sorted(event.at for event in events)
     library = engine.library()
-    assert library.run_events(trace.run_id) == events
-    (summary,) = library.runs()
+    assert library.runs.events(trace.run_id) == events
+    (summary,) = library.runs.latest()
     assert (summary.run_id, summary.question, summary.strategy, summary.action) == (
         trace.run_id,
         QUESTION,
@@ -94,7 +101,7 @@ def test_stop_is_an_event_and_the_run_is_stored(engine: Engine) -> None:
             stop.set()
     trace = Trace.from_events(seen)
     assert trace.cancelled and trace.finished and trace.answer is None
-    assert engine.library().run_events(trace.run_id) == seen
+    assert engine.library().runs.events(trace.run_id) == seen
 
 
 def test_a_data_folder_that_is_a_file_is_a_clear_failure(tmp_path: Path) -> None:
@@ -147,6 +154,35 @@ def test_files_of_little_confidence_are_left_out_where_the_strategy_says_so(engi
     assert sources == {"report.pdf"}
 
 
+def test_an_answer_is_that_of_its_stored_run(engine: Engine) -> None:
+    fill(engine)
+    answer = engine.answer(QUESTION, "plain-rag", run_id="mine")
+    assert answer.citations and answer == engine.library().run_trace("mine").answer
+    (summary,) = engine.library().runs()
+    assert (summary.run_id, summary.strategy) == ("mine", "plain-rag")
+
+
+def test_an_answer_that_does_not_come_is_the_error_that_ended_the_run(engine: Engine) -> None:
+    with pytest.raises(EmptyLibraryError, match="no documents"):
+        engine.answer(QUESTION)
+    fill(engine)
+    with pytest.raises(QuestionError, match="empty"):
+        engine.answer(" ")
+    with pytest.raises(SettingsError, match="none-such"):
+        engine.answer(QUESTION, "none-such")
+    stopped = threading.Event()
+    stopped.set()
+    with pytest.raises(CancelledError):
+        engine.answer(QUESTION, cancel=stopped)
+
+
+def test_what_stands_in_for_another_part_is_no_error(tmp_path: Path) -> None:
+    config = AppConfig(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
+    with closing(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0))) as made:
+        fill(made)
+        assert made.answer(QUESTION).abstained
+
+
 def test_grades_come_in_the_order_of_their_texts(engine: Engine) -> None:
     assert [grade.score for grade in engine.grade("q", TEXTS)] == [spread(text) for text in TEXTS]
 
@@ -169,7 +205,7 @@ def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) ->
 
     Over all settings and the graph alone: tests/whatif/test_whatif.py.
     """
-    if not engine.library().documents():
+    if not engine.library().documents.all():
         fill(engine)
     bounds = drawn.pop("bounds")
     assert isinstance(bounds, tuple)

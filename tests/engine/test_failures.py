@@ -148,7 +148,7 @@ def sound(run: Run) -> Trace:
 def recorded(run: Run) -> None:
     """The whole run survives JSON and the library, and holds neither a key nor a word that a failing server said."""
     lines, trace = ev.events_to_jsonl(run.events), run.trace.to_json()
-    assert ev.events_from_jsonl(lines) == run.events == run.engine.library().run_events(run.trace.run_id)
+    assert ev.events_from_jsonl(lines) == run.events == run.engine.library().runs.events(run.trace.run_id)
     assert Trace.from_json(trace) == run.trace
     assert not any(secret in lines + trace for secret in (LLM_KEY, TAVILY_KEY, SERVER_WORDS))
 

@@ -86,22 +86,22 @@ def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
     with Library.open(stored_library(tmp_path / "old"), MiniLM()) as library:
         library.verify()
         library.check_model()
-        [document] = library.documents()
+        [document] = library.documents.all()
         assert (document.name, document.pages, library.size) == ("report.pdf", 2, (1, 2))
-        assert [(run.question[:8], run.strategy, run.action) for run in library.runs(9)] == [
+        assert [(run.question[:8], run.strategy, run.action) for run in library.runs.latest(9)] == [
             ("How many", "balanced", "CORRECT"),
             ("How long", "balanced", "AMBIGUOUS"),
             ("How many", "balanced", "CORRECT"),
             ("How long", "balanced", "AMBIGUOUS"),
             ("How many", "balanced", "CORRECT"),
         ]
-        for run in library.runs(9):
-            told = Trace.from_events(library.run_events(run.run_id))
+        for run in library.runs.latest(9):
+            told = Trace.from_events(library.runs.events(run.run_id))
             untimed = tuple(replace(failure, at=0.0) for failure in told.failures)
-            assert library.run_trace(run.run_id) == replace(told, failures=untimed), "when it failed is in the events"
-        [label] = library.labels()
+            assert library.runs.trace(run.run_id) == replace(told, failures=untimed), "when it failed is in the events"
+        [label] = library.labels.all()
         assert label.label == "relevant"
-        assert sum(each.calls for each in library.spending(days=36_500)) == 11
+        assert sum(each.calls for each in library.runs.spending(days=36_500)) == 11
         [evaluation] = evaluations(library)
         [row] = rows(library, evaluation.id)
         assert (evaluation.done, evaluation.settings, row.problem) == (1, Settings(), "")

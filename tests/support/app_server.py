@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -84,3 +85,9 @@ def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 def gated(folder: Path, **chosen: str) -> AbstractContextManager[Served]:
     """The app with a gate, behind the edge that users meet."""
     return serving(folder, Path(__file__).with_name("gated_app.py"), **chosen)
+
+
+def over_the_sample(folder: Path, sample_data: Path, **chosen: str) -> AbstractContextManager[Served]:
+    """The same over a copy of the sample library."""
+    shutil.copytree(sample_data, folder / "data")
+    return gated(folder, **chosen)

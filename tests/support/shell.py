@@ -1,7 +1,9 @@
-"""The real command line as a process, and a PDF small enough to read here."""
+"""The command line, in this process or as one of its own, and a PDF small enough to read here."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -10,6 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from crag.cli.main import main
+from tests.support import local_models
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,11 +42,36 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), **more}
 
 
-def crag(*arguments: object, given: str | bytes = b"", cwd: Path | None = None, **more: str) -> Ran:
-    """`python -m crag` with these arguments and this standard input."""
+def crag(*arguments: object, given: str | bytes = b"", **more: str) -> Ran:
+    """The command line with these arguments and this standard input, in this process: the models are loaded once."""
+    streams = [io.TextIOWrapper(io.BytesIO(data), encoding="utf-8") for data in (_bytes(given), b"", b"")]
+    with contextlib.ExitStack() as stack:
+        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+            stack.enter_context(mock.patch.object(sys, name, stream))
+        stack.enter_context(mock.patch.dict(os.environ, environment(**more), clear=True))
+        stack.enter_context(contextlib.chdir(ROOT))
+        try:
+            code = main([str(each) for each in arguments], local_models.engine)
+        except SystemExit as ended:  # so does argparse, on wrong usage and after --help
+            code = ended.code if isinstance(ended.code, int) else 0
+        out, err = (_written(stream) for stream in streams[1:])
+    return Ran(code, out, err)
+
+
+def _bytes(given: str | bytes) -> bytes:
+    return given.encode() if isinstance(given, str) else given
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    return stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+def process(*arguments: object, given: str | bytes = b"", cwd: Path | None = None, **more: str) -> Ran:
+    """`python -m crag` with these arguments and this standard input, as a process of its own."""
     ran = subprocess.run(
         [sys.executable, "-m", "crag", *map(str, arguments)],
-        input=given.encode() if isinstance(given, str) else given,
+        input=_bytes(given),
         capture_output=True,
         cwd=cwd or ROOT,
         env=environment(**more),
