@@ -91,7 +91,7 @@ def processor(pid: int) -> float:
 
 def measure(folder: Path, query: str, reruns: int) -> tuple[dict[str, list[Rerun]], dict[str, float]]:
     """The reruns of each page, and the seconds of its server's processor for one of them."""
-    bare = folder.with_name("bare.py")
+    bare = folder / "bare.py"
     bare.write_text("import streamlit as st\nst.write(st.slider('Thresholds', 0.0, 1.0, (0.2, 0.4), step=0.01))\n")
     pages = {ASK: (ROOT / "app.py", query), BARE: (bare, "")}
     found: dict[str, list[Rerun]] = {name: [] for name in pages}
