@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from crag.core.errors import BudgetError, CancelledError, CragError
 from crag.core.types import Step
 
-__all__ = ["Budget", "Call", "Meter", "OpenCall"]
+__all__ = ["Budget", "Call", "DaySpending", "Meter", "OpenCall"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,21 @@ class Call:
     output_tokens: int | None = None
     attempt: int = 1
     error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaySpending:
+    """What one model (or provider without models) took on one day, in UTC. `uncounted` calls named no tokens."""
+
+    day: str
+    provider: str
+    model: str
+    calls: int
+    failed: int
+    uncounted: int
+    seconds: float
+    input_tokens: int
+    output_tokens: int
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ PUBLIC = {
     ],
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
-    "crag.core.meter": ["Budget", "Call", "Meter", "OpenCall"],
+    "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
     "crag.core.protocols": [

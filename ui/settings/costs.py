@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import SettingsError
-from crag.library.runs import DaySpending
+from crag.core.meter import DaySpending
 from crag.questions.tables import guarded, unguarded
 from crag.spending.costs import Spent, of_day, summed
 from crag.spending.prices import PRICES, Price, table, written
