@@ -25,19 +25,8 @@ if TYPE_CHECKING:
     from crag.engine import Engine
 
 __all__ = [
-    "PROGRAM",
-    "add_library",
-    "add_providers",
-    "add_settings",
-    "add_strategy",
-    "existing",
-    "interruptible",
-    "opened",
-    "option_of",
-    "provider_settings",
-    "providers",
-    "settings",
-    "target",
+    *("PROGRAM", "add_library", "add_providers", "add_settings", "add_strategy", "existing", "interruptible"),
+    *("opened", "option_of", "provider_settings", "providers", "settings", "target"),
 ]
 
 DEFAULT_WORKSPACE = "default"

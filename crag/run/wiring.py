@@ -59,7 +59,9 @@ class Service(Generic[Kind_co]):
     @property
     def host(self) -> str:
         """Where it is; empty where nothing leaves this process."""
-        return urlsplit(self.endpoint.base_url).netloc if self.endpoint.base_url else self.provider.home
+        if self.endpoint.base_url:
+            return urlsplit(self.endpoint.base_url).netloc
+        return registry.models().get(self.endpoint.provider, self.provider).home
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

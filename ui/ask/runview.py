@@ -19,9 +19,10 @@ from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.ask import conversation, sliders
 from ui.compare import state
+from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.look import draw
-from ui.kit.safe import excerpt, markdown, text
+from ui.kit.safe import excerpt, markdown
 from ui.run import answer, approval, export, meter, pageview, path, thumbs
 from ui.run.passage import View
 from ui.run.slots import Slots
@@ -108,8 +109,11 @@ def _earlier(session: Session, run: str) -> None:
         return
     said = trace.answer.text if trace.answer else ("working…" if not trace.finished else "no answer")
     draw(
-        f'<div class="cx"><button class="turn" data-pick="run:{text(run)}"><span class="where">{text(trace.question)}'
-        f'</span><span class="peek">{path.chip(trace.action)} {text(excerpt(said, 140))}</span></button></div>'
+        h.div("cx")[
+            h.button("turn", data_pick=f"run:{run}")[
+                h.span("where")[trace.question], h.span("peek")[path.chip(trace.action), f" {excerpt(said, 140)}"]
+            ]
+        ]
     )
 
 

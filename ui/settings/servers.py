@@ -16,9 +16,10 @@ from crag.run.status import problem
 from crag.run.wiring import Service, Wiring
 from ui.app import keys, permits
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit.safe import markdown
 from ui.settings import controls
 
 __all__ = ["language_model", "reranker"]
@@ -104,8 +105,8 @@ def _model(session: Session) -> None:
         controls.text(session, "llm_model")
         if listed is not None:
             # As HTML: Markdown would make a link of the address.
-            said = text(f"{words.plain(listed.message)} {listed.remedy}")
-            draw(f'<div class="cx"><span class="small">{said}</span></div>')
+            said = f"{words.plain(listed.message)} {listed.remedy}"
+            draw(h.div("cx")[h.span("small")[said]])
         again = "Ask again" if listed is not None else "List the server's models"
         st.button(again, key="models-list", type="tertiary", on_click=_ask_for_list)
 

@@ -6,7 +6,6 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from crag.core.settings import Settings
 from crag.evaluation.evaluate import question_set, stored_sets
@@ -110,9 +109,9 @@ def telling(labels: Labels, settings: Settings, evaluator: str) -> Part:
     return Part(cases=tuple(cases), questions=tuple(questions), evaluator=evaluator)
 
 
-def scores(cases: Sequence[Case], settings: Settings, of: Literal["chunk", "joint"]) -> list[ChunkScore]:
+def scores(cases: Sequence[Case], settings: Settings) -> list[ChunkScore]:
     """The scores of first retrievals: chunk by chunk, or the one over all of each, labelled as answerable."""
-    if of == "chunk":
+    if settings.evaluator != "joint":
         return chunk_scores(cases, settings)
     found = []
     for case in cases:

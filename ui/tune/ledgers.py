@@ -182,27 +182,7 @@ def _priced(read: Read, prices: Mapping[str, Price]) -> Entry:
     return replace(read.entry, stages=tuple(stages))
 
 
-class _Shelf:
-    """The books by workspace."""
-
-    def __init__(self) -> None:
-        self._books: dict[str, Book] = {}
-        self._lock = threading.Lock()
-
-    def book(self, workspace: str) -> Book:
-        with self._lock:
-            found = self._books.pop(workspace, None) or Book()
-            self._books[workspace] = found
-            for old in list(self._books)[:-_WORKSPACES]:
-                del self._books[old]
-            return found
-
-
-@st.cache_resource(show_spinner=False)
-def _shelf() -> _Shelf:
-    return _Shelf()
-
-
+@st.cache_resource(max_entries=_WORKSPACES, show_spinner=False)
 def book(workspace: str) -> Book:
     """The runs of a workspace, kept until the process ends or others are used more."""
-    return _shelf().book(workspace)
+    return Book()
