@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import InputError
+from crag.core.upgrade import in_words
 from crag.evaluation.evaluate import Evaluation, remove_evaluation
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import MEASURES, Result, flat
@@ -121,7 +122,7 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         _files(session, evaluation, called[picked], rows, chosen)
         _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
-    begun = f"{words.moment(evaluation.started_at)}. {words.plain(evaluation.parts)}"
+    begun = f"{words.moment(evaluation.started_at)}. {in_words(evaluation.parts)}"
     st.caption(markdown(begun))
     evaluate_rows.show(session, evaluation, rows)
 
