@@ -21,9 +21,8 @@ AT_ONCE = 8
 class CitationVerifier:
     """Checks citations against the strips they name, never against what the answer says of itself."""
 
-    def __init__(self, evaluator: RetrievalEvaluator, supported_from: float = SUPPORTED_FROM) -> None:
+    def __init__(self, evaluator: RetrievalEvaluator) -> None:
         self._evaluator = evaluator
-        self._supported_from = supported_from
 
     def verify(self, answer: Answer, knowledge: Sequence[Strip]) -> list[SentenceCheck]:
         """One check a sentence, in order. `supported` is None where nothing is cited or scoring failed."""
@@ -62,7 +61,7 @@ class CitationVerifier:
         return SentenceCheck(
             sentence=sentence,
             citations=numbers,
-            supported=grade.score >= self._supported_from,
+            supported=grade.score >= SUPPORTED_FROM,
             score=grade.score,
             note="scored",
             by=grade.evaluator or self._evaluator.id,

@@ -26,6 +26,7 @@ from crag.engine import Engine
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import ScriptedEvaluator
 from crag.whatif.whatif import redecide
+from tests.support.sizes import sized
 from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
 
 QUESTION = "How long did hiring take in 2019?"
@@ -198,7 +199,7 @@ changes = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(40, 13), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes)
 def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) -> None:
     """A stored run re-decided gives what asking anew gives, or says what it can't know; through a real library.

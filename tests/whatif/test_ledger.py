@@ -25,6 +25,7 @@ from crag.whatif.ledger import Ledger
 from crag.whatif.whatif import WhatIf, redecide
 from tests.support.judged import run
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
+from tests.support.sizes import sized
 
 NO_GRADES = Unknown(Missing.NO_GRADES)
 NO_JOINT = Unknown(Missing.NO_JOINT)
@@ -125,7 +126,7 @@ def expected(trace: Trace, settings: Settings) -> dict[str, object]:
 
 
 @given(other_settings())
-@examples(max_examples=40)
+@examples(max_examples=sized(40, 15))
 def test_every_run_comes_out_as_what_if_has_it(settings: Settings) -> None:
     for trace, row in zip(stored(), ledger().redecide(settings).rows, strict=True):
         assert said(row) == expected(trace, settings), (trace.strategy, trace.settings)

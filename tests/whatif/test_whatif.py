@@ -20,6 +20,7 @@ from crag.whatif.flips import FlipRow, Missing, Unknown
 from crag.whatif.ledger import Ledger
 from crag.whatif.whatif import WhatIf, redecide
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
+from tests.support.sizes import sized
 from tests.support.worlds import FIELDS, World, first_settings, other_settings, tuned
 
 NO_LOOP = Unknown(Missing.NO_LOOP)
@@ -35,7 +36,7 @@ PAGES_NOT_JUDGED = Unknown(Missing.PAGES_NOT_JUDGED)
 PAGES_NOT_SCORED = Unknown(Missing.PAGES_NOT_SCORED)
 
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
-WORLDS, EACH, BLOCKS = 90, 5, 5
+WORLDS, EACH, BLOCKS = sized(90, 60), 5, 5
 
 
 def alone(trace: Trace) -> Ledger:
