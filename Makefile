@@ -6,7 +6,7 @@ VENV    ?= .venv
 PORT    ?= 8501
 ADDRESS ?= 127.0.0.1
 TESTS   ?= tests
-WORKERS ?= 2
+WORKERS ?= 4
 OPTIONS ?=
 
 BIN := $(VENV)/bin
@@ -18,7 +18,7 @@ PY  := $(BIN)/python
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  PORT=8501  ADDRESS=127.0.0.1 (0.0.0.0 serves your network)  PYTHON=python3  TESTS=tests  WORKERS=2  OPTIONS='-k ask'"
+	@echo "  PORT=8501  ADDRESS=127.0.0.1 (0.0.0.0 serves your network)  PYTHON=python3  TESTS=tests  WORKERS=4  OPTIONS='-k ask'"
 
 # A browser opens by itself only where there is a screen.
 SCREEN   := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
@@ -30,11 +30,15 @@ run: $(VENV)/.run ## set up once, then serve the app on http://localhost:$(PORT)
 
 setup: $(VENV)/.dev ## set up everything that tests and checks need
 
-test: $(VENV)/.dev ## set up once, then run all tests (browser tests where Chromium is installed)
-	@$(PY) -m pytest -n $(WORKERS) --dist loadfile -m "not heavy" $(OPTIONS) $(TESTS)
+# Whole files go to workers in the order of tests/support/order.py. Compiled files are kept, whatever the environment
+# says: else each of a hundred processes would compile the app and the tests anew.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-test-all: $(VENV)/.dev ## the same, with the tests that take minutes each
-	@$(PY) -m pytest -n $(WORKERS) --dist loadfile $(OPTIONS) $(TESTS)
+test: $(VENV)/.dev ## set up once, then run all tests (browser tests where Chromium is installed)
+	@$(PYTEST) -m "not heavy" $(OPTIONS) $(TESTS)
+
+test-all: $(VENV)/.dev ## the same, with the tests that take minutes each, and all examples, kills and worlds
+	@TEST_ALL=1 $(PYTEST) $(OPTIONS) $(TESTS)
 
 check: lint test ## what a change must pass: format, lint, types, import direction, tests
 
@@ -60,7 +64,7 @@ lock: $(VENV)/.python ## resolve the requirements again, to the newest versions 
 	@echo "Wrote requirements.lock and requirements-dev.lock. Now: make check"
 
 clean: ## remove the environment and every cache; stored libraries (data/) stay
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build crag_explorer.egg-info
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # ---- set-up --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ import os
 import platform
 import statistics
 import tempfile
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,14 +32,16 @@ from numpy.typing import NDArray
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
+from crag.core.meter import Meter
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Document, LineBox, Rect, Strip, WebPage
 from crag.correct.strips import StripRefiner
 from crag.engine import Engine
 from crag.generate.verification import CitationVerifier
+from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
-from crag.run.parts import Parts
+from crag.run.parts import Outlet, Parts
 from crag.strategies import strategy
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
@@ -163,18 +164,18 @@ def engine_of(course: Course, data: Path) -> Engine:
 
 def parts_of(course: Course) -> Parts:
     """What the engine's graph works with where there is no library, and nothing remembers grades."""
-    evaluator = ScriptedEvaluator(score=course.of)
+    evaluator, outlet, meter = ScriptedEvaluator(score=course.of), Outlet(), Meter()
     return Parts(
         settings=SETTINGS,
         retriever=FixedRetriever(chunks=_chunks()),
         evaluator=evaluator,
         refiner=StripRefiner(),
         rewriter=AddedWord(),
-        web=FixedWeb(texts=PAGES),
+        web=FallbackWeb([FixedWeb(texts=PAGES)], outlet, meter),
         generator=FirstStrip(),
         verifier=CitationVerifier(evaluator),
-        cancel=threading.Event(),
-        began=time.perf_counter(),
+        meter=meter,
+        outlet=outlet,
     )
 
 

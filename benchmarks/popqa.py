@@ -43,8 +43,8 @@ from crag.generate.extractive import ExtractiveGenerator
 from crag.library.library import Library
 from crag.metrics.metrics import measured
 from crag.models.minilm import MiniLM
+from crag.run.composition import Asked, Local, composed
 from crag.run.graph import run_graph
-from crag.run.wiring import Asked, Local, composed
 from crag.strategies import STRATEGIES
 from crag.strategies import strategy as strategy_named
 from crag.testing.fakes import FixedRetriever
@@ -200,7 +200,7 @@ class Bench:
         asked = Asked(
             settings=settings,
             config=AppConfig(),
-            keys=Keys.from_mapping({}),
+            keys=Keys(),
             allowed=None,
             cancel=threading.Event(),
             began=time.perf_counter(),

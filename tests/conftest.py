@@ -1,4 +1,4 @@
-"""Fixtures that every room's tests share."""
+"""Fixtures that every room's tests share, how many examples are tried, and which files begin first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine is slow without being wrong.
-settings.register_profile("crag", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("crag")
+from tests.support.order import begun_first
+from tests.support.sizes import sized
+
+# A busy machine is slow without being wrong; what failed once is tried again in the same order.
+settings.register_profile("few", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("all", settings.get_profile("few"), max_examples=100)
+settings.load_profile("all" if sized(1, 0) else "few")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long begin first, so that no worker is left with one at the end."""
+    items.sort(key=lambda item: begun_first(item.nodeid.partition("::")[0]))
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +32,12 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no shared data folder at {folder}: set CRAG_SHARED to run this test")
     return folder
+
+
+@pytest.fixture(scope="session")
+def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder whose library holds the sample's PDF; copy it. All workers share one, made by whoever is first."""
+    from tests.support.sample_library import made_once  # only now: most tests need no engine
+
+    own = tmp_path_factory.getbasetemp()
+    return made_once(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)

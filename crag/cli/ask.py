@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     chosen = settings(options)
     place = existing(options)
     trace = Trace()
-    with interruptible() as cancel, opened(**providers(options)) as engine:
+    with interruptible() as cancel, opened(options, **providers(options)) as engine:
         asked = engine.ask(
             options.question, options.strategy, place, settings=chosen, allowed=output.approved, cancel=cancel
         )

@@ -9,7 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crag.cli.options import add_library, add_providers, add_settings, existing, interruptible, opened, providers
+from crag.cli.options import (
+    PROGRAM,
+    add_library,
+    add_providers,
+    add_settings,
+    add_strategy,
+    existing,
+    interruptible,
+    opened,
+    providers,
+)
 from crag.cli.options import settings as chosen_settings
 from crag.cli.output import Output, plain
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, SettingsError
@@ -17,7 +27,6 @@ from crag.metrics.metrics import ResultRow
 from crag.questions.sets import MOST_BYTES, QuestionSet, read_set
 from crag.questions.tables import csv_export, json_export
 from crag.spending.prices import table as price_table
-from crag.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from crag.cli.table import Column
@@ -38,14 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"questions as CSV, JSON Lines or JSON; or the word {SAMPLE}, for those that ship",
     )
     add_library(parser)
-    parser.add_argument(
-        "--strategy",
-        nargs="+",
-        default=["balanced"],
-        choices=sorted(STRATEGIES),
-        metavar="NAME",
-        help=f"one or more of: {', '.join(STRATEGIES)} (default: balanced)",
-    )
+    add_strategy(parser, several=True)
     parser.add_argument(
         "--anew",
         action="store_true",
@@ -65,14 +67,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for file in (options.csv, options.json_file):
         _check_target(file)
     place = existing(options)
-    with interruptible() as cancel, opened(**providers(options)) as engine:
+    with interruptible() as cancel, opened(options, **providers(options)) as engine:
         from crag.cli.table import Column  # only now: it loads numpy
         from crag.evaluation.evaluate import add_set, evaluate, rows, spending
         from crag.metrics.results import summed_up
 
         questions, library = _questions(options, engine, output), engine.library(place)
         if not library.size[0]:
-            raise EmptyLibraryError("There is no document to ask about.", "Add one: python -m crag index FILE.pdf")
+            raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
         set_id, prices = add_set(library, questions), price_table(engine.config.prices)
         done = []
         for name in strategies:

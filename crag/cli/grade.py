@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """One line out for one line in. A bad line gives an error in its place; it stops nothing and the exit code is 0."""
     chosen = settings(options)
     done = failed = 0
-    with opened(**providers(options)) as engine:
+    with opened(options, **providers(options)) as engine:
         for batch in _batches(sys.stdin.buffer):
             for record in _grade(engine, batch, chosen):
                 done += 1

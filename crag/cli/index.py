@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """One result line a file, in order. 0 if every file is in the library now, 1 if some are not."""
     counts: Counter[str] = Counter()
     begun: deque[Path] = deque()
-    with interruptible() as cancel, opened() as engine:
+    with interruptible() as cancel, opened(options) as engine:
 
         def load(file: Path) -> bytes:
             return _read(file, engine.config.max_file_mb)

@@ -7,13 +7,19 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import crag
 from crag.cli import ask, documents, evaluate, grade, index, reindex, search
+from crag.cli.options import PROGRAM
 from crag.cli.output import ClosedOutputError, Output
 from crag.core.errors import CancelledError, CragError, SettingsError
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from crag.core.config import AppConfig
+    from crag.engine import Engine
+
+__all__ = ["main", "parser"]
 
 USAGE = 2
 INTERRUPTED = 128 + signal.SIGINT
@@ -23,13 +29,17 @@ OUTPUT_CLOSED = 141
 _EPILOG = """\
 Results go to standard output, progress and messages to standard error.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
-Environment: CRAG_DATA and the other CRAG_* settings of the README; NO_COLOR.
+Environment: CRAG_DATA and the other CRAG_* variables of docs/reference.md; NO_COLOR.
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit code; argparse itself exits with 2 on wrong usage."""
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Engine] | None = None) -> int:
+    """Runs one command. Returns the exit code; argparse itself exits with 2 on wrong usage.
+
+    `make` builds the engine from a config: a program that runs many commands may share the models among them.
+    """
+    options = parser().parse_args(arguments)
+    options.make = make
     output = Output(json=options.json, quiet=options.quiet)
     command: Callable[[argparse.Namespace, Output], int] = options.command
     try:
@@ -54,21 +64,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m crag",
+def parser() -> argparse.ArgumentParser:
+    """All commands with their arguments; what each does stands first in its module."""
+    whole = argparse.ArgumentParser(
+        prog=PROGRAM,
         description="Corrective RAG over your own PDFs: graded retrieval, an action, a cited answer.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"CRAG Explorer {crag.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    whole.add_argument("--version", action="version", version=f"CRAG Explorer {crag.__version__}")
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for room in (index, documents, search, ask, grade, evaluate, reindex):
-        name = room.__name__.rpartition(".")[2]
-        sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")[2]
+        name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)
         room.add_arguments(command)
         command.add_argument("--json", action="store_true", help="one JSON object a line")
         command.add_argument("--quiet", action="store_true", help="no progress")
         command.set_defaults(command=room.run)
-    return parser
+    return whole

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """All or nothing: until the end, and if it is interrupted, the library stays as it was."""
     place = existing(options)
-    with interruptible() as cancel, opened() as engine:
+    with interruptible() as cancel, opened(options) as engine:
         library = engine.library(place)
         library.reindex(lambda done, total: output.progress(f"chunk {done} of {total} embedded"), cancel)
         documents, chunks = library.size

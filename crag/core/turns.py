@@ -23,6 +23,12 @@ class Turns:
         """Those whose turn it is, and behind them those who wait, first come first."""
         self._changed = threading.Condition()
 
+    def allow(self, most: int) -> None:
+        """From now on so many at once. Of more that have their turn already, none loses it."""
+        with self._changed:
+            self._most = most
+            self._changed.notify_all()
+
     def join(self) -> Turn:
         """A place at the end of the queue, to be left in the end, whether its turn came or not."""
         return Turn(self._most, self._line, self._changed)

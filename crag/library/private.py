@@ -53,7 +53,8 @@ class PrivateLibraries:
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._root = data / "workspaces"
+        self.root = data / "workspaces"
+        """Holds a folder for each named library."""
 
     def issue(self) -> str:
         """A new key. Nothing is stored for it. Raises StorageError where the data folder can't be used."""
@@ -64,7 +65,7 @@ class PrivateLibraries:
         """Whether this program gave the key out, or a library of an earlier build is opened by it."""
         if _KEY.fullmatch(key):
             return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
-        return bool(_EARLIER.fullmatch(key)) and (self._root / name_of(key)).is_dir()
+        return bool(_EARLIER.fullmatch(key)) and (self.root / name_of(key)).is_dir()
 
     def settle(self) -> None:
         """To be done once at the start: folders that earlier builds named by keys are renamed, and the keys in their
@@ -72,13 +73,13 @@ class PrivateLibraries:
 
         What fails is logged and left as it is: one broken library must not keep the program from starting.
         """
-        if not self._root.is_dir():
+        if not self.root.is_dir():
             return
         marker, began = self._data / _SETTLED, time.time()
         looked = marker.stat().st_mtime if marker.exists() else 0.0
-        for place in (self._data, self._root):
+        for place in (self._data, self.root):
             _for_the_owner(place, 0o700)
-        for folder in sorted(self._root.iterdir()):
+        for folder in sorted(self.root.iterdir()):
             if folder.is_symlink() or not folder.is_dir():
                 continue
             try:

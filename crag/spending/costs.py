@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol, get_args
+from dataclasses import dataclass, fields
+from typing import get_args
 
-from crag.core.meter import Call
+from crag.core.meter import Call, DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Step, WebPage
 from crag.spending.prices import Price, money, price_of
 
-__all__ = ["PlainRag", "Spent", "Sums", "by_step", "cost_sentence", "of_day", "plain_rag", "spent", "summed"]
+__all__ = ["PlainRag", "Spent", "by_step", "cost_sentence", "of_day", "plain_rag", "spent", "summed"]
 
 CHARS_A_TOKEN = 4.0
 """Of English, where no provider counted: an estimate."""
@@ -55,27 +55,6 @@ class Spent:
         return f"at least {money(self.dollars)}" if self.unknown else money(self.dollars)
 
 
-class Sums(Protocol):
-    """What a library tells of one model's calls on one day."""
-
-    @property
-    def provider(self) -> str: ...
-    @property
-    def model(self) -> str: ...
-    @property
-    def calls(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-    @property
-    def uncounted(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def input_tokens(self) -> int: ...
-    @property
-    def output_tokens(self) -> int: ...
-
-
 def spent(calls: Iterable[Call], prices: Mapping[str, Price]) -> Spent:
     """The sums over calls."""
     return summed(_of_call(call, prices) for call in calls)
@@ -88,7 +67,7 @@ def by_step(trace: Trace, prices: Mapping[str, Price]) -> dict[Step, Spent]:
     return {step: spent(calls, prices) for step, calls in made.items() if calls}
 
 
-def of_day(sums: Sums, prices: Mapping[str, Price]) -> Spent:
+def of_day(sums: DaySpending, prices: Mapping[str, Price]) -> Spent:
     """What one model's calls of a day cost: the library keeps tokens, and prices are those of now."""
     made = sums.calls - sums.failed
     price = price_of(sums.model, sums.provider, prices)
@@ -109,17 +88,7 @@ def of_day(sums: Sums, prices: Mapping[str, Price]) -> Spent:
 def summed(parts: Iterable[Spent]) -> Spent:
     """All of them together."""
     every = list(parts)
-    return Spent(
-        calls=sum(each.calls for each in every),
-        failed=sum(each.failed for each in every),
-        searches=sum(each.searches for each in every),
-        input_tokens=sum(each.input_tokens for each in every),
-        output_tokens=sum(each.output_tokens for each in every),
-        seconds=sum(each.seconds for each in every),
-        dollars=sum(each.dollars for each in every),
-        unpriced=sum(each.unpriced for each in every),
-        uncounted=sum(each.uncounted for each in every),
-    )
+    return Spent(**{each.name: sum(getattr(part, each.name) for part in every) for each in fields(Spent)})
 
 
 def _of_call(call: Call, prices: Mapping[str, Price]) -> Spent:
@@ -168,7 +137,7 @@ def plain_rag(trace: Trace, prices: Mapping[str, Price]) -> PlainRag | None:
     else four characters a token. Seconds: those of this run's first retrieval and of its answer. None where the run
     is plain RAG itself, or retrieved nothing.
     """
-    settings = Settings.checked(trace.settings)
+    settings = Settings.stored(trace.settings).settings
     if settings.evaluator == "none" or not trace.rounds or not trace.rounds[0].chunks:
         return None
     retrieved = next((record.seconds or 0.0 for record in trace.steps if record.step == "retrieve"), 0.0)
@@ -211,7 +180,7 @@ def _tokens_a_character(trace: Trace) -> float:
     sources = trace.sources
     strips = sorted(trace.kept(), key=lambda strip: -(strip.score if strip.score is not None else 0.0))
     shown = [(strip.text, sources.get(strip.source_id)) for strip in strips]
-    return counted[-1] / _prompt(shown, trace, Settings.checked(trace.settings))
+    return counted[-1] / _prompt(shown, trace, Settings.stored(trace.settings).settings)
 
 
 def _prompt(texts: Iterable[tuple[str, Chunk | WebPage | None]], trace: Trace, settings: Settings) -> int:

@@ -1,4 +1,4 @@
-"""The app in a process of its own making: fresh data folder, no caches left over, the sample read once."""
+"""The app in a process of its own making: fresh data folder, no caches left over, no warm-up, models loaded once."""
 
 from __future__ import annotations
 
@@ -6,54 +6,46 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit import config as streamlit_config
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
-from crag.core.ingesting import DocumentAdded
-from crag.core.keys import VARIABLES
 from crag.engine import Engine
+from crag.providers.registry import key_variables
 from crag.sample import load_sample
+from tests.support import local_models
 from tests.support.model_server import Server, serving
 from ui.app.program import program
 
 ROOT = Path(__file__).resolve().parents[2]
 
-
-@pytest.fixture(scope="session")
-def sample_data(tmp_path_factory) -> Path:
-    """A data folder that holds the sample library, made once."""
-    folder = tmp_path_factory.mktemp("sample")
-    engine = Engine(AppConfig(data=folder))
-    sample = engine.sample()
-    added = list(engine.add(sample.pdf.name, sample.pdf.read_bytes()))
-    assert isinstance(added[-1], DocumentAdded)
-    engine.close()
-    return folder
+# Every AppTest reads the metadata of every installed package: a fifth of a second that is the same each time.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture(scope="session")
 def make() -> Callable[[AppConfig], Engine]:
     """Makes engines that share the local models, loaded once."""
-    plain = Engine(AppConfig())
-    return lambda config: Engine(config, embedder=plain.embedder, evaluator=plain.evaluator)
+    return local_models.engine
 
 
 @pytest.fixture(autouse=True)
 def data(tmp_path, monkeypatch, make):
     """An empty data folder for the app of this test, and nothing remembered from another test."""
     given = [name for name in os.environ if name.startswith("CRAG_")]
-    for name in (*given, *(name for names in VARIABLES.values() for name in names)):
+    for name in (*given, *(name for names in key_variables().values() for name in names)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CRAG_DATA", str(tmp_path))
     monkeypatch.setenv("CRAG_WORKSPACES", "one")  # there is no server here whose address could decide
     st.cache_resource.clear()
     st.cache_data.clear()
-    program().make = make
+    program().make, program().warm = make, lambda engine: None
     yield tmp_path
     program().close()
     st.cache_resource.clear()

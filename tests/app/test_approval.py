@@ -7,8 +7,8 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.trace import Trace
-from crag.engine import Engine
 from crag.testing.fakes import FixedWeb
+from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, approved, asked_outside, refused
@@ -22,7 +22,7 @@ def web(with_sample, monkeypatch) -> FixedWeb:
     """A web that queries would leave for, in an app that asks before they do."""
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
     found = FixedWeb(texts=("The airplane skidded because the runway at Wausau was icy.",), name="tavily", leaves=True)
-    program().make = lambda config: Engine(config, web=found)
+    program().make = lambda config: local_models.engine(config, web=found)
     return found
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.engine import Engine
 from crag.sample import load_sample
+from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
 from ui.app.program import program
@@ -134,7 +134,7 @@ def test_a_defect_in_a_part_is_told_in_words_and_the_page_lives_on(with_sample, 
         def grade(self, question, passages):
             raise ZeroDivisionError("secret")
 
-    program().make = lambda config: Engine(config, evaluator=Broken())
+    program().make = lambda config: local_models.engine(config, evaluator=Broken())
     ask(app)
     assert "ZeroDivisionError" in said(app) and "secret" not in said(app)
     assert "stopped" in said(app) and app.chat_input(key="question")
@@ -193,7 +193,7 @@ def test_an_unknown_run_in_the_address_is_told_and_dropped(with_sample, app):
 
 def test_a_missing_web_folder_is_worked_around_in_words(with_sample, app, monkeypatch):
     monkeypatch.setenv("CRAG_WEB_FOLDER", str(with_sample / "gone"))
-    ask(app, Engine(program().config).sample().questions[2].question)
+    ask(app, program().engine.sample().questions[2].question)
     assert "can&#x27;t be read" in said(app) and "choose another folder in Settings" in said(app)
 
 

@@ -10,9 +10,9 @@ from crag.comparing.differences import differences
 from crag.core.errors import UnreachableError
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.engine import Engine
 from crag.sample import load_sample
 from crag.testing.fakes import FixedWeb
+from tests.support import local_models
 from tests.support.app_text import said
 from ui.app.program import program
 
@@ -28,7 +28,7 @@ def page(with_sample, app):
 
 
 def compare(page, question=QUESTION, **chosen):
-    page.text_area(key="compare-asked").set_value(question).run()
+    page.text_area(key="compare-question").set_value(question).run()
     for key, value in chosen.items():
         page.selectbox(key=key.replace("_", "-")).set_value(value).run()
     page.button(key="compare-begin").click().run()
@@ -56,7 +56,7 @@ def test_an_empty_library_says_what_to_do(app):
 
 def test_before_the_first_comparison_the_sample_s_questions_are_a_click_away(page):
     page.button(key="compare-try-0").click().run()
-    assert page.text_area(key="compare-asked").value == QUESTION
+    assert page.text_area(key="compare-question").value == QUESTION
     assert [page.selectbox(key=f"cmp-strategy-0-{n}").value for n in range(2)] == ["plain-rag", "balanced"]
 
 
@@ -117,7 +117,7 @@ def test_the_address_brings_a_comparison_back(page):
     again.query_params["runs"] = address
     again.run()
     assert not again.exception and said(again).count("data-scope=") == shown.count("data-scope=")
-    assert again.text_area(key="compare-asked").value == QUESTION
+    assert again.text_area(key="compare-question").value == QUESTION
 
 
 def test_a_run_that_is_gone_is_told_and_left_out(page):
@@ -133,7 +133,7 @@ def test_a_run_that_is_gone_is_told_and_left_out(page):
 def test_a_made_up_address_is_refused_in_words(page, runs):
     page.query_params["runs"] = runs
     page.run()
-    assert not page.exception and page.text_area(key="compare-asked")
+    assert not page.exception and page.text_area(key="compare-question")
 
 
 def test_a_source_of_one_lane_opens_and_closes(page):
@@ -161,9 +161,7 @@ def test_a_lane_that_fails_says_so_and_the_others_stay(page, monkeypatch):
         grade_joint = grade
 
     plain = program().engine
-    program().make = lambda config: Engine(
-        config, embedder=plain.embedder, evaluator=Broken(), generator=plain.generator
-    )
+    program().make = lambda config: local_models.engine(config, evaluator=Broken(), generator=plain.generator)
     program().close()
     compare(page)
     fine, failed = lanes(page)
@@ -176,7 +174,7 @@ def test_a_comparison_starts_from_a_run_of_ask(with_sample, app):
     app.selectbox(key="strategy-choice").set_value("paper").run()
     app.chat_input(key="question").set_value(QUESTION).run()
     led_to(app.button(key="compare-this").click().run())
-    assert not app.exception and app.text_area(key="compare-asked").value == QUESTION
+    assert not app.exception and app.text_area(key="compare-question").value == QUESTION
     assert [app.selectbox(key=f"cmp-strategy-0-{n}").value for n in range(2)] == ["plain-rag", "paper"]
 
 
@@ -205,7 +203,7 @@ def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):
     """Two lanes wait for a word on the web query; each gets its own."""
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
     web = FixedWeb(texts=("The airplane skidded because the runway was icy.",), name="tavily", leaves=True)
-    program().make = lambda config: Engine(config, web=web)
+    program().make = lambda config: local_models.engine(config, web=web)
     app.run()
     app.switch_page("pages/compare.py").run()
     over, asking = threading.Event(), set()

@@ -8,15 +8,16 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
-from crag.engine import Engine
 from crag.evaluation import evaluate as evaluations
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import rows_to_json
 from crag.questions.sets import read_set
+from crag.questions.tables import csv_export
 from crag.testing.fakes import FixedWeb
+from tests.support import local_models
 from tests.support.app_text import said
 from ui.app.program import program
-from ui.evaluate import export, sets_view
+from ui.evaluate import results, sets_view
 from ui.evaluate import rows as evaluate_rows
 from ui.evaluate.work import Asking, Heard
 
@@ -107,7 +108,7 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
     assert (stored.questions, stored.problems) == (2, 2)
     found = evaluations.question_set(library(), stored.id)
     assert b"Row" not in sets_view.faults(found) and sets_view.faults(found).count(b"\n") == 3
-    assert b"'=HYPERLINK(1)" in sets_view.exported(found, "csv"), "a formula is never exported live"
+    assert b"'=HYPERLINK(1)" in csv_export(*sets_view.questions_table(found)), "a formula is never exported live"
 
 
 def test_all_of_many_bad_rows_are_in_the_export_and_the_first_ones_on_the_page(page):
@@ -203,7 +204,7 @@ def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, 
     )
     rows = evaluations.rows(library(), made[-1].id)
     assert all(f'data-pick="run:{row.run_id}"' in table for row in rows)
-    listed = list(csv.DictReader(io.StringIO(export.rows_file(rows, "csv").decode("utf-8-sig"))))
+    listed = list(csv.DictReader(io.StringIO(csv_export(*results.rows_table(rows)).decode("utf-8-sig"))))
     assert [row["question_id"] for row in listed] == ["fehb", "cafeteria"] and listed[0]["first_holds"] == "yes"
     pair = said(view(page, "pair"))
     assert "Words of evidence kept" in pair and "So few questions make a rough interval" in pair
@@ -249,7 +250,7 @@ def held(with_sample, make):
     go = threading.Event()
     plain = make(AppConfig())
     evaluator = Waiting(plain.evaluator, go)
-    program().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=evaluator)
+    program().make = lambda config: local_models.engine(config, evaluator=evaluator)
     yield go
     go.set()
 
@@ -309,12 +310,11 @@ def test_what_was_begun_with_other_parts_is_not_mixed_with_these(with_sample, pa
 
 
 @pytest.fixture
-def asking(with_sample, monkeypatch, make):
+def asking(with_sample, monkeypatch):
     """A web that queries would leave for, in an app that asks before they do."""
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
-    plain = make(AppConfig())
     web = FixedWeb(texts=("The cafeteria is run by nobody.",), name="tavily", leaves=True)
-    program().make = lambda config: Engine(config, embedder=plain.embedder, evaluator=plain.evaluator, web=web)
+    program().make = lambda config: local_models.engine(config, web=web)
     return web
 
 

@@ -60,7 +60,7 @@ def test_calls_are_counted_with_what_they_cost():
 
 
 def test_each_step_has_its_line_with_its_failures_marked():
-    html = meter(run(*CALLS))
+    html = str(meter(run(*CALLS)))
     assert "Evaluate 1 failed 11 100,000 → 500 7.0 $0.015" in said(html.replace("<td", " <td").replace("<tr", " <tr"))
     assert "Busy &lt;img" in html, "why it failed is told when pointed at"
     rows = said(html.replace("<td", " <td").replace("<tr", " <tr"))

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.sample import load_sample
+from crag.engine import Engine
+from crag.sample import Sample, load_sample
+from tests.support import local_models
 from tests.support.app_text import said
+from tests.support.small_pdf import small_pdf
 from ui.app import permits
 from ui.app.program import program
+
+
+@pytest.fixture(autouse=True)
+def small_sample(data, tmp_path_factory):
+    """The sample with a report of one page, which is read at once; a test of the Ask page loads the whole one."""
+    report = tmp_path_factory.mktemp("sample") / "report.pdf"
+    report.write_bytes(small_pdf("The agency negotiated a premium increase of four percent for the plan year 2020."))
+
+    class Small(Engine):
+        def sample(self) -> Sample:
+            return replace(super().sample(), pdf=report)
+
+    program().make = lambda config: Small(config, **local_models.parts())
 
 
 @pytest.fixture(params=["one", "private"])

@@ -158,7 +158,7 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, da
     [file] = data.glob("workspaces/default/*.db")
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE runs SET trace = '{\"steps\": 7}' WHERE id = 'run-2'")
-    ledgers._shelf.clear()
+    ledgers.book.clear()
     page.run()
     assert not page.exception and "1 run can&#x27;t be read" in said(page).replace("can't", "can&#x27;t")
     assert "An &lt;i&gt;older&lt;/i&gt; one?" in said(page) and "All (1 run)" in page.selectbox(key="tune-runs").options
@@ -330,8 +330,8 @@ def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app)
 def test_the_export_names_every_run_and_runs_no_formula():
     entries = {"run-1": ledgers.Read.of(run(1, [0.9], question='=HYPERLINK("x")')).entry}
     outcome: Outcome = ledgers.Ledger(entries.values()).redecide(Settings(upper=0.95))
-    _, _, columns, rows = exports.runs(outcome, entries)
-    lines = csv_export(columns, rows()).decode("utf-8-sig").splitlines()
+    _, _, make = exports.runs(outcome, entries)
+    lines = csv_export(*make()).decode("utf-8-sig").splitlines()
     assert len(lines) == 2 and "'=HYPERLINK" in lines[1] and "CORRECT,AMBIGUOUS" in lines[1]
 
 

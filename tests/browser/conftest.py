@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.app_server import Served, gated, serving
+from tests.support.app_server import Served, gated, over_the_sample, serving
 
 HEADER, POLICY = "content-security-policy", "Content Security Policy"
 """Of what a policy forbids, Chromium says so in the console."""
@@ -27,15 +27,16 @@ ARGUMENTS = [
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory) -> Iterator[Served]:
-    with gated(tmp_path_factory.mktemp("browser")) as found:
+def served(tmp_path_factory, sample_data) -> Iterator[Served]:
+    """The app with a gate over the sample library."""
+    with over_the_sample(tmp_path_factory.mktemp("browser"), sample_data) as found:
         yield found
 
 
-@pytest.fixture
-def served_to_many(tmp_path) -> Iterator[Served]:
-    """An app as it is where others can reach it: each browser has its own library."""
-    with gated(tmp_path, CRAG_WORKSPACES="private") as found:
+@pytest.fixture(scope="module")
+def served_to_many(tmp_path_factory) -> Iterator[Served]:
+    """An app as it is where others can reach it: each browser has its own library, which is empty."""
+    with gated(tmp_path_factory.mktemp("many"), CRAG_WORKSPACES="private") as found:
         yield found
 
 
@@ -56,30 +57,56 @@ def browser():
         yield driver.chromium.launch(executable_path=chromium, args=ARGUMENTS)
 
 
+@pytest.fixture(scope="session")
+def tab(browser):
+    """A tab that one test after another opens its first page in: the app's script is compiled once."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
 @pytest.fixture
-def open_page(browser, served):
-    """Opens a page of the app in a fresh browser profile.
+def open_page(request, browser, tab):
+    """Opens a page of the app: the first in the tab that the test before left, with nothing that it stored, any other
+    (and with `own` the first too) in a browser profile of its own.
 
     At the end nothing may have left this machine, every answer must have carried the app's policy, and the app may have
     wanted nothing that this forbids.
     """
     left, contexts, forbidden, unarmed = [], [], [], []
+    heard = {
+        "request": lambda request: left.append(request.url),
+        "response": lambda found: HEADER in found.headers or unarmed.append(found.url),
+        "console": lambda said: POLICY in said.text and forbidden.append(said.text),
+    }
+    pages = []
 
-    def opened(path: str = "", *, width: int = 1440, theme: str = "light", base: str = ""):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
-        context.set_default_timeout(40_000)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", lambda request: left.append(request.url))
-        page.on("response", lambda found: HEADER in found.headers or unarmed.append(found.url))
-        page.on("console", lambda said: POLICY in said.text and forbidden.append(said.text))
-        page.goto((base or served.url) + path)
+    def opened(path: str = "", *, width: int = 1440, theme: str = "light", base: str = "", own: bool = False):
+        if pages or own:
+            contexts.append(browser.new_context())
+            page = contexts[-1].new_page()
+        else:
+            page = tab
+            page.context.clear_cookies()
+            if page.url.startswith("http"):
+                page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        pages.append(page)
+        page.set_default_timeout(40_000)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        for name, listen in heard.items():
+            page.on(name, listen)
+        page.goto((base or request.getfixturevalue("served").url) + path)
         return page
 
     yield opened
+    for name, listen in heard.items():
+        for page in pages:
+            page.remove_listener(name, listen)
     for context in contexts:
         context.close()
-    served.gate.unlink(missing_ok=True)
+    if "served" in request.fixturenames:
+        request.getfixturevalue("served").gate.unlink(missing_ok=True)
     outside = [url for url in left if not url.startswith(("data:", "blob:")) and urlsplit(url).hostname != "127.0.0.1"]
     assert not outside
     assert not forbidden

@@ -10,10 +10,10 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.core.types import Document
-from crag.engine import Engine
 from crag.evaluation.evaluate import add_set, evaluate
 from crag.questions.sets import read_set
 from crag.testing.fakes import chunk_of
+from tests.support import local_models
 from tests.support.app_server import Served, serving
 from tests.support.small_pdf import small_pdf
 from tests.support.whole_run import events as whole_run
@@ -41,7 +41,7 @@ BUILT = (
 def runs(tmp_path_factory) -> tuple[Path, list[str]]:
     """A data folder full of hostile words, and the runs in it."""
     folder = tmp_path_factory.mktemp("hostile")
-    engine = Engine(AppConfig(data=folder / "data"))
+    engine = local_models.engine(AppConfig(data=folder / "data"))
     library = engine.library()
     for number, each in enumerate(HOSTILE):
         chunk = chunk_of(f"The harbour was built in 18{number:02}. {each} {ALL}", name=f"{number} {each}.pdf", page=1)

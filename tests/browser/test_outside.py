@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.support.app_server import gated
+from tests.support.app_server import over_the_sample
 from tests.support.model_server import serving
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
@@ -61,10 +61,11 @@ def web():
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory, model, web):
+def app(tmp_path_factory, sample_data, model, web):
     """The app with both; it asks before a query leaves."""
-    with gated(
+    with over_the_sample(
         tmp_path_factory.mktemp("outside"),
+        sample_data,
         CRAG_LLM="openai-compatible",
         CRAG_LLM_BASE_URL=model.address,
         CRAG_LLM_MODEL="ok",

@@ -1,16 +1,17 @@
 """Tune in a real browser: a slider flips runs, a cell lists them, one opens in Ask, and Ask uses what was chosen."""
 
 import re
+import shutil
 
 import pytest
 
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
-from crag.engine import Engine
 from crag.evaluation.evaluate import add_set
 from crag.questions.sets import read_set
 from crag.sample import load_sample
 from crag.strategies import STRATEGIES
+from tests.support import local_models
 from tests.support.app_server import gated
 from tests.support.browsing import OFF_SCREEN, ask, settled
 
@@ -18,11 +19,11 @@ expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
+def app(tmp_path_factory, sample_data):
     """The app over the sample library, with each of its three questions asked and what is known of them."""
     folder = tmp_path_factory.mktemp("tune")
-    engine, sample = Engine(AppConfig(data=folder / "data")), load_sample()
-    list(engine.add(sample.pdf.name, sample.pdf.read_bytes()))
+    shutil.copytree(sample_data, folder / "data")
+    engine, sample = local_models.engine(AppConfig(data=folder / "data")), load_sample()
     once = STRATEGIES["balanced"].settings.changed(loop_on=(), max_rewrites=0)
     for each in sample.questions:
         list(engine.ask(each.question, settings=once))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from crag.sample import Sample, load_sample
-from tests.support.shell import LIGHTHOUSE, crag, small_pdf
+from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
 
 @pytest.fixture(scope="session")
@@ -21,17 +22,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small PDF, the same bytes under another name, and files that are none."""
     folder = tmp_path_factory.mktemp("papers")
     (folder / "below").mkdir()
-    (folder / "lighthouse.pdf").write_bytes(small_pdf(LIGHTHOUSE))
-    (folder / "below" / "copy of it.PDF").write_bytes(small_pdf(LIGHTHOUSE))
+    (folder / "lighthouse.pdf").write_bytes(small_pdf(*LIGHTHOUSE))
+    (folder / "below" / "copy of it.PDF").write_bytes(small_pdf(*LIGHTHOUSE))
     (folder / "not a pdf.pdf").write_bytes(b"<html>no</html>")
     (folder / "notes.txt").write_text("not looked at")
     return folder
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Path:
-    """A library that holds the sample's PDF, made by the command line."""
+def library(tmp_path_factory: pytest.TempPathFactory, sample_data: Path) -> Path:
+    """A library that holds the sample's PDF."""
     place = tmp_path_factory.mktemp("libraries") / "made"
-    ran = crag("index", sample.pdf, "--library", place)
-    assert ran.code == 0, ran.err
+    shutil.copytree(sample_data / "workspaces" / "default", place)
     return place

@@ -15,7 +15,7 @@ from crag.core.events import Event, RunFinished, RunStarted, event_from_json
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.sample import Sample
-from tests.support.shell import ROOT, Ran, crag, environment
+from tests.support.shell import ROOT, Ran, crag, environment, process
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_every_citation_points_to_the_words_it_quotes(runs: dict[Action, Ran], s
 
 def test_an_answer_for_people_says_action_file_and_page(library: Path, sample: Sample) -> None:
     question = next(each.question for each in sample.questions if each.expected is Action.CORRECT)
-    ran = crag("ask", question, "--library", library)
+    ran = process("ask", question, "--library", library)
     assert ran.code == 0
     assert "CORRECT: the best chunk scored" in ran.out
     assert f"[1] {sample.pdf.name}, page " in ran.out
@@ -178,7 +178,7 @@ def test_wrong_options_exit_with_2_and_name_what_is_wrong(arguments: list[str], 
 
 def test_no_command_and_an_unknown_one_are_wrong_usage() -> None:
     for arguments in ([], ["dance"], ["index"], ["ask"]):
-        assert crag(*arguments).code == 2
+        assert process(*arguments).code == 2
 
 
 def test_help_names_every_command_and_strategy() -> None:

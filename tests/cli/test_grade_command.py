@@ -7,9 +7,11 @@ import subprocess
 import sys
 
 from tests.support.shell import ROOT, crag, environment
+from tests.support.sizes import sized
 
 QUESTION = "Who kept the lighthouse of Veldt Point?"
 GOOD = "The keeper of the lighthouse of Veldt Point was Anna Marrow, who lit its lamp from 1871 on."
+MANY = sized(2000, 600)
 BAD = "Sourdough bread needs flour, water, salt and a day of patience."
 
 
@@ -123,10 +125,10 @@ def graded_with_peak(count: int) -> tuple[list[dict[str, object]], int]:
 
 
 def test_thousands_of_lines_keep_their_order_in_bounded_memory() -> None:
-    found, peak = graded_with_peak(2000)
-    assert [each["n"] for each in found] == list(range(2000))
+    found, peak = graded_with_peak(MANY)
+    assert [each["n"] for each in found] == list(range(MANY))
     assert all("score" in each for each in found)
-    _, small = graded_with_peak(200)
+    _, small = graded_with_peak(MANY // 10)
     assert peak < small + 60_000
 
 

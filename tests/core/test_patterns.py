@@ -19,11 +19,12 @@ from crag.questions.matching import answer_match
 from crag.text.amounts import without_amounts
 from crag.text.marks import MOST, few_marks
 from crag.text.sentences import sentences
+from tests.support.sizes import sized
 
-LENGTH = 100_000
-"""Characters: more than a page of the web keeps, half of what a page of a PDF may hold."""
-SECONDS = 2.0
-"""Of processor time; each takes a tenth of that, and took up to minutes."""
+LENGTH = sized(100_000, 30_000)
+"""Characters: the most is more than a page of the web keeps, and half of what a page of a PDF may hold."""
+SECONDS = LENGTH / 50_000
+"""Of processor time; each takes a tenth of that, and of the most characters took up to minutes."""
 
 
 class Score(BaseModel):

@@ -14,7 +14,7 @@ from tests.support.app_server import serving
 from tests.support.visitor import key_of, texts, visit
 from ui.edge.sessions import room_for
 
-MANY = [pytest.param(60, 200), pytest.param(2_000, 256, marks=pytest.mark.heavy)]
+MANY = [pytest.param(40, 120), pytest.param(2_000, 256, marks=pytest.mark.heavy)]
 
 
 @pytest.mark.parametrize(("visitors", "files"), MANY)

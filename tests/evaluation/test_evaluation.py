@@ -22,7 +22,6 @@ from crag.core.errors import (
     SettingsError,
     StorageError,
 )
-from crag.core.keys import Keys
 from crag.core.types import Action
 from crag.engine import Engine
 from crag.evaluation.asking import FAILURES_IN_A_ROW
@@ -37,6 +36,7 @@ from crag.evaluation.evaluate import (
     rows,
     stored_sets,
 )
+from crag.providers.registry import given_keys
 from crag.questions.sets import Problem, Question, QuestionSet
 from crag.strategies import strategy
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of
@@ -54,7 +54,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def asked(engine: Engine) -> list[str]:
     """The questions of all stored runs."""
-    return [run.question for run in reversed(engine.library().runs.latest(1000))]
+    return [run.question for run in reversed(engine.library().runs.latest(1000, every=True))]
 
 
 # Sets
@@ -150,7 +150,7 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
     )
     cancel = threading.Event()
     cancel.set()
-    keys = Keys.from_mapping({"TAVILY_API_KEY": "tvly-very-secret"})
+    keys = given_keys({"TAVILY_API_KEY": "tvly-very-secret"})
     list(evaluate(engine, id, "balanced", config=config, keys=keys, cancel=cancel))
     (made,) = evaluations(engine.library())
     assert made.parts == (

@@ -12,9 +12,10 @@ from pathlib import Path
 from crag.engine import Engine
 from crag.evaluation.evaluate import Evaluation, evaluations, rows
 from tests.support.evaluation_makers import filled_engine, stored_set
+from tests.support.sizes import sized
 
 ROOT = Path(__file__).resolve().parents[2]
-QUESTIONS = 500
+QUESTIONS = sized(500, 100)
 SHARED = 40
 
 

@@ -15,6 +15,7 @@ from crag.core.types import Document
 from crag.library.evaluations import EvaluationRecord, Evaluations, StoredSet
 from crag.library.library import Library
 from crag.library.runs import Unreadable
+from crag.library.schema import ASKED
 from tests.support.library_makers import HashEmbedder, as_version
 
 Fill = Callable[..., Document]
@@ -218,6 +219,31 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(library: Librar
     assert [run.run_id for run in library.runs.latest()] == ["three", "one"]
 
 
+# The history
+
+
+def history(library: Library) -> list[str]:
+    return [run.run_id for run in library.runs.latest(3)]
+
+
+def test_the_history_holds_what_a_person_asked_and_no_run_of_an_evaluation(library: Library) -> None:
+    add_set(library)
+    removed, kept = begin(library, key="a").id, begin(library, key="b").id
+    asked = ["first", f"x{kept}-1", "last"]
+    for run in (asked[0], f"{removed}-1", asked[1], *(f"{kept}-{place}" for place in range(1, 9)), asked[2]):
+        save_run(library, run)
+    library.evaluations.delete(removed)
+    assert history(library) == asked[::-1], "not what is left of the last three"
+    assert [run.run_id for run in library.runs.latest(3, every=True)] == ["last", f"{kept}-8", f"{kept}-7"]
+
+
+def test_the_history_is_found_by_its_index(library: Library) -> None:
+    save_run(library, "one")
+    with closing(sqlite3.connect(library.folder / "library.db")) as connection:
+        plan = f"EXPLAIN QUERY PLAN SELECT question FROM runs WHERE {ASKED} ORDER BY number DESC LIMIT 3"
+        assert "runs_asked" in str(connection.execute(plan).fetchall())
+
+
 # Older libraries
 
 
@@ -239,3 +265,18 @@ def test_a_library_of_version_2_opens_with_all_it_holds(library: Library, fill: 
         opened.verify()
     with Library.open(library.folder, embedder) as again:
         assert [each.done for each in again.evaluations.all()] == [1]
+
+
+def test_a_library_of_version_3_opens_with_the_history_of_what_was_asked(
+    library: Library, embedder: HashEmbedder
+) -> None:
+    add_set(library)
+    of = begin(library).id
+    for run in ("one", f"{of}-1", "two", f"{of}-2"):
+        save_run(library, run)
+    library.close()
+    as_version(library, 3)
+    with Library.open(library.folder, embedder) as opened:
+        assert history(opened) == ["two", "one"]
+        assert opened.runs.ids() == ["one", f"{of}-1", "two", f"{of}-2"]
+        opened.verify()

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag.core.types import Action
-from crag.metrics.metrics import ResultRow
-from crag.metrics.ranking import ranked
+from crag.metrics.metrics import ResultRow, ranked
 from crag.metrics.results import (
     MEASURES,
     Mean,
@@ -18,13 +17,12 @@ from crag.metrics.results import (
     confusion,
     flat,
     measures_of,
-    result_from_json,
-    result_to_json,
     rows_from_json,
     rows_to_json,
     summed_up,
 )
 from crag.questions.tables import csv_export
+from tests.support.sizes import sized
 
 FULL = ResultRow(
     question_id="q1",
@@ -72,10 +70,8 @@ def test_a_row_exports_without_a_live_formula() -> None:
     assert "'=1+1" in text and ",=1+1" not in text
 
 
-def test_rows_and_results_survive_json() -> None:
+def test_rows_survive_json() -> None:
     assert rows_from_json(rows_to_json([FULL, *rows([None])])) == (FULL, *rows([None]))
-    result = summed_up([FULL])
-    assert result_from_json(result_to_json(result)) == result
 
 
 def test_means_count_what_is_known_alone() -> None:
@@ -97,7 +93,6 @@ def test_intervals_are_about_those_of_theory_and_repeat() -> None:
     half = 1.96 * math.sqrt(0.3 * 0.7 / 400)
     assert (mean.low, mean.high) == (pytest.approx(0.3 - half, abs=0.01), pytest.approx(0.3 + half, abs=0.01))
     assert summed_up(many).means == summed_up(many).means
-    assert summed_up(many, seed=1).means["answer_f1"] != mean
 
 
 def test_an_interval_rests_on_what_is_known_alone() -> None:
@@ -114,7 +109,7 @@ def test_resampling_in_parts_draws_enough() -> None:
     assert mean.high - mean.low == pytest.approx(2 * 1.96 * 0.5 / math.sqrt(3000), rel=0.15)
 
 
-@settings(max_examples=40)
+@settings(max_examples=sized(40, 13))
 @given(st.lists(st.none() | st.floats(0, 1), max_size=30))
 def test_a_mean_lies_in_its_interval_and_in_its_range(values: list[float | None]) -> None:
     mean = summed_up(rows(values)).means["answer_f1"]
@@ -213,7 +208,7 @@ def test_less_is_said_as_less_and_steps_are_compared_too() -> None:
     assert found.sentence.startswith("Seconds of search: 1 lower with the second than with the first")
 
 
-@settings(max_examples=40)
+@settings(max_examples=sized(40, 13))
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=20))
 def test_swapping_the_two_turns_the_sign(pairs: list[tuple[float, float]]) -> None:
     first, second = rows([a for a, _ in pairs]), rows([b for _, b in pairs], "balanced")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.ingesting import DocumentAdded
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
 from crag.sample import load_sample
+from tests.support import local_models
 
 ANSWERS = {
     Action.CORRECT: ("internal", "4.0 percent"),
@@ -22,12 +23,10 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    sample = load_sample()
-    config = AppConfig(data=tmp_path_factory.mktemp("data"), web="folder", web_folder=sample.web)
-    made = Engine(config)
-    *_, added = made.add(sample.pdf.name, Path(sample.pdf).read_bytes())
-    assert isinstance(added, DocumentAdded) and added.document.pages == 72
+def engine(tmp_path_factory: pytest.TempPathFactory, sample_data: Path) -> Iterator[Engine]:
+    data = shutil.copytree(sample_data, tmp_path_factory.mktemp("own") / "data")
+    made = local_models.engine(AppConfig(data=data, web="folder", web_folder=load_sample().web))
+    assert [document.pages for document in made.library().documents.all()] == [72]
     yield made
     made.close()
 

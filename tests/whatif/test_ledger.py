@@ -19,13 +19,14 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Step
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedWeb
-from crag.whatif.entries import Entry, entries_from
+from crag.whatif.entries import Entry
 from crag.whatif.flips import FlipRow, Kept, Saved
 from crag.whatif.ledger import Ledger
 from crag.whatif.plans import NO_GRADES, NO_JOINT, NO_LOOP, NOT_RETRIEVED, PAGES_NOT_JUDGED
 from crag.whatif.whatif import WhatIf, redecide
 from tests.support.judged import run
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
+from tests.support.sizes import sized
 
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
 BALANCED = STRATEGIES["balanced"].settings
@@ -121,7 +122,7 @@ def expected(trace: Trace, settings: Settings) -> dict[str, object]:
 
 
 @given(other_settings())
-@examples(max_examples=40)
+@examples(max_examples=sized(40, 15))
 def test_every_run_comes_out_as_what_if_has_it(settings: Settings) -> None:
     for trace, row in zip(stored(), ledger().redecide(settings).rows, strict=True):
         assert said(row) == expected(trace, settings), (trace.strategy, trace.settings)
@@ -258,23 +259,12 @@ def test_why_an_action_cannot_be_known(strategy: str, found: list[str], changes:
     assert (row.after, row.becomes, row.reason, row.kept, row.saved) == (None, "unknown", reason, None, Saved())
 
 
-@given(st.integers(0, 1000), other_settings())
-@examples(max_examples=25)
-def test_added_runs_come_out_as_in_a_ledger_made_anew(first: int, settings: Settings) -> None:
-    entries = ledger().entries
-    first %= len(entries) + 1
-    parted = (
-        Ledger(entries[:first]).with_added(entries[first:-1]).with_added(entries[-1:] if first < len(entries) else ())
-    )
-    assert parted.redecide(settings) == ledger().redecide(settings)
-
-
-def test_a_run_with_settings_of_another_version_is_named_and_the_others_stay() -> None:
-    good, bad = stored()[0], replace(stored()[1], run_id="old", settings={"upper": 7, "gone": True})
-    entries, unusable = entries_from([good, bad, good])
-    assert entries == [Entry.of(good)] * 2
-    assert [(each.run_id, each.question) for each in unusable] == [("old", bad.question)]
-    assert "no longer valid" in unusable[0].message and unusable[0].remedy
+def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defaults() -> None:
+    trace = stored()[0]
+    old = replace(trace, strategy="gone", settings={**trace.settings, "upper": 7, "lower": 0.1, "gone": True})
+    entry = Entry.of(old)
+    assert (entry.settings.upper, entry.settings.lower) == (Settings().upper, 0.1)
+    assert len(Ledger([entry]).redecide(Settings()).rows) == 1
 
 
 def test_an_empty_ledger_has_an_outcome() -> None:

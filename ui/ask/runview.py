@@ -14,13 +14,15 @@ from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
+from crag.core.wording import stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.ask import conversation, sliders
 from ui.compare import state
+from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.look import draw
-from ui.kit.safe import excerpt, markdown, text
+from ui.kit.safe import excerpt, markdown
 from ui.run import answer, approval, export, meter, pageview, path, thumbs
 from ui.run.passage import View
 from ui.run.slots import Slots
@@ -107,8 +109,11 @@ def _earlier(session: Session, run: str) -> None:
         return
     said = trace.answer.text if trace.answer else ("working…" if not trace.finished else "no answer")
     draw(
-        f'<div class="cx"><button class="turn" data-pick="run:{text(run)}"><span class="where">{text(trace.question)}'
-        f'</span><span class="peek">{path.chip(trace.action)} {text(excerpt(said, 140))}</span></button></div>'
+        h.div("cx")[
+            h.button("turn", data_pick=f"run:{run}")[
+                h.span("where")[trace.question], h.span("peek")[path.chip(trace.action), f" {excerpt(said, 140)}"]
+            ]
+        ]
     )
 
 
@@ -119,7 +124,10 @@ def _right(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Even
     slots.path = st.empty()
     slots.action = st.empty()
     with st.container(key="tuning"):
-        settings = sliders.sliders(run, Settings.checked(trace.settings))
+        stored = Settings.stored(trace.settings)
+        settings = sliders.sliders(run, stored.settings)
+        if said := stored_sentence(stored):
+            st.caption(markdown(said))
     change = st.container()
     pageview.opened(session, trace, session.opened, partial(session.open, None))
     slots.chunks = st.empty()

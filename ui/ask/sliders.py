@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Aggregation
 from crag.strategies import STRATEGIES
 from crag.whatif.whatif import WhatIf, redecide
 from ui.app.session import Session
 from ui.kit import forms, words
+from ui.kit import html as h
+from ui.kit.html import Html
 from ui.kit.look import draw
 from ui.kit.problems import show
-from ui.kit.safe import text
 from ui.run.passage import View
 from ui.run.path import chip
 
@@ -31,22 +29,11 @@ def sliders(run: str, base: Settings) -> Settings:
         return base
     first, second, third = st.columns([5, 3, 4], gap="medium")
     with first:
-        if base.binary:
-            upper = forms.field(Settings, "upper", base.upper, key=f"{key}-upper")
-            lower = upper
-        else:
-            lower, upper = forms.pair(
-                Settings, "lower", "upper", (base.lower, base.upper), key=f"{key}-bounds", title="Thresholds"
-            )
+        moved = forms.thresholds(base, base.lower, base.upper, key=key)
     with second:
-        joint = base.evaluator == "joint"
-        rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == joint]
-        rule = forms.field(
-            Settings, "aggregation", base.aggregation, key=f"{key}-rule", options=rules, disabled=len(rules) == 1
-        )
+        moved["aggregation"] = forms.aggregation(base, base.aggregation, key=key)
     with third:
-        floor = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
-    moved: dict[str, Any] = {"lower": lower, "upper": upper, "aggregation": rule, "strip_filter": floor}
+        moved["strip_filter"] = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
     try:
         return base.changed(**moved)
     except SettingsError as error:
@@ -57,7 +44,7 @@ def sliders(run: str, base: Settings) -> Settings:
 def view(trace: Trace, settings: Settings) -> tuple[View, WhatIf | None]:
     """How to look at a run under the sliders, and what would change; None while the run decides, or unmoved."""
     as_it_was = View.of(trace)
-    if not trace.finished or not trace.rounds or settings == Settings.checked(trace.settings):
+    if not trace.finished or not trace.rounds or settings == Settings.stored(trace.settings).settings:
         return as_it_was, None
     what = redecide(trace, settings)
     deciding = what.decision.deciding_id if what.decision else None
@@ -101,16 +88,16 @@ def _back() -> None:
     st.session_state["tuning-turn"] = st.session_state.get("tuning-turn", 0) + 1
 
 
-def _change(trace: Trace, what: WhatIf) -> str:
+def _change(trace: Trace, what: WhatIf) -> Html:
     if what.decision is None:
-        lead = "What the action would be can't be told without a new run."
+        lead: object = "What the action would be can't be told without a new run."
     elif what.flips:
-        lead = f"{chip(what.before)} would become {chip(what.action)}: {text(_reason(what))}"
+        lead = (chip(what.before), " would become ", chip(what.action), f": {_reason(what)}")
     else:
-        lead = f"Still {chip(what.action)}: {text(_reason(what))}"
+        lead = ("Still ", chip(what.action), f": {_reason(what)}")
     lines = [*_strips(trace, what), *_web(trace, what), *what.unknown]
-    listed = "".join(f"<li>{text(line)}</li>" for line in lines)
-    return f'<div class="cx"><div class="change" role="status"><b>What if</b> {lead}<ul>{listed}</ul></div></div>'
+    listed = [h.li[line] for line in lines]
+    return h.div("cx")[h.div("change", role="status")[h.b["What if"], " ", lead, h.ul[listed]]]
 
 
 def _reason(what: WhatIf) -> str:

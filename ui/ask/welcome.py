@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag.core.errors import CragError
 from crag.core.types import Action
-from ui.app.program import program, providers
+from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
 from ui.documents import uploads
+from ui.kit import html as h
 from ui.kit import problems, words
+from ui.kit.html import Html
 from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit.safe import markdown
 from ui.run.path import chip
 
 __all__ = ["show", "status"]
@@ -22,26 +23,35 @@ _LOCAL = ("Embedding model", "Retrieval evaluator")
 """Part of the program: named only where they are missing."""
 
 
-def status(session: Session) -> str:
+def status(session: Session) -> Html:
     """What this session's questions are answered with, in one line. Raises CragError."""
     parts = [
-        f'<span class="{"on" if on else "off"}">{text(name)}: {text(words.plain(detail))}</span>'
+        h.span("on" if on else "off")[f"{name}: {words.plain(detail)}"]
         for name, on, detail in providers(session.config, session.keys)
         if not (on and name in _LOCAL)
     ]
     if session.config.web == "off":
-        parts.append("<span>Settings can point to a folder of trusted pages, or take a key for the web.</span>")
-    return f'<div class="cx"><div class="status">{"".join(parts)}</div></div>'
+        parts.append(h.span["Settings can point to a folder of trusted pages, or take a key for the web."])
+    return h.div("cx")[h.div("status")[parts]]
 
 
 def show(session: Session, *, empty: bool) -> None:
     """The page before any question."""
     correct, ambiguous, incorrect = (chip(action) for action in Action)
     draw(
-        '<div class="cx hero"><h1>Ask your PDFs, and see why</h1>'
-        "<p>Every passage found for a question is graded, and the grades decide what happens next: answer from your "
-        f"documents ({correct}), bring in the web as well ({ambiguous}), or turn to the web alone ({incorrect}). "
-        "Watch each step; click a number in the answer to see the page it comes from.</p></div>"
+        h.div("cx hero")[
+            h.h1["Ask your PDFs, and see why"],
+            h.p[
+                "Every passage found for a question is graded, and the grades decide what happens next: answer from "
+                "your documents (",
+                correct,
+                "), bring in the web as well (",
+                ambiguous,
+                "), or turn to the web alone (",
+                incorrect,
+                "). Watch each step; click a number in the answer to see the page it comes from.",
+            ],
+        ]
     )
     with problems.told():
         draw(status(session))
@@ -70,10 +80,8 @@ def _offer(session: Session) -> None:
 def _questions(session: Session) -> None:
     documents, chunks = session.library.size
     st.caption(f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library.")
-    try:
-        sample = program().engine.sample()
-        session.library.documents.get(sample.document_id)
-    except CragError:  # no sample, or not in this library: there is nothing to suggest
+    sample = session.sample()
+    if sample is None:
         return
     st.subheader("Three questions to try", anchor=False)
     for number, each in enumerate(sample.questions):

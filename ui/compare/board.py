@@ -8,16 +8,17 @@ import streamlit as st
 
 from crag.comparing.differences import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
-from crag.questions.tables import csv_export, json_export
 from ui.app import navigation
 from ui.app.session import Session
 from ui.compare import lanes as compare_lanes
 from ui.compare import setup, state
 from ui.compare import table as compare_table
 from ui.compare.lanes import Lane
-from ui.kit import problems
+from ui.kit import downloads, problems
+from ui.kit import html as h
+from ui.kit.html import Html
 from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit.safe import markdown
 from ui.run import export, meter, pageview, thumbs
 
 __all__ = ["follow", "show"]
@@ -57,7 +58,9 @@ def show(session: Session) -> None:
     draw(_question(lanes))
     tools = st.container(horizontal=True)
     labels = thumbs.given(session, lanes[0].trace.question)
-    found = None if any(each.following for each in lanes) else _found(lanes)
+    traces, found = [each.trace for each in lanes], None
+    if not any(each.following for each in lanes):
+        found = differences(traces, [each.name for each in lanes], meter.in_use())
     lead, summary, listed = st.empty(), st.empty(), st.empty()
     with st.container(key="cmp-above"):
         _beside(session, lanes, len(lanes) > _BESIDE)
@@ -93,8 +96,12 @@ def show(session: Session) -> None:
 def _first(session: Session) -> None:
     """Before there is anything to compare."""
     draw(
-        '<div class="cx hero"><p>Ask one question in two to four ways at once: plain RAG beside corrective strategies, '
-        "or one strategy beside itself with another action, to see what that action changes.</p></div>"
+        h.div("cx hero")[
+            h.p[
+                "Ask one question in two to four ways at once: plain RAG beside corrective strategies, or one strategy "
+                "beside itself with another action, to see what that action changes."
+            ]
+        ]
     )
     if session.library.size[0] == 0:
         st.subheader("No documents yet", anchor=False)
@@ -126,17 +133,9 @@ def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:
     return lanes
 
 
-def _names(lanes: Sequence[Lane]) -> list[str]:
-    return [each.name for each in lanes]
-
-
-def _found(lanes: Sequence[Lane]) -> Differences:
-    return differences([each.trace for each in lanes], _names(lanes), meter.in_use())
-
-
-def _question(lanes: Sequence[Lane]) -> str:
+def _question(lanes: Sequence[Lane]) -> Html:
     asked = dict.fromkeys(each.trace.question for each in lanes)
-    return f'<div class="cx"><div class="question">{"<br>".join(text(each) for each in asked)}</div></div>'
+    return h.div("cx")[h.div("question")[h.joined(h.br, asked)]]
 
 
 def _beside(session: Session, lanes: Sequence[Lane], here: bool) -> None:
@@ -170,21 +169,12 @@ def _tools(session: Session, lanes: Sequence[Lane], found: Differences | None) -
 def _exports(session: Session, lanes: Sequence[Lane], found: Differences) -> None:
     first = lanes[0].trace
     with st.popover("Export"):
-        for ending, write, mime in (("csv", csv_export, "text/csv"), ("json", json_export, "application/json")):
-            st.download_button(
-                f"What differs, {ending.upper()}",
-                lambda write=write: write(*table(found)),
-                file_name=export.file_name(first, f"compared.{ending}"),
-                mime=mime,
-                on_click="ignore",
-                key=f"compare-{ending}",
-            )
+        downloads.table("What differs", lambda: table(found), export.file_name(first, "compared"), key="compare")
         for number, each in enumerate(lanes):
-            st.download_button(
+            downloads.file(
                 f"{markdown(each.name)}, one HTML page",
-                lambda each=each: export.page(each.trace, session.events(each.run), meter.in_use()),
-                file_name=export.file_name(each.trace, f"{number + 1}.html"),
-                mime="text/html",
-                on_click="ignore",
+                lambda each=each: export.page(each.trace, session.events(each.run), meter.in_use()),  # type: ignore[misc]
+                export.file_name(each.trace, f"{number + 1}.html"),
+                "text/html",
                 key=f"compare-html-{number}",
             )

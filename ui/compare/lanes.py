@@ -12,12 +12,13 @@ from crag.comparing.differences import Differences, Marks
 from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.strategies import STRATEGIES
+from crag.core.wording import stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
+from ui.kit.html import Html
 from ui.kit.look import draw
-from ui.kit.safe import text
 from ui.run import approval
 from ui.run.passage import View
 from ui.run.path import chip
@@ -64,37 +65,29 @@ def named(lanes: Sequence[Lane]) -> None:
 
 
 def _name(trace: Trace) -> str:
-    known = STRATEGIES.get(trace.strategy)
-    title = known.title if known else trace.strategy
-    forced = trace.settings.get("forced")
+    forced, title = trace.settings.get("forced"), words.strategy(trace.strategy)
     return f"{title}, as if {forced}" if forced else title
 
 
-def heads(lanes: Sequence[Lane]) -> str:
+def heads(lanes: Sequence[Lane]) -> Html:
     """The lanes' names above their columns, which stay in view."""
-    return f'<div class="cx cmp-heads">{"".join(_head(each) for each in lanes)}</div>'
+    return h.div("cx cmp-heads")[[_head(each) for each in lanes]]
 
 
-def _head(each: Lane) -> str:
+def _head(each: Lane) -> Html:
     trace = each.trace
     state = words.duration(trace.seconds) if trace.finished else "running…"
-    changed = _changed(trace)
-    note = f'<span class="small" title="{text(changed)}">your settings</span>' if changed else ""
-    letter = f'<span class="cmp-letter">{each.letter}</span>' if each.letter else ""
-    return (
-        f'<div class="cmp-head">{letter}<span class="name">{text(each.name)}</span>{chip(trace.action)}'
-        f'<span class="small num">{state}</span>{note}'
-        f'<button class="more" data-pick="{text(f"open:{each.run}")}">Open in Ask</button></div>'
-    )
-
-
-def _changed(trace: Trace) -> str:
-    """The settings in which a run differs from its strategy, in words."""
-    known = STRATEGIES.get(trace.strategy)
-    if known is None:
-        return ""
-    own, held = known.settings.model_dump(), Settings.checked(trace.settings).model_dump()
-    return ", ".join(f"{name} {held[name]}" for name in own if name != "forced" and held[name] != own[name])
+    stored = Settings.stored(trace.settings)
+    changed, lost = words.changed(trace.strategy, stored.settings.changed(forced="")), stored_sentence(stored)
+    return h.div("cmp-head")[
+        each.letter and h.span("cmp-letter")[each.letter],
+        h.span("name")[each.name],
+        chip(trace.action),
+        h.span("small num")[state],
+        changed and h.span("small", title=", ".join(changed))["your settings"],
+        lost and h.span("small", title=lost)["another version's settings"],
+        h.button("more", data_pick=f"open:{each.run}")["Open in Ask"],
+    ]
 
 
 def place(each: Lane, number: int) -> None:

@@ -6,29 +6,30 @@ from typing import Any
 
 import streamlit as st
 
-from crag.core.errors import CragError, QuestionError
+from crag.core.errors import QuestionError
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.strategies import STRATEGIES
-from ui.app.program import program
 from ui.app.session import Session
 from ui.compare import state
-from ui.compare.state import MOST, Way
+from ui.compare.state import MOST, QUESTION, Way
 from ui.kit import problems, words
 from ui.kit.safe import markdown
 
 __all__ = ["form", "questions"]
 
-_ASKED = "compare-asked"
 _AS_SCORED = "What the scores say"
 
 
 def form(session: Session) -> None:
     """The question, the lanes, and the button that starts all of them."""
-    if _ASKED not in st.session_state:
-        st.session_state[_ASKED] = state.question()  # a widget's own value is lost on another page
-    asked = st.text_area("Question", key=_ASKED, height=68, placeholder="Ask a question about your documents")
-    state.typed(asked)
+    asked = st.text_area(
+        "Question",
+        key=QUESTION,
+        height=68,
+        placeholder="Ask a question about your documents",
+        persist_state="session",
+    )
     ways = state.ways()
     chosen: list[Way] = []
     with st.container(key="cmp-ways"):
@@ -111,18 +112,14 @@ def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:
 
 def questions(session: Session) -> None:
     """Before the first comparison: the sample's questions, each a click away."""
-    try:
-        sample = program().engine.sample()
-        loaded = any(document.name == sample.pdf.name for document in session.library.documents.all())
-    except CragError:
-        return
-    if not loaded:
+    sample = session.sample()
+    if sample is None:
         return
     st.caption("Questions to try on the sample:")
     for number, each in enumerate(sample.questions):
         label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
-        st.button(label, key=f"compare-try-{number}", on_click=_typed, args=(each.question,))
+        st.button(label, key=f"compare-try-{number}", on_click=_take, args=(each.question,))
 
 
-def _typed(question: str) -> None:
-    st.session_state[_ASKED] = question
+def _take(question: str) -> None:
+    st.session_state[QUESTION] = question

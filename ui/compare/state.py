@@ -16,15 +16,18 @@ from ui.app import navigation
 from ui.app.session import Session
 
 __all__ = [
-    *("MOST", "Way", "attach", "begun", "close", "lanes", "open_beside", "opened", "question", "select", "take"),
-    *("twin", "typed", "ways"),
+    *("MOST", "QUESTION", "Way", "attach", "begun", "close", "lanes", "open_beside", "opened", "select", "take"),
+    *("twin", "ways"),
 ]
 
 MOST = 4
 """So many runs stand side by side at most."""
 
 _RUN = re.compile(r"[\w-]{1,80}")
-_RUNS, _OPENED, _QUESTION, _LANES = "compare-runs", "compare-opened", "compare-question", "compare-lanes"
+_RUNS, _OPENED, _LANES = "compare-runs", "compare-opened", "compare-lanes"
+
+QUESTION = "compare-question"
+"""The key of the widget that holds what the next comparison asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +74,11 @@ def close() -> None:
     st.session_state.pop("leaf", None)
 
 
-def question() -> str:
-    """What the next comparison asks, as far as it is typed."""
-    asked: str = st.session_state.get(_QUESTION, "")
-    return asked
-
-
-def typed(asked: str) -> None:
-    """Keep what is typed while other pages are shown."""
-    st.session_state[_QUESTION] = asked
-
-
 def begun(traces: Sequence[Trace]) -> None:
     """Let the next comparison start from the question and the ways of these runs, unless another is being made."""
     if _LANES not in st.session_state:
-        st.session_state[_QUESTION] = traces[0].question
-        known = [Way(trace.strategy, str(trace.settings.get("forced", ""))) for trace in traces]
+        st.session_state[QUESTION] = traces[0].question
+        known = [Way(trace.strategy, Settings.stored(trace.settings).settings.forced) for trace in traces]
         lanes([way for way in known if way.strategy in STRATEGIES] if len(known) > 1 else ways())
 
 
@@ -104,8 +96,7 @@ def take(trace: Trace) -> None:
     """From a run to a comparison of its question: plain RAG beside the run's own strategy."""
     own = trace.strategy if trace.strategy in STRATEGIES and trace.strategy != "plain-rag" else "balanced"
     st.session_state[_RUNS] = []
-    st.session_state[_QUESTION] = trace.question
-    st.session_state["compare-asked"] = trace.question
+    st.session_state[QUESTION] = trace.question
     lanes([Way("plain-rag"), Way(own)])
     navigation.go("compare")
 
@@ -115,7 +106,7 @@ def twin(session: Session, trace: Trace, action: Action) -> None:
 
     Raises CragError.
     """
-    settings = Settings.checked(trace.settings).changed(forced=action)
+    settings = Settings.stored(trace.settings).settings.changed(forced=action)
     [other] = session.start(trace.question, [(trace.strategy, settings)])
     close()
     st.session_state[_RUNS] = [trace.run_id, other]

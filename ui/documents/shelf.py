@@ -14,10 +14,11 @@ from crag.questions.tables import guarded
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
+from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.look import draw
 from ui.kit.picker import clicked
-from ui.kit.safe import excerpt, markdown, text
+from ui.kit.safe import excerpt, markdown
 from ui.run import pageview
 
 __all__ = ["drop_zone", "empty", "open_one", "table", "warn_of_model"]
@@ -43,7 +44,7 @@ def drop_zone(session: Session) -> None:
 
 
 def empty(session: Session) -> None:
-    draw('<div class="cx hero"><p>The library is empty. Drop PDFs above, or begin with the sample.</p></div>')
+    draw(h.div("cx hero")[h.p["The library is empty. Drop PDFs above, or begin with the sample."]])
     if st.button("Load the sample library", key="sample", type="primary"):
         with problems.told():
             uploads.load_sample(session)
@@ -146,18 +147,26 @@ def _page(session: Session, document: Document, page: int, chunks: Sequence[Chun
         rects = [rect for chunk in marked for rect in chunk.rects() if rect.page == page]
         st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
     with right:
-        cards = "".join(
-            f'<details data-keep="{text(chunk.id)}"><summary><span class="rank num">{chunk.ordinal + 1}</span>'
-            f'<span class="where"><span class="name">{text(excerpt(chunk.text, 140))}</span></span>'
-            f'<span class="small">{words.count(len(chunk.text), "character")}</span></summary>'
-            f'<div class="body"><div class="text">{text(chunk.text)}</div><div class="facts">'
-            f"<span>{text(chunk.kind)}, indexed with: {text(chunk.context or 'nothing else')}</span>"
-            f'<button class="more" data-pick="mark:{text(chunk.id)}">Mark only this one</button></div></div></details>'
+        cards = [
+            h.details(data_keep=chunk.id)[
+                h.summary[
+                    h.span("rank num")[chunk.ordinal + 1],
+                    h.span("where")[h.span("name")[excerpt(chunk.text, 140)]],
+                    h.span("small")[words.count(len(chunk.text), "character")],
+                ],
+                h.div("body")[
+                    h.div("text")[chunk.text],
+                    h.div("facts")[
+                        h.span[f"{chunk.kind}, indexed with: {chunk.context or 'nothing else'}"],
+                        h.button("more", data_pick=f"mark:{chunk.id}")["Mark only this one"],
+                    ],
+                ],
+            ]
             for chunk in here
-        )
-        shown = f'<div class="cards ordinals">{cards}</div>' if cards else "<p>No text was found on this page.</p>"
+        ]
+        shown = h.div("cards ordinals")[cards] if cards else h.p["No text was found on this page."]
         heading = f"{words.count(len(here), 'chunk')} on page {page} of {document.pages}"
-        draw(f'<div class="cx"><h3>{heading}<span class="small">{text(document.title)}</span></h3>{shown}</div>')
+        draw(h.div("cx")[h.h3[heading, h.span("small")[document.title]], shown])
 
 
 def _delete(session: Session, document: Document) -> None:

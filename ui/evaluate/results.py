@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
 from crag.core.errors import InputError
 from crag.evaluation.evaluate import Evaluation, remove_evaluation
+from crag.metrics.metrics import ResultRow
+from crag.metrics.results import MEASURES, Result, flat
 from ui.app import navigation
 from ui.app.session import Session
-from ui.evaluate import export, numbers, work
+from ui.evaluate import numbers, work
 from ui.evaluate import rows as evaluate_rows
-from ui.evaluate.names import names
+from ui.evaluate.measures import label
+from ui.evaluate.names import file_name, name, names
 from ui.evaluate.table import MARKS, Column, confusions, dots, table
-from ui.kit import problems, words
+from ui.kit import downloads, problems, words
+from ui.kit import html as h
 from ui.kit.look import draw
 from ui.kit.safe import markdown
 
-__all__ = ["show"]
+__all__ = ["rows_table", "show", "summary_table"]
 
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
-_EMPTY = (
-    '<div class="cx hero"><p>No results yet.</p><p class="quiet">Choose or add questions under Questions, pick the '
-    "strategies and run them: measures by strategy, every row with its trace, and files of both appear here.</p></div>"
-)
+_SUMMARY = ("set", "strategy", "settings", "parts", "measure", "name", "mean", "low", "high", "known", "questions")
+_EMPTY = h.div("cx hero")[
+    h.p["No results yet."],
+    h.p("quiet")[
+        "Choose or add questions under Questions, pick the strategies and run them: measures by strategy, every row "
+        "with its trace, and files of both appear here."
+    ],
+]
 
 
 def show(session: Session, made: Sequence[Evaluation]) -> None:
@@ -116,12 +125,53 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         )
         evaluation = by_id[picked]
         rows = numbers.rows_of(session, evaluation, heard)
-        export.files(session, evaluation, called[picked], rows, chosen, heard)
+        _files(session, evaluation, called[picked], rows, chosen, heard)
         _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
     begun = f"{words.moment(evaluation.started_at)}. {words.plain(evaluation.parts)}"
     st.caption(markdown(begun))
     evaluate_rows.show(session, evaluation, rows)
+
+
+def _files(
+    session: Session,
+    evaluation: Evaluation,
+    called: str,
+    rows: Sequence[ResultRow],
+    chosen: Sequence[Evaluation],
+    heard: int,
+) -> None:
+    """The downloads of one evaluation's rows, and of the summary of all that are chosen."""
+
+    def summary() -> downloads.Table:
+        return summary_table([(each, numbers.result(session, each, heard)) for each in chosen])
+
+    with st.popover("Export"):
+        stem = file_name(evaluation.set_name, called, "rows")
+        downloads.table("Rows of this one", lambda: rows_table(rows), stem, key="eval-rows")
+        downloads.table("Summary of all shown", summary, file_name(evaluation.set_name, "summary"), key="eval-summary")
+
+
+def rows_table(rows: Sequence[ResultRow]) -> downloads.Table:
+    """Every row with all its measures; a column that a row does not have is empty."""
+    tables = [flat(row) for row in rows]
+    columns = list(dict.fromkeys(column for table in tables for column in table))
+    return columns, [[table.get(column) for column in columns] for table in tables]
+
+
+def summary_table(results: Sequence[tuple[Evaluation, Result]]) -> downloads.Table:
+    """A line for each measure of each evaluation, and for each count of the confusion of actions."""
+    lines: list[Sequence[Any]] = []
+    for evaluation, result in results:
+        lead = (evaluation.set_name, name(evaluation), evaluation.settings.model_dump_json(), evaluation.parts)
+        for key, mean in result.means.items():
+            said = MEASURES.get(key, label(key))
+            lines.append((*lead, key, said, mean.value, mean.low, mean.high, mean.known, result.questions))
+        for action, counts in result.actions.items():
+            for held, number in counts.items():
+                key, said = f"action_{action}_{held}", f"{action}, retrieval {held}"
+                lines.append((*lead, key, said, number, None, None, result.questions, result.questions))
+    return _SUMMARY, lines
 
 
 def _delete(session: Session, evaluation: Evaluation, called: str) -> None:

@@ -20,7 +20,6 @@ from crag.metrics.metrics import ResultRow
 from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.session import Session
-from ui.evaluate.estimate import outside_webs
 
 __all__ = ["Asking", "Begun", "Event", "Heard", "Part", "Plan", "State", "current", "start"]
 
@@ -153,7 +152,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
     begun = Begun(
         set_id=set_id,
         strategies=tuple(plan.strategy for plan in plans),
-        provider=next(iter(outside_webs(configs[0])), configs[0].web),
+        provider=next((each.provider.name for each in session.wiring(configs[0]).outside_webs), configs[0].web),
         at=time.monotonic(),
     )
 

@@ -1,8 +1,9 @@
-"""Figures of labelled scores: ROC, precision-recall, reliability, and the worth of every pair of thresholds."""
+"""Figures: ROC, precision-recall and reliability of labelled scores, the worth of pairs of thresholds, bars by day."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,7 @@ from crag.thresholds.sweep import Sweep
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["heat", "marked", "precision_recall", "reliability", "roc", "shown", "theme"]
-
-Pair = tuple[float, float]
-"""Upper and lower threshold."""
+__all__ = ["bars", "heat", "marked", "precision_recall", "reliability", "roc", "shown", "theme"]
 
 _COLOURS = {
     "light": dict(accent="#5546c8", soft="#eceafb", ink="#1b1d26", quiet="#5c6070", line="#dedfe7", ground="#ffffff"),
@@ -25,6 +23,8 @@ _COLOURS = {
 }
 """As in the style sheet: a chart is an island that it does not reach."""
 _CLEAR = "rgba(0,0,0,0)"
+_DAY = 86_400_000
+"""Milliseconds."""
 
 
 def theme() -> str:
@@ -48,8 +48,7 @@ def precision_recall(found: PrecisionRecall, look: str) -> Figure:
     """Precision against recall, with the share that guessing would reach."""
     hover = "threshold %{customdata:.2f}<br>precision %{y:.0%}<br>recall %{x:.0%}<extra></extra>"
     curve = _line(found.recall, found.precision, look, customdata=found.thresholds, hovertemplate=hover)
-    share = found.positives / (found.positives + found.negatives)
-    guess = _dotted([0, 1], [share, share], look)
+    guess = _dotted([0, 1], [found.relevant, found.relevant], look)
     return _square([guess, curve], look, "Recall", "Precision")
 
 
@@ -89,8 +88,7 @@ def heat(found: Sweep, look: str) -> Figure:
         hoverongaps=False,
         colorbar={"thickness": 10, "outlinewidth": 0, "len": 1.0, "tickfont": {"color": colours["quiet"]}},
     )
-    figure = _square([cells, _points(look)], look, "Lower threshold", "Upper threshold", height=400)
-    return figure.update_layout(margin={"l": 0, "r": 0, "t": 8, "b": 0})
+    return _square([cells, _points(look)], look, "Lower threshold", "Upper threshold", height=400, right=0)
 
 
 def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], look: str) -> None:
@@ -118,6 +116,31 @@ def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], look
     ]
 
 
+def bars(heights: Mapping[str, tuple[float, str]], unit: str, look: str) -> Figure:
+    """A bar a day (ISO 8601), with what it says when pointed at."""
+    import plotly.graph_objects as go
+
+    colours, days = _COLOURS[look], sorted(heights)
+    span = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days
+    bar = go.Bar(
+        x=days,
+        y=[heights[day][0] for day in days],
+        customdata=[heights[day][1] for day in days],
+        hovertemplate="%{x|%-d %B}: %{customdata}<extra></extra>",
+        width=0.6 * _DAY,
+        marker_color=colours["accent"],
+    )
+    across = {
+        "type": "date",
+        "dtick": _DAY * (1 + span // 6),
+        "tickformat": "%-d %b",
+        "showgrid": False,
+        "tickangle": 0,
+    }
+    up = {"tickprefix": unit, "gridcolor": colours["line"], "zerolinecolor": colours["line"], "nticks": 4}
+    return _figure([bar], look, 190, {**across, "automargin": True}, {**up, "automargin": True}, right=0, top=4)
+
+
 def _line(x: Any, y: Any, look: str, **more: Any) -> Any:
     import plotly.graph_objects as go
 
@@ -140,28 +163,34 @@ def _points(look: str) -> Any:
     return _line([], [], look, mode="markers", marker=marker, hoverinfo="skip", cliponaxis=False)
 
 
-def _square(traces: list[Any], look: str, across: str, up: str, height: int = 300) -> Figure:
+def _square(traces: list[Any], look: str, across: str, up: str, height: int = 300, right: int = 12) -> Figure:
     """A figure over 0..1 by 0..1."""
-    import plotly.graph_objects as go
-
-    colours = _COLOURS[look]
     axis = {
         "range": [-0.02, 1.02],
-        "gridcolor": colours["line"],
+        "gridcolor": _COLOURS[look]["line"],
         "zeroline": False,
         "dtick": 0.25,
         "tickformat": ".2~f",
         "automargin": True,
         "fixedrange": True,
     }
+    x, y = ({**axis, "title": {"text": title, "font": {"size": 12}}} for title in (across, up))
+    return _figure(traces, look, height, x, y, right=right)
+
+
+def _figure(
+    traces: list[Any], look: str, height: int, xaxis: Any, yaxis: Any, *, right: int = 12, top: int = 8
+) -> Figure:
+    import plotly.graph_objects as go
+
     return go.Figure(traces).update_layout(
         height=height,
-        margin={"l": 0, "r": 12, "t": 8, "b": 0},
+        margin={"l": 0, "r": right, "t": top, "b": 0},
         paper_bgcolor=_CLEAR,
         plot_bgcolor=_CLEAR,
-        font={"color": colours["quiet"], "size": 12},
+        font={"color": _COLOURS[look]["quiet"], "size": 12},
         showlegend=False,
         dragmode=False,
-        xaxis={**axis, "title": {"text": across, "font": {"size": 12}}},
-        yaxis={**axis, "title": {"text": up, "font": {"size": 12}}},
+        xaxis=xaxis,
+        yaxis=yaxis,
     )

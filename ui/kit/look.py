@@ -1,4 +1,4 @@
-"""The style sheet, and raw HTML that ui's own drawing functions made."""
+"""The style sheet, and the one way by which HTML reaches a page."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from typing import Any
 
 import streamlit as st
 
+from ui.kit.html import Html, Tag, fragment
+
 __all__ = ["ASSETS", "apply", "draw", "sheet"]
 
 ASSETS = Path(__file__).parent / "assets"
 
 
-def sheet() -> str:
-    return (ASSETS / "style.css").read_text(encoding="utf-8")
+def sheet() -> Html:
+    return Html((ASSETS / "style.css").read_text(encoding="utf-8"))
 
 
 def apply() -> None:
     """Give the page its style sheet."""
-    st.html(f"<style>{sheet()}</style>")
+    st.html(Html("<style>{}</style>").format(sheet()))
 
 
-def draw(html: str, where: Any = None) -> None:
-    """Show what a drawing function returned, in a slot if one is given; nothing for nothing."""
+def draw(html: Html | Tag | None, where: Any = None) -> None:
+    """Show what a drawing function returned, in a slot if one is given; nothing for nothing. Any other text is "
+    "escaped."""
     place = where if where is not None else st
-    if html:
-        place.html(html)
+    if made := fragment(html):
+        place.html(made)
     elif where is not None:
         where.empty()

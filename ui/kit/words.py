@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from crag.core.settings import Settings
 from crag.core.types import Action, Step
+from crag.providers import registry
+from crag.strategies import STRATEGIES
 
 __all__ = [
-    *("ICONS", "STEPS", "ago", "count", "duration", "ended", "maker", "moment", "plain", "sentence", "size"),
-    *("verdict_of", "web"),
+    *("ICONS", "STEPS", "ago", "changed", "count", "duration", "ended", "maker", "moment", "plain", "sentence", "size"),
+    *("strategy", "verdict_of", "web"),
 ]
 
 ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
@@ -26,8 +29,6 @@ STEPS: dict[Step, str] = {
     "verify": "Verify",
 }
 
-
-_WEBS = {"tavily": "Tavily", "duckduckgo": "DuckDuckGo", "folder": "the folder of saved pages"}
 
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _SERVED = ("openai-compatible", "openai", "reranker")
@@ -70,7 +71,7 @@ def _served(id: str) -> tuple[str, str]:
 
 def web(provider: str) -> str:
     """A web provider in words; an unknown one as it is."""
-    return _WEBS.get(provider, provider)
+    return registry.title(provider)
 
 
 def ended(said: str) -> str:
@@ -100,6 +101,26 @@ def verdict_of(score: float, upper: float, lower: float) -> Action:
     if score >= upper:
         return Action.CORRECT
     return Action.INCORRECT if score < lower else Action.AMBIGUOUS
+
+
+def strategy(name: str) -> str:
+    """A strategy's title; one that is no longer there keeps its own name."""
+    return STRATEGIES[name].title if name in STRATEGIES else name
+
+
+def changed(strategy: str, settings: Settings) -> list[str]:
+    """The settings that are not the strategy's own, as "upper 0.5"; none for a strategy that is no longer there."""
+    own = STRATEGIES[strategy].settings if strategy in STRATEGIES else settings
+    before = own.model_dump()
+    return [f"{name} {_value(value)}" for name, value in settings.model_dump().items() if value != before[name]]
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple | list):
+        return "+".join(str(each) for each in value) or "none"
+    return str(value)
 
 
 def count(number: int, noun: str) -> str:

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from crag.core.events import Event
 from crag.core.trace import Trace
 from crag.spending.prices import PRICES, Price
+from ui.kit import html as h
+from ui.kit.html import Html
 from ui.kit.look import ASSETS, sheet
-from ui.kit.safe import text
 from ui.run import replay
 
 __all__ = ["file_name", "page"]
 
-_STYLE = """
+_STYLE = Html("""
 html { color-scheme: light dark; }
 body { font-family: Inter, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif;
   margin: 0 auto 2rem; padding: 1rem; max-width: 60rem; background: var(--ground); }
@@ -31,13 +32,24 @@ body { font-family: Inter, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation San
 .cx.replay button:disabled { opacity: .5; cursor: default; }
 .replay input { flex: 1 1 12rem; accent-color: var(--accent); }
 .replay output { flex: 1 1 100%; font-size: .8rem; color: var(--quiet); font-variant-numeric: tabular-nums; }
-"""
+""")
 
-_CONTROLS = """<div class="cx replay" id="replay" role="group" aria-label="Replay of the run" hidden>\
+_CONTROLS = Html("""<div class="cx replay" id="replay" role="group" aria-label="Replay of the run" hidden>\
 <button type="button" id="play">Replay</button><button type="button" id="back">Back</button>\
 <button type="button" id="step">Step</button>\
 <input type="range" id="at" min="0" value="0" aria-label="Moment of the run">\
-<output id="label" for="at"></output></div>"""
+<output id="label" for="at"></output></div>""")
+
+
+_PAGE = Html(
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+    """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-{digest}'; """
+    """style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">"""
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    "<title>{question}</title><style>{sheet}{style}</style></head>"
+    '<body>{controls}{body}<p class="cx small">CRAG Explorer, {strategy} strategy, {started_at}</p>'
+    '<script type="application/json" id="states">{states}</script><script>{script}</script></body></html>'
+)
 
 
 def file_name(trace: Trace, ending: str) -> str:
@@ -46,26 +58,22 @@ def file_name(trace: Trace, ending: str) -> str:
     return f"crag-{stem}.{ending}"
 
 
-def page(trace: Trace, events: Sequence[Event] = (), prices: Mapping[str, Price] = PRICES) -> str:
+def page(trace: Trace, events: Sequence[Event] = (), prices: Mapping[str, Price] = PRICES) -> Html:
     """The whole run as one HTML document, which replays its `events`: it holds all it needs and loads nothing.
 
     Without script it shows the whole run; the only script that may run is its own, by its hash.
     """
-    asked = f"{text(trace.strategy)} strategy, {text(trace.started_at)}"
     sections = replay.sections(trace, prices)
-    body = "".join(f'<div class="part" id="part-{place}">{section}</div>' for place, section in enumerate(sections))
     script = (ASSETS / "replay.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{text(trace.question)}</title><style>{sheet()}{_STYLE}</style></head>"
-        f'<body>{_CONTROLS}{body}<p class="cx small">CRAG Explorer, {asked}</p>'
-        f'<script type="application/json" id="states">{replay.states(trace, events, prices=prices)}</script>'
-        f"<script>{script}</script></body></html>"
+    return _PAGE.format(
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        question=trace.question,
+        sheet=sheet(),
+        style=_STYLE,
+        controls=_CONTROLS,
+        body=h.fragment(h.div("part", id=f"part-{place}")[section] for place, section in enumerate(sections)),
+        strategy=trace.strategy,
+        started_at=trace.started_at,
+        states=replay.states(trace, events, prices=prices),
+        script=Html(script),
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from crag.core.trace import Failure, Trace
 from crag.core.types import Grade, Step
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.safe import text
+from ui.kit.html import Html
 
 __all__ = ["block", "of_step", "why"]
 
@@ -28,20 +29,19 @@ def why(grade: Grade) -> str:
     return f"{evaluator} {said[3:]}" if said.startswith("It ") else said
 
 
-def block(trace: Trace) -> str:
+def block(trace: Trace) -> Html:
     """Each cause once, where it struck and what was done instead, and the advice; nothing where nothing failed."""
     told = _lines(trace)
     if not told:
-        return ""
+        return Html()
     groups: dict[str, list[tuple[Step, str]]] = {}
     for step, cause, instead in told:
         groups.setdefault(cause, []).append((step, instead))
     advice = dict.fromkeys(failure.remedy for step in words.STEPS for failure in of_step(trace, step))
-    listed = "".join(_group(cause, where) for cause, where in groups.items())
-    return (
-        f'<div class="faults" role="note"><p class="lead">Failed, and worked around</p>{listed}'
-        f'<p class="small">{text(" ".join(advice))}</p></div>'
-    )
+    listed = [_group(cause, where) for cause, where in groups.items()]
+    return h.div("faults", role="note")[
+        h.p("lead")["Failed, and worked around"], listed, h.p("small")[" ".join(advice)]
+    ]
 
 
 def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
@@ -57,12 +57,9 @@ def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
     return list(dict.fromkeys(told))
 
 
-def _group(cause: str, where: list[tuple[Step, str]]) -> str:
-    lines = "".join(
-        f'<li><span class="step">{words.STEPS[step]}</span><span>{text(words.plain(instead))}</span></li>'
-        for step, instead in where
-    )
-    return f"<p>{text(words.plain(cause))}</p><ul>{lines}</ul>"
+def _group(cause: str, where: list[tuple[Step, str]]) -> Html:
+    lines = [h.li[h.span("step")[words.STEPS[step]], h.span[words.plain(instead)]] for step, instead in where]
+    return h.fragment(h.p[words.plain(cause)], h.ul[lines])
 
 
 def _count(local: int, whole: int) -> str:

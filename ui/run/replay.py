@@ -12,6 +12,7 @@ from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.spending.prices import PRICES, Price
 from ui.kit import words
+from ui.kit.html import Html
 from ui.run import answer, approval, evidence, meter, path
 
 __all__ = ["BUDGET", "sections", "states"]
@@ -33,7 +34,7 @@ class _Pieces:
         return [self.known.setdefault(piece, len(self.known)) for piece in _CARDS.split(section) if piece]
 
 
-def sections(trace: Trace, prices: Mapping[str, Price] = PRICES) -> list[str]:
+def sections(trace: Trace, prices: Mapping[str, Price] = PRICES) -> list[Html]:
     """What a run looks like at one moment, from the question down to the meter with its costs at these prices."""
     view = evidence.View.of(trace)
     return [
@@ -45,11 +46,13 @@ def sections(trace: Trace, prices: Mapping[str, Price] = PRICES) -> list[str]:
         answer.sources(trace),
         evidence.chunks(trace, view),
         evidence.web(trace, view),
-        meter.meter(trace, prices) if trace.finished else "",
+        meter.meter(trace, prices) if trace.finished else Html(),
     ]
 
 
-def states(trace: Trace, events: Sequence[ev.Event], budget: int = BUDGET, prices: Mapping[str, Price] = PRICES) -> str:
+def states(
+    trace: Trace, events: Sequence[ev.Event], budget: int = BUDGET, prices: Mapping[str, Price] = PRICES
+) -> Html:
     """JSON of `pieces` of HTML, and `frames`: what is shown (`parts`, the pieces of each section), when, and in words.
 
     `trace` is the run as a whole, which is the last frame. Where not even the first and the last fit into `budget`
@@ -80,9 +83,9 @@ def _drawn(moments: Sequence[tuple[Trace, float, str]], prices: Mapping[str, Pri
     return {"pieces": list(pieces.known), "frames": frames}
 
 
-def _encoded(made: dict[str, Any]) -> str:
+def _encoded(made: dict[str, Any]) -> Html:
     """As JSON that can stand in a script element, whatever it says: nothing in it opens or closes a tag."""
-    return json.dumps(made, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return Html(json.dumps(made, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def _event_text(event: ev.Event) -> str:

@@ -9,14 +9,16 @@ import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
 from ui.app import permits, workspaces
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session
 from ui.kit import forms, problems, words
+from ui.kit import html as h
 from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit.safe import markdown
 
 __all__ = ["program_form", "status", "strategy"]
 
@@ -27,12 +29,15 @@ _ELSEWHERE = ("providers", "prices")
 
 def status(session: Session) -> None:
     """Each provider of this session: on or off, and why. Raises CragError."""
-    rows = "".join(
-        f'<tr><td><span class="status"><span class="{"on" if on else "off"}">{"on" if on else "off"}</span></span></td>'
-        f"<td><b>{text(name)}</b></td><td>{text(words.plain(detail))}</td></tr>"
+    rows = [
+        h.tr[
+            h.td[h.span("status")[h.span("on" if on else "off")["on" if on else "off"]]],
+            h.td[h.b[name]],
+            h.td[words.plain(detail)],
+        ]
         for name, on, detail in providers(session.config, session.keys)
-    )
-    draw(f'<div class="cx"><table class="grid providers"><tbody>{rows}</tbody></table></div>')
+    ]
+    draw(h.div("cx")[h.table("grid providers")[h.tbody[rows]]])
 
 
 def strategy(session: Session) -> None:
@@ -115,11 +120,20 @@ def program_form() -> None:
                         st.caption(_why_fixed(name))
         saved = st.form_submit_button("Save", type="primary", disabled=shared)
     if saved and not shared:
+        before = program().config
         program().configure(**values)
-        st.session_state.saved = True
+        st.session_state.saved = _later(before, program().config)
         st.rerun()
-    if st.session_state.pop("saved", False):
-        st.success("Saved and in use.")
+    later: list[str] | None = st.session_state.pop("saved", None)
+    if later is not None:
+        waits = f" {' and '.join(later)}: from the next start." if later else ""
+        st.success(markdown(f"Saved and in use.{waits}"))
+
+
+def _later(before: AppConfig, after: AppConfig) -> list[str]:
+    """What was changed and is read at the start alone, by its label."""
+    names = [name for name in AppConfig.model_fields if meta(AppConfig, name)["at_start"]]
+    return [forms.label(AppConfig, name) for name in names if before.get(name) != after.get(name)]
 
 
 def _program_groups(shared: bool) -> dict[str, list[str]]:

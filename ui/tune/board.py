@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,9 +14,9 @@ from crag.thresholds.recommend import crowded
 from crag.whatif.flips import Outcome
 from ui.app import navigation
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import words
 from ui.kit.look import draw
-from ui.kit.safe import text
 from ui.tune import advice, curves, exports, flips, ledgers, memo, sliders
 from ui.tune import labels as tune_labels
 from ui.tune import material as tune_material
@@ -68,18 +67,21 @@ def _unreadable(unread: Sequence[Unread]) -> None:
     """Names the runs that can't be read."""
     if not unread:
         return
-    listed = "".join(f"<li>{text(each.question)} <span class='small'>{text(each.why)}</span></li>" for each in unread)
-    draw(
-        f'<div class="cx"><details class="fold" data-keep="tune-unread"><summary>{words.count(len(unread), "run")} '
-        f"can't be read and {'is' if len(unread) == 1 else 'are'} left out</summary><ul>{listed}</ul></details></div>"
-    )
+    listed = [h.li[each.question, " ", h.span("small")[each.why]] for each in unread]
+    said = f"{words.count(len(unread), 'run')} can't be read and {'is' if len(unread) == 1 else 'are'} left out"
+    draw(h.div("cx")[h.details("fold", data_keep="tune-unread")[h.summary[said], h.ul[listed]]])
 
 
 def _empty() -> None:
     draw(
-        '<div class="cx hero"><p><b>No runs yet.</b> Here every question that was asked is decided anew as you move '
-        "the thresholds, at once and without a model call: which flip, what that saves, and, with labels, where the "
-        "thresholds should be.</p><p>Ask some questions first, or evaluate a question set: each run is kept.</p></div>"
+        h.div("cx hero")[
+            h.p[
+                h.b["No runs yet."],
+                " Here every question that was asked is decided anew as you move the thresholds, at once and without a "
+                "model call: which flip, what that saves, and, with labels, where the thresholds should be.",
+            ],
+            h.p["Ask some questions first, or evaluate a question set: each run is kept."],
+        ]
     )
     with st.container(horizontal=True):
         st.button("Ask a question", key="tune-to-ask", type="primary", on_click=navigation.go, args=("ask",))
@@ -133,13 +135,13 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
     )
     used = st.session_state.pop(_USED, False)
     said = (
-        f"<b>Ask now uses exactly these</b> ({text(title)})."
+        h.fragment(h.b["Ask now uses exactly these"], f" ({title}).")
         if used and in_use
-        else f"Ask uses these ({text(title)})."
+        else f"Ask uses these ({title})."
         if in_use
         else "Ask does not use these yet. Moving a slider costs no model call."
     )
-    draw(f'<div class="cx"><p class="small" role="status">{said}</p></div>')
+    draw(h.div("cx")[h.p("small", role="status")[said]])
 
 
 def _use(session: Session, name: str, settings: Settings) -> None:
@@ -173,35 +175,41 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
     if settings.evaluator == "none":
         return []
     about = material.labels.serial, settings.evaluator, settings.grade_chars, settings.k
-    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
-    cases = material.labels.cases
-    scores = memo.of("scores", about, lambda: tune_labels.scores(cases, settings, of))
+    scores = memo.of("scores", about, lambda: tune_labels.scores(material.labels.cases, settings))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        what = "Chunk scores" if of == "chunk" else "Scores of all chunks together"
-        draw(f'<div class="cx"><h2>{what} <span class="small">of first retrievals</span></h2></div>')
+        what = "Scores of all chunks together" if settings.evaluator == "joint" else "Chunk scores"
+        draw(h.div("cx")[h.h2[what, " ", h.span("small")["of first retrievals"]]])
         split = _split(material)
     groups: list[Group] = memo.of("groups", (about, split), lambda: tune_scores.grouped(scores, split))
     draw(tune_scores.histogram(groups, settings) if groups else _NO_SCORES)
     return scores
 
 
-_NO_LABELS = (
-    '<div class="cx"><p>None yet. With labels this page recommends a pair of thresholds with its reasons, and shows '
-    'how far the scores can be trusted.</p><p class="quiet">Say of chunks whether they are relevant (in Ask, open a '
-    "chunk), or evaluate a question set that names the expected answer, source or page.</p></div>"
-)
-_NO_SCORES = '<div class="cx"><p class="quiet">None of these runs was graded in the way this strategy grades.</p></div>'
+_NO_LABELS = h.div("cx")[
+    h.p[
+        "None yet. With labels this page recommends a pair of thresholds with its reasons, and shows how far the "
+        "scores can be trusted."
+    ],
+    h.p("quiet")[
+        "Say of chunks whether they are relevant (in Ask, open a chunk), or evaluate a question set that names the "
+        "expected answer, source or page."
+    ],
+]
+_NO_SCORES = h.div("cx")[h.p("quiet")["None of these runs was graded in the way this strategy grades."]]
 
 
 def _split(material: Material) -> Split:
     """How the scores are grouped; by label where there are any, until something else is chosen."""
-    key, kept = "tune-split", "tune-split-kept"
-    if st.session_state.get(key) is None:
-        st.session_state[key] = st.session_state.get(kept, "label" if material.labels.some else "evaluator")
-    found = st.segmented_control(
-        "Group", list(_SPLITS), format_func=_SPLITS.__getitem__, key=key, required=True, label_visibility="collapsed"
+    found: Split | None = st.segmented_control(
+        "Group",
+        list(_SPLITS),
+        default="label" if material.labels.some else "evaluator",
+        format_func=_SPLITS.__getitem__,
+        key="tune-split",
+        required=True,
+        label_visibility="collapsed",
+        persist_state="session",
     )
-    st.session_state[kept] = found
     return found or "all"
 
 
@@ -213,9 +221,9 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
     labels = material.labels
     tables = [exports.labels(labels.thumbs)] if labels.thumbs else []
     why = advice.why_none(settings)
-    draw(f'<div class="cx"><h2>What labels say <span class="small">{_origins(labels)}</span></h2></div>')
+    draw(h.div("cx")[h.h2["What labels say ", h.span("small")[_origins(labels)]]])
     if why:
-        draw(f'<div class="cx"><p>{text(why)}</p></div>')
+        draw(h.div("cx")[h.p[why]])
     if settings.evaluator == "none":
         return tables
     graders = memo.of(
@@ -234,8 +242,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         return tables
     if not why:
         tables += advice.show((*about, settings.aggregation), part, settings, own)
-    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
-    scores = memo.of("curve-scores", about, lambda: tune_labels.scores(part.cases, settings, of))
+    scores = memo.of("curve-scores", about, lambda: tune_labels.scores(part.cases, settings))
     curves.show(about, scores, settings)
     return tables
 
@@ -260,4 +267,4 @@ def _crowd(part: Part, settings: Settings, where: DeltaGenerator) -> None:
     """The warning where the sliders' pair leaves too much to AMBIGUOUS."""
     said = crowded(part.questions, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
     if said:
-        draw(f'<div class="cx"><p class="note" role="status">{text(said)}</p></div>', where)
+        draw(h.div("cx")[h.p("note", role="status")[said]], where)

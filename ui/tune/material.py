@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag.evaluation.evaluate import evaluations
-from crag.strategies import STRATEGIES
 from crag.whatif.entries import Entry
 from crag.whatif.ledger import Ledger
 from ui.app import workspaces
@@ -23,7 +22,7 @@ from ui.tune.ledgers import Book
 
 __all__ = ["Material", "chosen", "read"]
 
-_CHOICE, _KEPT = "tune-runs", "tune-runs-kept"
+_CHOICE = "tune-runs"
 _ALL = "all"
 _AT_ONCE = 20
 """So many runs are read before the progress is shown anew."""
@@ -83,24 +82,18 @@ def _runs(session: Session, book: Book) -> frozenset[str] | None:
     reads = book.reads
     options = {_ALL: f"All ({words.count(len(reads), 'run')})"}
     for name, number in Counter(read.entry.strategy for read in reads.values()).most_common():
-        options[f"strategy:{name}"] = f"Asked with {_title(name)} ({number:,})"
+        options[f"strategy:{name}"] = f"Asked with {words.strategy(name)} ({number:,})"
     members: dict[str, frozenset[str]] = {}
     for each in evaluations(session.library):
         own = frozenset(id for id in reads if id.startswith(f"{each.id}-"))
         if own:
             members[f"evaluation:{each.id}"] = own
-            about = f"{each.set_name}, {_title(each.strategy)}, {words.ago(each.started_at)}"
+            about = f"{each.set_name}, {words.strategy(each.strategy)}, {words.ago(each.started_at)}"
             options[f"evaluation:{each.id}"] = f"Evaluated: {about} ({len(own):,})"
     if st.session_state.get(_CHOICE) not in options:
-        kept = st.session_state.get(_KEPT, _ALL)
-        st.session_state[_CHOICE] = kept if kept in options else _ALL
-    choice = st.selectbox("Runs", list(options), format_func=options.__getitem__, key=_CHOICE)
-    st.session_state[_KEPT] = choice
+        st.session_state[_CHOICE] = _ALL
+    choice = st.selectbox("Runs", list(options), format_func=options.__getitem__, key=_CHOICE, persist_state="session")
     kind, _, name = choice.partition(":")
     if kind == "strategy":
         return frozenset(id for id, read in reads.items() if read.entry.strategy == name)
     return members.get(choice)
-
-
-def _title(strategy: str) -> str:
-    return STRATEGIES[strategy].title if strategy in STRATEGIES else strategy
