@@ -79,11 +79,8 @@ def _join(one: Segment, other: Segment) -> Segment:
 
 
 def is_data(cells: Sequence[Segment]) -> bool:
-    """Whether a row holds values: a label and a value, or two values. A list mark before text is no value."""
-    if len(cells) < 2:
-        return False
-    values = sum(is_value(cell.text) for cell in cells[1:])
-    return values >= 1 and is_value(cells[-1].text)
+    """Whether a row ends in a value behind a label or another value. A list mark before text is no value."""
+    return len(cells) > 1 and is_value(cells[-1].text)
 
 
 def is_years(cells: Sequence[Segment]) -> bool:

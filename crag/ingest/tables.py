@@ -44,8 +44,7 @@ _WIDE = 0.9  # of a column's pitch, from which a lone header cell is wide
 _MIDDLE = 0.6  # of a column's pitch: how far a lone header cell may stand off the middle
 
 
-@dataclass(slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Some text of a table row; `segment` is where it stands, None for what was put in between."""
 
     text: str
@@ -275,21 +274,13 @@ def _hang(line: list[Piece], more: Segment) -> None:
 
 
 def _spaced(cells: Sequence[Segment]) -> list[Piece]:
-    pieces: list[Piece] = []
-    for cell in cells:
-        if pieces:
-            pieces.append(Piece("; " if len(cells) > 2 else " "))
-        pieces.append(Piece(cell.text, cell))
-    return pieces
+    between = Piece("; " if len(cells) > 2 else " ")
+    return [piece for cell in cells for piece in (between, Piece(cell.text, cell))][1:]
 
 
 def _told(columns: Sequence[_Column], labels: Sequence[Segment], values: Sequence[Segment]) -> list[Piece]:
     """One row as readable pieces: "label: header value; header value"."""
-    pieces: list[Piece] = []
-    for label in labels:
-        if pieces:
-            pieces.append(Piece(" "))
-        pieces.append(Piece(_DOTS.sub("", label.text), label))
+    pieces = [piece for label in labels for piece in (Piece(" "), Piece(_DOTS.sub("", label.text), label))][1:]
     if pieces:
         pieces.append(Piece(" " if pieces[-1].text.endswith((":", "?")) else ": "))
     for number, cell in enumerate(values):

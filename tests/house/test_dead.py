@@ -14,7 +14,6 @@ from tests.house.test_names import PUBLIC
 ROOT = Path(__file__).resolve().parents[2]
 
 CALLED_BY_OTHERS = {
-    "_consistent": "pydantic calls it",
     "connect_unix_socket": "httpcore may call it",
     "model_config": "pydantic reads it",
     "result_type": "ddgs reads it",
@@ -36,10 +35,15 @@ def listed_whole() -> frozenset[str]:
     return frozenset(getattr(call.args[0], "id", "") for call in calls if getattr(call.func, "id", "") in readers)
 
 
+def validates(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Whether pydantic calls it."""
+    return any("_validator" in ast.unparse(each) for each in node.decorator_list)
+
+
 def defined(tree: ast.Module) -> Iterator[str]:
     """Functions, classes, methods, fields and constants."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not validates(node):
             yield node.name
         if isinstance(node, ast.ClassDef | ast.Module) and getattr(node, "name", "") not in listed_whole():
             for line in node.body:

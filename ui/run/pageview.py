@@ -12,6 +12,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Rect, WebPage
 from crag.ingest.render import render_page
 from crag.library.library import Library
+from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import words
@@ -125,4 +126,5 @@ def _depth(png: bytes, rects: Sequence[Rect]) -> float:
 
 @st.cache_data(show_spinner=False, max_entries=96, ttl=3600)
 def _image(folder: str, document: str, page: int, rects: tuple[Rect, ...], *, _library: Library) -> bytes:
-    return render_page(_library.documents.file(document), page, highlights=rects, width=_WIDTH)
+    config = program().config  # a document that was read under other limits is drawn under them
+    return render_page(_library.documents.file(document), page, config, highlights=rects, width=_WIDTH)
