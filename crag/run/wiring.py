@@ -86,6 +86,12 @@ class Wiring:
         """Those to which queries leave this machine."""
         return tuple(each for each in self.webs if each.provider.leaves)
 
+    @property
+    def leaving(self) -> tuple[Service[Provider], ...]:
+        """All to which something leaves this process: questions and chunks, texts to be graded, queries."""
+        used = (*([self.model] if self.model else []), self.grader, *self.webs)
+        return tuple(each for each in used if each.provider.leaves)
+
     def lacks(self, step: Step) -> Missing | None:
         """The first of what that step does without."""
         return next((each for each in self.missing if each.step == step), None)

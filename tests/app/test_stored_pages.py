@@ -14,7 +14,7 @@ from tests.support.inspector import Inspector
 from tests.support.stored import RUNS, stored_library, stored_run
 from ui.app.program import program
 from ui.compare.lanes import Lane, heads, named
-from ui.run import export, replay
+from ui.run import export
 from ui.tune.ledgers import Read
 
 
@@ -31,7 +31,7 @@ def test_a_stored_run_is_drawn_exported_and_replayed_at_any_moment(name):
     seen = Inspector(export.page(trace, events))
     assert not seen.open and trace.question in seen.said
     for length in range(1, len(events), 5):
-        assert not Inspector("".join(replay.sections(Trace.from_events(events[:length])))).open
+        assert not Inspector("".join(export.sections(Trace.from_events(events[:length])))).open
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -18,8 +18,7 @@ NO_HTML = re.compile(r"<extra></extra>|\(\?|\(\.\*\?\)")
 MADE = {
     "ui/kit/html.py": "elements",
     "ui/kit/look.py": "the style sheet",
-    "ui/run/export.py": "the script of the replay",
-    "ui/run/replay.py": "JSON without a <",
+    "ui/run/export.py": "the script of the replay, and JSON without a <",
 }
 
 
