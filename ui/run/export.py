@@ -15,8 +15,8 @@ from crag.core.trace import Trace
 from crag.spending.prices import PRICES, Price
 from ui.kit import html as h
 from ui.kit import words
+from ui.kit.drawing import ASSETS, stylesheet
 from ui.kit.html import Html
-from ui.kit.look import ASSETS, sheet
 from ui.run import answer, approval, evidence, meter, path
 
 __all__ = ["BUDGET", "file_name", "page", "sections", "states"]
@@ -147,7 +147,7 @@ _PAGE = Html(
     """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-{digest}'; """
     """style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">"""
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    "<title>{question}</title><style>{sheet}{style}</style></head>"
+    "<title>{question}</title><style>{stylesheet}{style}</style></head>"
     '<body>{controls}{body}<p class="cx small">CRAG Explorer, {strategy} strategy, {started_at}</p>'
     '<script type="application/json" id="states">{states}</script><script>{script}</script></body></html>'
 )
@@ -169,7 +169,7 @@ def page(trace: Trace, events: Sequence[ev.Event] = (), prices: Mapping[str, Pri
     return _PAGE.format(
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         question=trace.question,
-        sheet=sheet(),
+        stylesheet=stylesheet(),
         style=_STYLE,
         controls=_CONTROLS,
         body=h.fragment(h.div("part", id=f"part-{place}")[section] for place, section in enumerate(drawn)),
