@@ -25,7 +25,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One outside call. Tokens as the provider counted them, None where it did not; `error` if it failed."""
+    """One outside call. Tokens as the provider counted them, None where it did not.
+
+    `error`, if it failed, is a sentence, or what is said of `who`, the id of a model.
+    """
 
     step: Step
     provider: str
@@ -35,6 +38,7 @@ class Call:
     output_tokens: int | None = None
     attempt: int = 1
     error: str | None = None
+    who: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,7 @@ class OpenCall:
     input_tokens: int | None = None
     output_tokens: int | None = None
 
-    def ended(self, error: str | None = None) -> None:
+    def ended(self, error: str | None = None, who: str = "") -> None:
         """Tells the meter, the first time it is called, how the call ended."""
         try:
             self.others.remove(self)
@@ -86,12 +90,13 @@ class OpenCall:
                 output_tokens=self.output_tokens,
                 attempt=self.attempt,
                 error=error,
+                who=who,
             )
         )
 
     def given_up(self) -> None:
         """Ends a call that nobody waits for any more."""
-        self.ended(f"{self.name} was given up before its reply was complete.")
+        self.ended("was given up before its reply was complete.", self.name)
 
 
 LAST_STEPS: frozenset[Step] = frozenset({"answer", "verify"})
@@ -171,7 +176,7 @@ class Meter:
             yield call
         except Exception as error:
             ours = translate(error)
-            call.ended(ours.message if isinstance(ours, CragError) else str(ours))
+            call.ended(*((ours.cause, ours.who) if isinstance(ours, CragError) else (str(ours), "")))
             if ours is error:
                 raise
             raise ours from (None if secret else error)

@@ -72,10 +72,7 @@ class LlmRewriter:
         written = self._chat.text(messages, max_tokens=MAX_TOKENS)
         query = _checked(written, max_keywords)
         if query is None or _key(query) in {_key(each) for each in tried}:
-            raise ReplyError(
-                f"What {self.by} wrote is no new search query.",
-                "A larger model may follow the format.",
-            )
+            raise ReplyError("wrote no new search query.", "A larger model may follow the format.", who=self.by)
         return query
 
 

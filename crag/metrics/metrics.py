@@ -11,6 +11,7 @@ from typing import Annotated, get_args
 
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Step
+from crag.core.wording import failure_sentence
 from crag.questions.expected import Label, chunk_place, files_of, is_expected, judge, label_of, name_of, pages_of
 from crag.questions.matching import answer_match, asked_scale, checkable, covered, holds, topic_coverage
 from crag.questions.sets import UNANSWERABLE, Question
@@ -253,7 +254,7 @@ def _complete(trace: Trace) -> bool:
 
 def _problem(trace: Trace) -> str:
     if trace.failure:
-        return trace.failure.message
+        return failure_sentence(trace.failure)
     if trace.cancelled:
         return "The run was stopped."
     return "" if trace.finished else "The run did not end."

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import get_args
 
+from crag.core.makers import Maker
 from crag.core.meter import Call, DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -167,9 +168,8 @@ def _writer(trace: Trace) -> tuple[str, str] | None:
     for call in reversed(trace.calls):
         if call.step == "answer" and call.model:
             return call.model, call.provider
-    by = trace.answer.by if trace.answer else ""
-    provider, named, model = by.partition(":")
-    return (model.rpartition("@")[0] or model, provider) if named else None
+    writer = Maker.of(trace.answer.by if trace.answer else "")
+    return (writer.model, writer.provider) if writer.provider else None
 
 
 def _tokens_a_character(trace: Trace) -> float:

@@ -118,7 +118,7 @@ def test_citations_are_buttons_and_only_known_ones():
 def test_an_unsupported_sentence_is_flagged_with_its_reason():
     said = answer.answer(Trace.from_events(events()))
     seen = Inspector(said)
-    assert ("title", "No cited text supports this sentence. Not in the source.") in seen.attributes
+    assert ("title", "No cited text supports this sentence. Scored by the local evaluator.") in seen.attributes
     assert '<span class="flagged"' in said and '<span class="tag">unsupported</span>' in said
 
 
@@ -133,7 +133,7 @@ def test_an_abstention_is_said_calmly():
 def test_failures_and_stops_are_told():
     start = events()[:5]
     failed = Trace.from_events(
-        [*start, ev.Failed(step="evaluate", message="It broke.", remedy="Do this.", fatal=True, at=1)]
+        [*start, ev.Failed(step="evaluate", cause="It broke.", remedy="Do this.", fatal=True, at=1)]
     )
     assert "It broke." in path.action(failed) and "Do this." in path.action(failed)
     assert '<li class="failed">Evaluate' in path.path(failed)

@@ -45,7 +45,7 @@ def test_a_stored_run_stands_in_a_lane_and_in_tune(name):
 
 def test_every_run_of_a_stored_library_opens_in_ask(with_old_library, app):
     app.run()
-    runs = program().engine.library().runs.latest(9)
+    runs = program().engine.library().runs.latest(9, every=True)
     assert len(runs) == 5
     for run in runs:
         app.query_params["run"] = run.run_id
@@ -56,7 +56,7 @@ def test_every_run_of_a_stored_library_opens_in_ask(with_old_library, app):
 
 def test_a_stored_run_is_decided_anew_under_the_sliders(with_old_library, app):
     app.run()
-    app.query_params["run"] = program().engine.library().runs.latest(9)[-1].run_id
+    app.query_params["run"] = program().engine.library().runs.latest(9, every=True)[-1].run_id
     app.run()
     next(slider for slider in app.slider if slider.label == "Thresholds").set_value((0.3, 1.0)).run()
     assert not app.exception and "would become" in said(app)
@@ -64,7 +64,7 @@ def test_a_stored_run_is_decided_anew_under_the_sliders(with_old_library, app):
 
 def test_runs_of_a_stored_library_stand_side_by_side(with_old_library, app):
     app.run()
-    runs = [run.run_id for run in program().engine.library().runs.latest(9)[-2:]]
+    runs = [run.run_id for run in program().engine.library().runs.latest(9, every=True)[-2:]]
     app.query_params["runs"] = ",".join(runs)
     app.switch_page("pages/compare.py").run()
     assert not app.exception and not app.error
@@ -103,7 +103,7 @@ def test_a_run_of_another_build_is_drawn_everywhere(name):
 def test_a_run_of_another_build_opens_in_ask_and_compare(with_old_library, app):
     app.run()
     library = program().engine.library()
-    runs = [run.run_id for run in library.runs.latest(9)]
+    runs = [run.run_id for run in library.runs.latest(9, every=True)]
     for run in runs:
         events = of_another_build(library.runs.events(run))
         library.runs.save(Trace.from_events(events), events)

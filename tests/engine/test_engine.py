@@ -58,7 +58,7 @@ def test_a_question_that_cannot_be_asked_is_a_failure_with_a_remedy(engine: Engi
     fill(engine)
     events = list(engine.ask(question))
     failure = Trace.from_events(events).failure
-    assert failure is not None and says in failure.message and "2,000" in failure.remedy
+    assert failure is not None and says in failure.cause and "2,000" in failure.remedy
     assert len(events[0].question) <= 2000 if isinstance(events[0], ev.RunStarted) else False
 
 

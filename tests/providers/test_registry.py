@@ -207,7 +207,7 @@ def test_a_web_that_fails_in_its_own_way_is_a_failed_search(
     plugged(tmp_path / "a", monkeypatch, "archive", WEB.replace(old, new))
     trace = asked(tmp_path / "data", AppConfig(web="archive", fetch_pages=False), Keys(archive=SecretStr("k")))
     assert trace.finished and trace.answer is not None and not trace.pages
-    assert any(f"Archive {said}" in failure.message for failure in trace.failures)
+    assert any(f"Archive {said}" in failure.cause for failure in trace.failures)
 
 
 def test_pages_that_are_none_or_lead_nowhere_safe_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.core.wording import decision_sentence
 from crag.strategies import STRATEGIES
 from crag.whatif.whatif import WhatIf, redecide
 from ui.app.session import Session
@@ -95,15 +96,15 @@ def _change(trace: Trace, what: WhatIf) -> Html:
         lead = (chip(what.before), " would become ", chip(what.action), f": {_reason(what)}")
     else:
         lead = ("Still ", chip(what.action), f": {_reason(what)}")
-    lines = [*_strips(trace, what), *_web(trace, what), *what.unknown]
+    lines = [*_strips(trace, what), *_web(trace, what), *(each.sentence for each in what.unknown)]
     listed = [h.li[line] for line in lines]
     return h.div("cx")[h.div("change", role="status")[h.b["What if"], " ", lead, h.ul[listed]]]
 
 
 def _reason(what: WhatIf) -> str:
-    if what.decision is not None and what.decision.instead_of is not None:
-        return what.sentence
-    return what.sentence.partition(": ")[2] or what.sentence
+    if what.decision is None:
+        return "Plain RAG: nothing is graded."
+    return decision_sentence(what.decision, named=what.decision.instead_of is not None)
 
 
 def _strips(trace: Trace, what: WhatIf) -> list[str]:

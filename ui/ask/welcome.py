@@ -26,7 +26,7 @@ _LOCAL = ("Embedding model", "Retrieval evaluator")
 def status(session: Session) -> Html:
     """What this session's questions are answered with, in one line. Raises CragError."""
     parts = [
-        h.span("on" if on else "off")[f"{name}: {words.plain(detail)}"]
+        h.span("on" if on else "off")[f"{name}: {detail}"]
         for name, on, detail in providers(session.config, session.keys)
         if not (on and name in _LOCAL)
     ]

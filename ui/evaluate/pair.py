@@ -10,7 +10,7 @@ from crag.core.errors import InputError
 from crag.evaluation.evaluate import Evaluation
 from crag.metrics.results import Difference
 from ui.app.session import Session
-from ui.evaluate import numbers, work
+from ui.evaluate import numbers
 from ui.evaluate.difference import Change, changes, intervals, listed, sentences
 from ui.evaluate.names import file_name, names
 from ui.evaluate.rows import paged
@@ -47,11 +47,9 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     if pair is None:
         return
     first, second = pair
-    job = work.current(session)
-    heard = len(job.events()) if job is not None and job.running else 0
     said = (called[first.id], called[second.id])
     try:
-        found = numbers.difference(session, first, second, said, heard)
+        found = numbers.difference(session, first, second, said)
     except ValueError as error:
         raise InputError(
             "These two have no question in common.", "Choose two evaluations of the same questions."
@@ -60,7 +58,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     st.subheader("Differences", anchor=False)
     draw(intervals(found, said))
     _files(first, second, found)
-    rows = [numbers.rows_of(session, each, heard) for each in (first, second)]
+    rows = [numbers.rows_of(session, each) for each in (first, second)]
     _changed(session, changes(*rows), said)
 
 

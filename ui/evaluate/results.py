@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import InputError
+from crag.core.upgrade import in_words
 from crag.evaluation.evaluate import Evaluation, remove_evaluation
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import MEASURES, Result, flat
@@ -49,8 +50,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     if not chosen:
         st.caption("Choose an evaluation above.")
         return
-    heard = _heard(session)
-    columns = [_column(session, each, called[each.id], heard) for each in chosen]
+    columns = [_column(session, each, called[each.id]) for each in chosen]
     with st.container(key="eval-columns"):
         left, right = st.columns([7, 6], gap="large") if len(columns) <= _BESIDE else (st.container(), st.container())
     with left:
@@ -63,13 +63,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         again = any(column.result.actions != column.result.first_actions for column in columns)
         first = again and st.toggle("Of the first retrieval", key="eval-first", help="Else of the one acted on.")
         draw(confusions(columns, first=first))
-    _rows(session, chosen, called, heard)
-
-
-def _heard(session: Session) -> int:
-    """How much the job under way has said: what is not finished changes with it."""
-    job = work.current(session)
-    return len(job.events()) if job is not None and job.running else 0
+    _rows(session, chosen, called)
 
 
 def _set(made: Sequence[Evaluation]) -> list[Evaluation]:
@@ -103,8 +97,8 @@ def _chosen(here: Sequence[Evaluation], called: Mapping[str, str]) -> list[Evalu
     return [each for each in reversed(here) if each.id in picked]
 
 
-def _column(session: Session, evaluation: Evaluation, called: str, heard: int) -> Column:
-    result = numbers.result(session, evaluation, heard)
+def _column(session: Session, evaluation: Evaluation, called: str) -> Column:
+    result = numbers.result(session, evaluation)
     return Column(
         name=called,
         parts=evaluation.parts,
@@ -115,7 +109,7 @@ def _column(session: Session, evaluation: Evaluation, called: str, heard: int) -
     )
 
 
-def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str], heard: int) -> None:
+def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str]) -> None:
     """The rows of one of them, with its files."""
     st.subheader("Rows", anchor=False)
     by_id = {each.id: each for each in chosen}
@@ -124,11 +118,11 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
             "Rows of", list(by_id), format_func=lambda id: called[id], key="eval-rows-of", label_visibility="collapsed"
         )
         evaluation = by_id[picked]
-        rows = numbers.rows_of(session, evaluation, heard)
-        _files(session, evaluation, called[picked], rows, chosen, heard)
+        rows = numbers.rows_of(session, evaluation)
+        _files(session, evaluation, called[picked], rows, chosen)
         _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
-    begun = f"{words.moment(evaluation.started_at)}. {words.plain(evaluation.parts)}"
+    begun = f"{words.moment(evaluation.started_at)}. {in_words(evaluation.parts)}"
     st.caption(markdown(begun))
     evaluate_rows.show(session, evaluation, rows)
 
@@ -139,12 +133,11 @@ def _files(
     called: str,
     rows: Sequence[ResultRow],
     chosen: Sequence[Evaluation],
-    heard: int,
 ) -> None:
     """The downloads of one evaluation's rows, and of the summary of all that are chosen."""
 
     def summary() -> downloads.Table:
-        return summary_table([(each, numbers.result(session, each, heard)) for each in chosen])
+        return summary_table([(each, numbers.result(session, each)) for each in chosen])
 
     with st.popover("Export"):
         stem = file_name(evaluation.set_name, called, "rows")

@@ -8,13 +8,13 @@ from typing import TypeVar
 import streamlit as st
 
 from crag.core.errors import NotFoundError
+from crag.core.upgrade import in_words
 from crag.evaluation.evaluate import Evaluation
 from crag.metrics.metrics import ResultRow
 from ui.app import navigation
 from ui.app.session import Session
 from ui.evaluate.measures import FILTERS, as_text, found
 from ui.kit import html as h
-from ui.kit import words
 from ui.kit.html import Html
 from ui.kit.look import draw
 from ui.kit.safe import excerpt
@@ -84,7 +84,7 @@ def taken(row: ResultRow, known: Container[str], lead: str = "") -> Html:
     said = excerpt(row.problem or row.answer or "no answer", 220)
     inner = h.fragment(
         h.span("asked")[lead or row.question],
-        h.span("peek")["Failed: " if row.problem else "", words.plain(said)],
+        h.span("peek")["Failed: " if row.problem else "", in_words(said) if row.problem else said],
     )
     if row.run_id in known:
         return h.button("open", data_pick=f"run:{row.run_id}", title="Open its trace")[inner]

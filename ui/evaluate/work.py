@@ -21,7 +21,7 @@ from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.session import Session
 
-__all__ = ["Asking", "Begun", "Event", "Heard", "Part", "Plan", "State", "current", "start"]
+__all__ = ["Asking", "Begun", "Event", "Heard", "Part", "Plan", "State", "current", "start", "steps"]
 
 _KIND = "evaluation"
 
@@ -193,6 +193,12 @@ def _heard(ways: Iterator[Iterator[Progress]], library: Library, resumes: str) -
         "This evaluation can't go on: the models, the services or the documents are others than when it began.",
         "Set them as they were (the evaluation names them), or run the strategy anew.",
     )
+
+
+def steps(session: Session) -> int:
+    """How many steps the evaluation under way has made; 0 where none is under way."""
+    job = current(session)
+    return len(job.events()) if job is not None and job.running else 0
 
 
 def current(session: Session) -> Job[Event] | None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 import streamlit as st
 
 from crag.core.errors import CragError
+from crag.core.makers import named
+from crag.core.wording import about
 from ui.kit.safe import markdown
 
 __all__ = ["show", "told"]
@@ -15,7 +17,7 @@ __all__ = ["show", "told"]
 
 def show(error: CragError) -> None:
     """The message in bold, then what to do."""
-    st.error(f"**{markdown(error.message)}**  \n{markdown(error.remedy)}", icon=None)
+    st.error(f"**{markdown(about(error.cause, error.who, named))}**  \n{markdown(error.remedy)}", icon=None)
 
 
 @contextmanager

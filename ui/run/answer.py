@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from crag.core.makers import maker, named
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Citation, SentenceCheck
+from crag.core.wording import about, failure_sentence
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -58,19 +60,19 @@ def _quoted(whole: Answer, trace: Trace) -> Html:
     """Said above an answer that a model was to write and could not."""
     if not whole.instead_of:
         return Html()
-    model = words.maker(whole.instead_of)
-    cause = next((failure.cause for failure in reversed(faults.of_step(trace, "answer"))), "")
-    own = cause.startswith(whole.instead_of)
-    cause = cause.removeprefix(whole.instead_of).strip()
-    failed = f"{model} failed: it {cause}" if own else f"{model} failed. {words.plain(cause)}"
-    return h.div("note")[h.b["Quoted, not written:"], f" {failed.strip()}"]
+    said = f"{maker(whole.instead_of)} failed."
+    if failure := next(iter(reversed(faults.of_step(trace, "answer"))), None):
+        own = failure.who == whole.instead_of
+        cause = about(failure.cause, failure.who, named)
+        said = f"{maker(whole.instead_of)} failed: it {failure.cause}" if own else f"{said} {cause}"
+    return h.div("note")[h.b["Quoted, not written:"], f" {said}"]
 
 
 def _unanswered(trace: Trace) -> Html:
     if trace.cancelled:
         said = "Stopped. What was found until then is shown beside it."
     elif trace.failure:
-        said = f"{words.plain(trace.failure.message)} {trace.failure.remedy}"
+        said = f"{failure_sentence(trace.failure, named)} {trace.failure.remedy}"
     else:
         said = "The run ended without an answer."
     return h.div("cx")[h.div("answer abstained")[said]]
@@ -141,7 +143,7 @@ def _label(whole: Answer, trace: Trace) -> Html:
         tags.append("Extractive")
         notes.append("quoted sentences, no language model")
     else:
-        notes.append(f"written by {words.maker(whole.by)}")
+        notes.append(f"written by {maker(whole.by)}")
     if whole.abstained:
         tags.append("No answer found")
         notes = ["nothing found supports an answer, so none is given"]

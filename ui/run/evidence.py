@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crag.core.makers import Maker, maker, named
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Grade, RetrievedChunk, Strip, WebPage
+from crag.core.wording import about, unread_sentence
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -103,8 +105,7 @@ def _local(grade: Grade | None) -> Html:
     """The mark of a grade that the local evaluator made in another's place; the reason on hover."""
     if grade is None or not grade.instead_of:
         return Html()
-    why = words.ended(words.plain(faults.why(grade)))
-    return h.span("tag", title=why)["graded locally"]
+    return h.span("tag", title=faults.why(grade))["graded locally"]
 
 
 def _score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
@@ -136,15 +137,15 @@ def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> Html:
 def _grade_notes(grade: Grade) -> list[str]:
     """What the evaluator said of a text, and who that was."""
     if grade.score is None:
-        failed = words.sentence(f"The grade failed: {words.plain(grade.error or 'no reason is known')}")
+        why = about(grade.error, grade.who, named) or "no reason is known"
+        failed = words.sentence(f"The grade failed: {why}")
         return [f"{failed} It counts as unknown."]
     how = "remembered" if grade.cached else words.duration(grade.seconds)
-    reason = words.sentence(words.plain(grade.reason))
-    lines = [f"{reason} Graded by {words.maker(grade.evaluator)} ({how}).".strip()]
-    if grade.evaluator.startswith("reranker:") and reason:
-        lines = [f"{reason.removesuffix('.')} ({how})."]  # its reason is its name
+    lines = [f"{words.sentence(grade.reason)} Graded by {maker(grade.evaluator)} ({how}).".strip()]
+    if Maker.of(grade.evaluator).role == "reranker":  # that it was reranked is its reason
+        lines = [words.sentence(f"{grade.reason} by {named(grade.evaluator)} ({how})")]
     if grade.instead_of:
-        lines.append(f"Graded locally: {words.ended(words.plain(faults.why(grade)))}")
+        lines.append(f"Graded locally: {faults.why(grade)}")
     return lines
 
 
@@ -199,14 +200,14 @@ def _made(trace: Trace) -> str:
     """Who made the query of the web search."""
     by = next((rewrite.by for rewrite in reversed(trace.rewrites) if rewrite.purpose == "web"), "")
     known = {"": "", "keywords": "The query is keywords of the question.", "none": "The query is the question itself."}
-    return known.get(by, f"The query was written by {words.maker(by)}.")
+    return known.get(by, f"The query was written by {maker(by)}.")
 
 
 def _problems(search: Search, place: int) -> Html:
     """What could not be read, folded."""
     if not search.problems:
         return Html()
-    listed = [h.li[problem] for problem in search.problems]
+    listed = [h.li[unread_sentence(problem)] for problem in search.problems]
     return h.details("fold", data_keep=f"problems-{place}")[
         h.summary[f"{words.count(len(search.problems), 'problem')} with these results"], h.ul[listed]
     ]

@@ -6,7 +6,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from crag.core.makers import named
 from crag.core.types import SentenceCheck
+from crag.core.wording import check_sentence
 from crag.generate.citations import MARK
 from ui.kit import words
 
@@ -31,8 +33,9 @@ def flag(check: SentenceCheck, known: Collection[int]) -> Flag | None:
     if not check.citations:
         return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
     if any(number not in known for number in check.citations):
-        return Flag("invented citation", "flagged", words.sentence(check.note) or "It cites what is no source.")
-    note = words.sentence(words.plain(check.note))
+        note = check_sentence(check) if check.note == "invented" else "it cites what is no source"
+        return Flag("invented citation", "flagged", words.sentence(note))
+    note = words.sentence(check_sentence(check, named))
     if check.supported is None:
         return Flag("not checked", "unchecked", note or "The check did not come to a result.")
     score = f" Score {check.score:.2f}." if check.score is not None else ""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crag.core.errors import SettingsError
+from crag.core.makers import named
 from crag.core.trace import Trace
 from crag.core.types import Step
+from crag.core.wording import about
 from crag.spending.costs import PlainRag, Spent, by_step, plain_rag, spent
 from crag.spending.prices import PRICES, Price, money, table
 from ui.app.program import program
@@ -94,7 +96,7 @@ def _tokens(sums: Spent) -> Html:
 def _plain(plain: PlainRag) -> Html:
     took = [] if plain.seconds is None else [f"≈{words.duration(plain.seconds)}"]
     if plain.calls:
-        price = "no price known" if plain.dollars is None else f"≈{money(plain.dollars)}".replace("≈under", "under")
+        price = "no price known" if plain.dollars is None else money(plain.dollars, "≈")
         said = ["1 call", f"≈{plain.input_tokens + plain.output_tokens:,} tokens", *took, price]
     else:
         said = ["no calls", *took]
@@ -135,5 +137,5 @@ def _row(name: str, sums: Spent, errors: str) -> Html:
 
 def _errors(trace: Trace, step: Step) -> str:
     """What was wrong with the failed calls of a step, each reason once."""
-    said = [words.plain(call.error) for call in trace.calls if call.step == step and call.error]
+    said = [about(call.error, call.who, named) for call in trace.calls if call.step == step and call.error]
     return " ".join(dict.fromkeys(said))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from crag.core.makers import named
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Step
-from crag.core.wording import decision_sentence, outcome_sentence
+from crag.core.wording import decision_sentence, failure_sentence, outcome_sentence
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -26,6 +27,8 @@ _NOTES = {
 """What stands under a step that did not simply end."""
 _CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused"}
 """States that look like another one, with a difference."""
+
+_NEWER = "A newer version of this program stored this run. What only that version knows is left out."
 
 
 def path(trace: Trace) -> Html:
@@ -69,7 +72,7 @@ def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
 
 def action(trace: Trace) -> Html:
     """The action as a large plain sentence, or what is happening until there is one; beneath it what went wrong."""
-    return h.div("cx")[_action(trace), faults.block(trace)]
+    return h.div("cx")[_action(trace), faults.block(trace), trace.newer and h.p("small")[_NEWER]]
 
 
 def _action(trace: Trace) -> Html:
@@ -78,7 +81,7 @@ def _action(trace: Trace) -> Html:
     if trace.action is None:
         return _card("", "…" if not trace.finished else "–", h.span("says")[_meanwhile(trace)])
     word, forced = trace.action, trace.decision is not None and trace.decision.instead_of is not None
-    sentence = outcome_sentence(trace).removeprefix(f"Forced: {word}." if forced else f"{word}:").strip()
+    sentence = outcome_sentence(trace, named=False)
     lead = (" ", h.span("tag")["forced"], " ") if forced else ": "
     says = h.span("says")[h.span("word")[word], lead, sentence]
     notes = [h.p("earlier")[line] for line in _notes(trace)]
@@ -92,7 +95,7 @@ def _card(kind: str, icon: str, inner: Html) -> Html:
 def _failure(trace: Trace) -> Html:
     failure = trace.failure
     assert failure is not None
-    said = h.span("says")[h.b[words.plain(failure.message)]]
+    said = h.span("says")[h.b[failure_sentence(failure, named)]]
     return h.div[said, h.p("earlier")[failure.remedy]]
 
 

@@ -33,7 +33,7 @@ def status(session: Session) -> None:
         h.tr[
             h.td[h.span("status")[h.span("on" if on else "off")["on" if on else "off"]]],
             h.td[h.b[name]],
-            h.td[words.plain(detail)],
+            h.td[detail],
         ]
         for name, on, detail in providers(session.config, session.keys)
     ]

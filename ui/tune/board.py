@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
 from crag.thresholds.labelled import ChunkScore
@@ -260,7 +261,7 @@ def _grader(graders: Sequence[str]) -> str:
         return graders[0]
     if st.session_state.get("tune-grader") not in graders:
         st.session_state["tune-grader"] = graders[0]
-    return st.selectbox("Scores by", graders, format_func=words.maker, key="tune-grader", width=320)
+    return st.selectbox("Scores by", graders, format_func=maker, key="tune-grader", width=320)
 
 
 def _crowd(part: Part, settings: Settings, where: DeltaGenerator) -> None:

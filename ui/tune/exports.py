@@ -30,8 +30,9 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
     def rows() -> Iterator[Sequence[object]]:
         for row in outcome.rows:
             entry, saved = entries[row.run_id], row.saved
+            reason = row.reason.sentence if row.reason else ""
             yield (
-                *(row.run_id, entry.question, entry.strategy, entry.started_at, row.before, row.becomes, row.reason),
+                *(row.run_id, entry.question, entry.strategy, entry.started_at, row.before, row.becomes, reason),
                 *(row.round + 1, row.documents, row.web, row.kept_before, row.kept),
                 *(saved.calls, saved.searches, round(saved.seconds, 4), row.searches, row.refines),
             )

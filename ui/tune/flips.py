@@ -204,7 +204,7 @@ def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, 
     """The questions of a cell, each a link that opens its run in Ask. `key`: of a private library, else empty."""
     was, becomes = cell
     ids = outcome.matrix.get(cell, ())
-    reasons = {row.run_id: row.reason for row in outcome.rows if row.reason}
+    reasons = {row.run_id: row.reason.sentence for row in outcome.rows if row.reason}
     items = [_item(entries[id], reasons.get(id, ""), key) for id in ids[:_LISTED]]
     more = h.p("small")[f"And {len(ids) - _LISTED:,} more: the export has all."] if len(ids) > _LISTED else ""
     close = h.button("more", data_pick=_pick(was, becomes))["Close"]
@@ -268,7 +268,7 @@ def unknowns(outcome: Outcome) -> Html:
     rows = [
         h.fragment(
             h.tr[h.th(colspan="2")[title]],
-            [h.tr[h.td("r")[f"{number:,}"], h.td[why]] for why, number in reasons.items()],
+            [h.tr[h.td("r")[f"{number:,}"], h.td[why.sentence]] for why, number in reasons.items()],
         )
         for title, reasons in groups
         if reasons

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.thresholds.labelled import ChunkScore
@@ -37,7 +38,7 @@ def grouped(scores: Sequence[ChunkScore], split: Split) -> list[Group]:
     """The scores in groups, in a fixed order; one group where nothing is split."""
     name: Callable[[ChunkScore], str] = {
         "all": lambda each: "all chunks",
-        "evaluator": lambda each: words.maker(each.evaluator),
+        "evaluator": lambda each: maker(each.evaluator),
         "label": lambda each: _LABELS[each.relevant],
     }[split]
     parts: dict[str, list[float | None]] = {}
