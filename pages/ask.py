@@ -1,5 +1,7 @@
 """Ask a question and watch its run: the conversation on the left, the evidence on the right."""
 
+from functools import partial
+
 from ui.app import navigation
 from ui.app.session import Session
 from ui.ask import conversation, runview, welcome
@@ -10,9 +12,8 @@ with problems.told(stop=True):
     session = Session()
     empty = session.library.size[0] == 0
 
-picked = picker.clicked()
 with problems.told():
-    conversation.follow(session, picked)
+    picker.hear(partial(conversation.follow, session))
 
 conversation.sidebar(session)
 run = session.attach()

@@ -1,5 +1,7 @@
 """Compare: one question under two to four strategies or actions, side by side."""
 
+from functools import partial
+
 import streamlit as st
 
 from ui.app import navigation, workspaces
@@ -13,8 +15,7 @@ st.title("Compare", anchor=False)
 with problems.told(stop=True):
     session = Session()
 workspaces.words_on_the_key(program().config)
-picked = picker.clicked()
 with problems.told():
-    board.follow(session, picked)
+    picker.hear(partial(board.follow, session))
 with problems.told():
     board.show(session)

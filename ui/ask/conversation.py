@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from crag.core.types import Action
+from crag.library.runs import RunSummary
 from crag.strategies import STRATEGIES
 from ui.app import workspaces
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import problems, words
-from ui.kit.safe import excerpt, markdown
+from ui.kit.look import draw
+from ui.kit.safe import excerpt, markdown, text
 from ui.run import thumbs
 
-__all__ = ["entry", "follow", "sidebar"]
+__all__ = ["entry", "follow", "history", "sidebar"]
+
+_PAST = 30
+"""So many earlier questions are listed."""
 
 
 def entry(session: Session) -> None:
@@ -26,12 +33,10 @@ def entry(session: Session) -> None:
             st.rerun()
 
 
-def follow(session: Session, picked: str | None) -> None:
-    """Do what a click asked for."""
-    if picked is None:
-        return
+def follow(session: Session, picked: str) -> None:
+    """Do what a click asked for. Raises CragError."""
     kind, _, rest = picked.partition(":")
-    if kind == "run" and rest in session.turns:
+    if kind == "run" and session.trace(rest):
         session.select(rest)
     elif kind in ("cite", "chunk"):
         session.open(picked)
@@ -39,8 +44,8 @@ def follow(session: Session, picked: str | None) -> None:
         thumbs.toggle(session, session.trace(selected), rest)
 
 
-def sidebar(session: Session) -> None:
-    """Strategy and history."""
+def sidebar(session: Session) -> Any:
+    """Strategy and history; returns the place of the history."""
     with st.sidebar:
         chosen = st.selectbox(
             "Strategy",
@@ -59,7 +64,10 @@ def sidebar(session: Session) -> None:
             st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
         workspaces.words_on_the_key(program().config)
-        _history(session)
+        past = st.empty()
+        with problems.told():
+            history(session, past)
+        return past
 
 
 def _anew(session: Session) -> None:
@@ -67,20 +75,20 @@ def _anew(session: Session) -> None:
     session.select(None)
 
 
-def _history(session: Session) -> None:
-    with problems.told():
-        runs = session.library.runs(30)
-        if not runs:
-            return
-        st.caption(f"Past questions ({len(runs)}{'+' if len(runs) == 30 else ''})")
-        with st.container(key="history", gap="xxsmall"):
-            for run in runs:
-                sign = words.ICONS[Action(run.action)] if run.action else "–"
-                st.button(
-                    f"{sign} {markdown(excerpt(run.question, 60))}",
-                    key=f"history-{run.run_id}",
-                    help=markdown(f"{run.action or 'No action'}, {run.strategy}, {words.ago(run.started_at)}"),
-                    type="tertiary",
-                    on_click=session.select,
-                    args=(run.run_id,),
-                )
+def history(session: Session, place: Any) -> None:
+    """What was asked before, the question on the page marked; a click opens it. Raises CragError."""
+    runs = session.library.runs(_PAST)
+    more = "+" if len(runs) == _PAST else ""
+    asked = "".join(_asked(run, run.run_id == st.session_state.selected) for run in runs)
+    lead = f'<p class="small" id="past">Past questions ({len(runs)}{more})</p>'
+    drawn = f'<div class="cx">{lead}<ul class="past" aria-labelledby="past">{asked}</ul></div>'
+    draw(drawn if runs else "", place)
+
+
+def _asked(run: RunSummary, here: bool) -> str:
+    sign = words.ICONS[Action(run.action)] if run.action else "–"
+    about = f"{run.action or 'No action'}, {run.strategy}, {words.ago(run.started_at)}"
+    return (
+        f'<li><button data-pick="run:{text(run.run_id)}" title="{text(about)}"{" aria-current=true" if here else ""}>'
+        f'<span class="sign" aria-hidden="true">{sign}</span> {text(excerpt(run.question, 60))}</button></li>'
+    )

@@ -27,10 +27,8 @@ _BESIDE = 2
 _LEFT_OVER = 6
 
 
-def follow(session: Session, picked: str | None) -> None:
+def follow(session: Session, picked: str) -> None:
     """Do what a click asked for. Raises CragError."""
-    if picked is None:
-        return
     kind, _, rest = picked.partition(":")
     if kind == "open" and rest in state.attach():
         session.select(rest)

@@ -14,9 +14,8 @@ from crag.questions.tables import guarded
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
-from ui.kit import problems, words
+from ui.kit import picker, problems, words
 from ui.kit.look import draw
-from ui.kit.picker import clicked
 from ui.kit.safe import excerpt, markdown, text
 from ui.run import pageview
 
@@ -135,10 +134,7 @@ def open_one(session: Session, documents: Sequence[Document]) -> None:
 
 
 def _page(session: Session, document: Document, page: int, chunks: Sequence[Chunk]) -> None:
-    picked = clicked() or ""
-    if picked.startswith("mark:"):
-        again = st.session_state.get("marked") == picked[5:]
-        st.session_state.marked = None if again else picked[5:]
+    picker.hear(_mark)
     here = [chunk for chunk in chunks if chunk.page == page]
     left, right = st.columns([1, 1], gap="large")
     with left, problems.told():
@@ -158,6 +154,13 @@ def _page(session: Session, document: Document, page: int, chunks: Sequence[Chun
         shown = f'<div class="cards ordinals">{cards}</div>' if cards else "<p>No text was found on this page.</p>"
         heading = f"{words.count(len(here), 'chunk')} on page {page} of {document.pages}"
         draw(f'<div class="cx"><h3>{heading}<span class="small">{text(document.title)}</span></h3>{shown}</div>')
+
+
+def _mark(picked: str) -> None:
+    """Mark one chunk alone on its page, or all of them again."""
+    kind, _, chunk = picked.partition(":")
+    if kind == "mark":
+        st.session_state.marked = None if st.session_state.get("marked") == chunk else chunk
 
 
 def _delete(session: Session, document: Document) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,18 @@ __all__ = ["ASSETS", "apply", "draw", "sheet"]
 ASSETS = Path(__file__).parent / "assets"
 
 
+@cache
 def sheet() -> str:
     return (ASSETS / "style.css").read_text(encoding="utf-8")
 
 
+_UNHEARD = "html:not([data-heard]) .cx [data-pick] { visibility: hidden; }"
+"""What could be clicked is not there before clicks are heard: see picker.js."""
+
+
 def apply() -> None:
     """Give the page its style sheet."""
-    st.html(f"<style>{sheet()}</style>")
+    st.html(f"<style>{sheet()}{_UNHEARD}</style>")
 
 
 def draw(html: str, where: Any = None) -> None:
