@@ -118,8 +118,8 @@ def report(found: dict[str, list[Rerun]], spent: dict[str, float]) -> str:
     lines = [
         "# One rerun of Ask",
         "",
-        f"`python -m benchmarks.ask_rerun`: {RUNS:,} stored runs, one finished run open, {reruns} reruns of each page in "
-        f"turns; {os.cpu_count()} cores, shared by servers and client, Python {platform.python_version()}. "
+        f"`python -m benchmarks.ask_rerun`: {RUNS:,} stored runs, one finished run open, {reruns} reruns of each page "
+        f"in turns; {os.cpu_count()} cores, shared by servers and client, Python {platform.python_version()}. "
         f"Load of the machine at the end {os.getloadavg()[0]:.1f}.",
         "",
         "| | client, median | client, p95 | server's processor | messages | kB |",

@@ -38,6 +38,7 @@ from crag.evaluation.evaluate import add_set
 from crag.questions.sets import Question, QuestionSet
 
 ROOT = Path(__file__).resolve().parents[1]
+APP = Path(__file__).with_name("tune_app.py")
 RESULT = Path(__file__).resolve().parent / "results" / "tune.md"
 GOAL = 0.150
 """Seconds of our own work for a move, at the median."""
@@ -102,7 +103,7 @@ def prepare(folder: Path, runs: int) -> None:
 
 @contextmanager
 def served(
-    folder: Path, log: Path, script: Path = Path(__file__).with_name("tune_app.py"), **chosen: str
+    folder: Path, log: Path, script: Path = APP, **chosen: str
 ) -> Iterator[tuple[str, int]]:
     """`script` over this data folder; its address, and the process that serves it."""
     with socket.socket() as free:

@@ -10,15 +10,14 @@ from ui.kit import picker, problems
 navigation.enter("ask")
 with problems.told(stop=True):
     session = Session()
-    empty = session.library.size[0] == 0
 
 with problems.told():
     picker.hear(partial(conversation.follow, session))
 
-conversation.sidebar(session)
+past = conversation.sidebar(session)
 run = session.attach()
-if run is None:
-    welcome.show(session, empty=empty)
-else:
-    with problems.told():
-        runview.show(session, run)
+with problems.told():
+    if run is None:
+        welcome.show(session)
+    else:
+        runview.show(session, run, past)

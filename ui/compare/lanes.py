@@ -23,7 +23,7 @@ from ui.run.passage import View
 from ui.run.path import chip
 from ui.run.slots import Slots
 
-__all__ = ["Lane", "heads", "lane", "named", "place", "together", "write_all"]
+__all__ = ["Lane", "end", "heads", "lane", "named", "place", "together", "write_all"]
 
 _BEAT = 0.05
 """Seconds that each lane's events are waited for in turn."""
@@ -43,6 +43,7 @@ class Lane:
     name: str = ""
     letter: str = ""
     slots: Slots = field(default_factory=Slots)
+    asking: Any = None
 
 
 def lane(session: Session, run: str, opened: int | None) -> Lane:
@@ -106,11 +107,23 @@ def place(each: Lane, number: int) -> None:
 
     draw(heads([each]), slot("head"))
     with st.container(key=f"cmp-approval-{number}"):
+        each.asking = st.empty()
+    with each.asking.container():
         if each.job is not None and each.job.problem:
             problems.show(each.job.problem)
         approval.ask(each.job, each.trace, f"-{number}")
     for part in ("path", "action", "answer", "sources", "chunks", "web", "meter"):
         setattr(each.slots, part, slot(part))
+
+
+def end(session: Session, each: Lane) -> None:
+    """Know the lane's run as it is now that it is over, and say why where it failed. Raises NotFoundError."""
+    trace = session.trace(each.run)
+    each.trace, each.following = trace if trace.finished else replace(trace, finished=True), False
+    each.asking.empty()
+    if each.job is not None and each.job.problem:
+        with each.asking.container():
+            problems.show(each.job.problem)
 
 
 def write(each: Lane, labels: Mapping[str, str]) -> None:

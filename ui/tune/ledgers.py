@@ -121,7 +121,9 @@ class Book:
             if wanted is not None:
                 judged = Judged(wanted, *expected_relevance(found, wanted))
         except CragError as error:
-            question = next((run.question for run in library.runs(_EVERY, every=True) if run.run_id == found.run_id), found.run_id)
+            question = next(
+                (run.question for run in library.runs(_EVERY, every=True) if run.run_id == found.run_id), found.run_id
+            )
             with self._lock:
                 self._unread[found.run_id] = Unread(found.run_id, question, error.message)
                 self.version += 1

@@ -30,16 +30,18 @@ const onClick = (event) => {
   tell(name(picked));
 };
 const onPress = (event) => {
-  const picked = event.button === 0 && target(event);
-  pressed = picked ? { element: picked, what: name(picked), x: event.clientX, y: event.clientY } : null;
+  const picked = target(event), element = picked || (event.target.closest && event.target.closest("button"));
+  const here = { element, what: picked && name(picked), x: event.clientX, y: event.clientY };
+  pressed = element && event.button === 0 ? here : null;
   if (!(event.target.closest && event.target.closest("[data-pick], details[data-keep]"))) focused = null;
 };
-// The browser makes no click of a press whose element was replaced before the release.
+// The browser makes no click where the element pressed was replaced, or moved from under the pointer, before the release.
 const onRelease = (event) => {
   const was = pressed;
   pressed = null;
-  if (!was || was.element.isConnected) return;
-  if (Math.hypot(event.clientX - was.x, event.clientY - was.y) < 8) tell(was.what);
+  if (!was || was.element.contains(event.target) || Math.hypot(event.clientX - was.x, event.clientY - was.y) > 8) return;
+  if (was.what) tell(was.what);
+  else if (was.element.isConnected) was.element.click();
 };
 // What the keyboard stands on, as it can be found again in a renewed drawing; null where it stands elsewhere.
 const place = (element) => {
