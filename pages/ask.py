@@ -14,8 +14,8 @@ with problems.told(stop=True):
 with problems.told():
     picker.hear(partial(conversation.follow, session))
 
-past = conversation.sidebar(session)
 run = session.attach()
+past = conversation.sidebar(session)
 with problems.told():
     if run is None:
         welcome.show(session)

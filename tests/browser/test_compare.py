@@ -78,7 +78,7 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     page.get_by_role("button", name="Add a lane").click()
     page.get_by_text("Lane 3").wait_for()
     page.get_by_role("button", name="Remove").last.click()
-    expect(page.get_by_text("Lane 3")).to_have_count(0)
+    expect(page.get_by_text("Lane 3").filter(visible=True)).to_have_count(0)
     page.get_by_text(HELD).wait_for()
     page.get_by_role("link", name="Documents").click()
     page.get_by_text("Add PDFs").wait_for()
@@ -93,6 +93,7 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     done(page)
     pressed = lane(page, 0).locator("button.thumb[aria-pressed=true]")
     expect(pressed).to_have_count(1)
+    expect(pressed).to_be_visible()  # from when on it is heard
     pressed.focus()
     page.keyboard.press("Enter")
     expect(page.locator("button.thumb[aria-pressed=true]")).to_have_count(0)
