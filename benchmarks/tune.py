@@ -102,9 +102,7 @@ def prepare(folder: Path, runs: int) -> None:
 
 
 @contextmanager
-def served(
-    folder: Path, log: Path, script: Path = APP, **chosen: str
-) -> Iterator[tuple[str, int]]:
+def served(folder: Path, log: Path, script: Path = APP, **chosen: str) -> Iterator[tuple[str, int]]:
     """`script` over this data folder; its address, and the process that serves it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -11,7 +11,9 @@ expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright
 
 HELD = re.compile(r"Grading: 3 of \d+ chunks")
 QUESTION = "What did the lighthouse keeper write about the harbour in winter?"
-KEEPER = [f"The lighthouse keeper wrote page {n} about the harbour\nand the winter of the year 18{n}0." for n in range(6)]
+KEEPER = [
+    f"The lighthouse keeper wrote page {n} about the harbour\nand the winter of the year 18{n}0." for n in range(6)
+]
 
 
 def drop(page, name, *pages):
@@ -56,7 +58,7 @@ def test_documents_can_be_used_while_a_file_is_added(page, served):
     settled(page)
     served.reading.touch()
     drop(page, "other.pdf", "Nothing of the kind is told on this page\nof an altogether other book.")
-    page.locator(".progress").wait_for()
+    page.locator("[class*=st-key-documents-]").wait_for()
     expect(page.locator("[data-stale=true]").filter(visible=True)).to_have_count(0)
     page.get_by_label("Page", exact=True).filter(visible=True).fill("3")
     page.keyboard.press("Enter")
@@ -81,7 +83,7 @@ def test_a_document_is_deleted_while_another_is_added(page, served):
     settled(page)
     served.reading.touch()
     drop(page, "other.pdf", "Nothing of the kind is told on this page\nof an altogether other book.")
-    page.locator(".progress").wait_for()
+    page.locator("[class*=st-key-documents-]").wait_for()
     page.get_by_role("button", name="Delete document").click()
     page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click()
     expect(page.get_by_text("Pages and chunks")).to_have_count(0)

@@ -1,7 +1,7 @@
 """The app with work that can be held: while the file CRAG_TEST_GATE names exists, grading waits.
 
-While one of the same name and ".reading" exists, so does the indexing of files. Run with `streamlit run`, behind the same edge as the app; the browser tests use it to look at a run, and to touch
-things, in its middle.
+While one of the same name and ".reading" exists, so does the indexing of files. Run with `streamlit run`, behind the
+same edge as the app; the browser tests use it to look at a run, and to touch things, in its middle.
 """
 
 import os

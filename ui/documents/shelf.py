@@ -23,6 +23,8 @@ from ui.run import pageview
 __all__ = ["Shelf", "drop_zone", "mark"]
 
 _TURN, _KEPT = "shelf-turn", "shelf-kept"
+_LEFT_OVER = 8
+"""So many elements has the shelf at most."""
 
 
 class Shelf:
@@ -46,7 +48,10 @@ class Shelf:
                 mark = f"-{turn}" if live else ""
                 _table(self._session, documents, mark)
                 _open_one(self._session, documents, mark)
-            elif not live:
+            elif live:
+                for _ in range(_LEFT_OVER):
+                    st.empty()  # what was deleted would otherwise stay until the job is over
+            else:
                 _empty(self._session)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,6 +23,7 @@ class _Clicks:
     waiting: list[str] = field(default_factory=list)
     heard: int = 0
     turn: int = 0
+    doing: threading.Lock = field(default_factory=threading.Lock, compare=False)
 
     def take(self, told: object) -> None:
         """Take in numbered clicks as the browser tells them; those it tells again change nothing."""
@@ -48,13 +50,14 @@ def hear(act: Callable[[str], None]) -> None:
     listener = st.components.v2.component("crag_picker", js=_script(), isolate_styles=False)
     with st.container(key="picker", height=1, border=False):
         listener(key=_KEY, data={"heard": clicks.heard, "turn": clicks.turn}, on_pick_change=_keep)
-    while clicks.waiting:
-        pick = clicks.waiting.pop(0)
-        try:
-            act(pick)
-        except StopException:
-            clicks.waiting.insert(0, pick)
-            raise
+    with clicks.doing:  # an interrupted run may still be at it in its own thread, and may put a click back
+        while clicks.waiting:
+            pick = clicks.waiting.pop(0)
+            try:
+                act(pick)
+            except StopException:
+                clicks.waiting.insert(0, pick)
+                raise
 
 
 def _keep() -> None:
