@@ -64,7 +64,7 @@ lock: $(VENV)/.python ## resolve the requirements again, to the newest versions 
 	@echo "Wrote requirements.lock and requirements-dev.lock. Now: make check"
 
 clean: ## remove the environment and every cache; stored libraries (data/) stay
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build crag_explorer.egg-info
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 # ---- set-up --------------------------------------------------------------------------------------------------------

@@ -123,8 +123,8 @@ def fill_from_sample(engine: Engine, place: Path, wanted: int) -> None:
     library, sample = engine.library(place), engine.sample()
     for _ in engine.add(sample.pdf.name, sample.pdf.read_bytes(), place):
         pass
-    (document,) = (each for each in library.documents() if each.name == sample.pdf.name)
-    chunks = library.chunks(document.id)
+    (document,) = (each for each in library.documents.all() if each.name == sample.pdf.name)
+    chunks = library.documents.chunks(document.id)
     chance = random.Random(7)
     copy = 0
     while library.size[1] < wanted:
@@ -141,7 +141,7 @@ def fill_from_sample(engine: Engine, place: Path, wanted: int) -> None:
         ]
         vectors = engine.embedder.embed([each.indexed_text for each in changed])
         other = replace(document, id=f"{copy:064x}", name=f"{copy}-{document.name}", chunks=len(changed))
-        library.add(other, f"{copy}".encode(), changed, vectors)
+        library.documents.add(other, f"{copy}".encode(), changed, vectors)
 
 
 def questions(shared: Path | None, wanted: int) -> list[str]:

@@ -69,7 +69,7 @@ def main() -> int:
         print(f"Skipped: no FinanceBench in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
     load = os.getloadavg()[0]
-    engine = Engine(AppConfig(), Keys.from_mapping({}), embedder=MiniLM(), evaluator=LocalEvaluator())
+    engine = Engine(AppConfig(), Keys(), embedder=MiniLM(), evaluator=LocalEvaluator())
     try:
         library = indexed(engine, sorted((folder / "pdfs").glob("*.pdf")), options.cache)
         size = engine.library(library).size

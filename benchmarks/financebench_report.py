@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.evaluator_report import figure, share, table
-from crag.metrics.intervals import SEED, intervals
-from crag.metrics.metrics import ResultRow
-from crag.metrics.ranking import Ranked
+from crag.metrics.intervals import intervals
+from crag.metrics.metrics import Ranked, ResultRow
 from crag.metrics.results import summed_up
 
 __all__ = ["COMPARED", "page_hit", "report", "seconds_to_answer", "strategy_figures"]
@@ -90,7 +89,7 @@ def strategy_figures(rows: Sequence[ResultRow]) -> Figures:
 def _mean(values: Sequence[bool | None]) -> Figures:
     column = np.array([[np.nan if value is None else float(value)] for value in values], dtype=np.float64)
     known = column[~np.isnan(column)]
-    ((low, high),) = intervals(column, SEED)
+    ((low, high),) = intervals(column)
     return {"value": float(known.mean()) if len(known) else None, "known": len(known), "low": low, "high": high}
 
 

@@ -17,7 +17,6 @@ import os
 import platform
 import statistics
 import tempfile
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,14 +32,16 @@ from numpy.typing import NDArray
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
+from crag.core.meter import Meter
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Document, LineBox, Rect, Strip, WebPage
 from crag.correct.strips import StripRefiner
 from crag.engine import Engine
 from crag.generate.verification import CitationVerifier
+from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
-from crag.run.parts import Parts
+from crag.run.parts import Outlet, Parts
 from crag.strategies import strategy
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
@@ -157,24 +158,24 @@ def engine_of(course: Course, data: Path) -> Engine:
         model=HashEmbedder.id,
     )
     vectors = engine.embedder.embed([chunk.indexed_text for chunk in chunks])
-    engine.library().add(document, b"pdf", chunks, vectors)
+    engine.library().documents.add(document, b"pdf", chunks, vectors)
     return engine
 
 
 def parts_of(course: Course) -> Parts:
     """What the engine's graph works with where there is no library, and nothing remembers grades."""
-    evaluator = ScriptedEvaluator(score=course.of)
+    evaluator, outlet, meter = ScriptedEvaluator(score=course.of), Outlet(), Meter()
     return Parts(
         settings=SETTINGS,
         retriever=FixedRetriever(chunks=_chunks()),
         evaluator=evaluator,
         refiner=StripRefiner(),
         rewriter=AddedWord(),
-        web=FixedWeb(texts=PAGES),
+        web=FallbackWeb([FixedWeb(texts=PAGES)], outlet, meter),
         generator=FirstStrip(),
         verifier=CitationVerifier(evaluator),
-        cancel=threading.Event(),
-        began=time.perf_counter(),
+        meter=meter,
+        outlet=outlet,
     )
 
 
@@ -312,7 +313,7 @@ def stored_again(engine: Engine, events: Sequence[ev.Event]) -> tuple[float, flo
     began = time.perf_counter()
     trace = Trace.from_events(events)
     folded = time.perf_counter()
-    engine.library().save_run(replace(trace, run_id=f"{trace.run_id}-again"), events)
+    engine.library().runs.save(replace(trace, run_id=f"{trace.run_id}-again"), events)
     return folded - began, time.perf_counter() - folded
 
 

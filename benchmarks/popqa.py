@@ -43,8 +43,8 @@ from crag.generate.extractive import ExtractiveGenerator
 from crag.library.library import Library
 from crag.metrics.metrics import measured
 from crag.models.minilm import MiniLM
+from crag.run.composition import Asked, Local, composed
 from crag.run.graph import run_graph
-from crag.run.wiring import Asked, Local, composed
 from crag.strategies import STRATEGIES
 from crag.strategies import strategy as strategy_named
 from crag.testing.fakes import FixedRetriever
@@ -152,12 +152,12 @@ def opened(cases: Sequence[Case], cache: Path) -> Library:
     made_of = json.dumps([embedder.id, INDEXED_AS, evaluator_version(), texts])
     folder = cache / hashlib.sha256(made_of.encode()).hexdigest()[:24]
     library = Library.open(folder, embedder)
-    there = {document.id for document in library.documents()}
+    there = {document.id for document in library.documents.all()}
     for place, case in enumerate(cases):
         document = document_of(case, embedder.id)
         if document.id not in there:
             vectors = embedder.embed([chunk.indexed_text for chunk in case.chunks])
-            library.add(document, b"", case.chunks, vectors)
+            library.documents.add(document, b"", case.chunks, vectors)
             told("added", place, len(cases))
     return library
 
@@ -193,14 +193,14 @@ class Bench:
 
     def run(self, case: Case, strategy: str, settings: Settings) -> Trace:
         """One question through the graph, with the parts that the engine would compose, and nothing stored of it."""
-        evaluator = CachedEvaluator(self.evaluator, self.library)
+        evaluator = CachedEvaluator(self.evaluator, self.library.cache)
         generator = ExtractiveGenerator(evaluator)
         web = OwnPages(case)
         local = Local(evaluator=evaluator, rewriter=KeywordRewriter(), generator=generator, folder=web)
         asked = Asked(
             settings=settings,
             config=AppConfig(),
-            keys=Keys.from_mapping({}),
+            keys=Keys(),
             allowed=None,
             cancel=threading.Event(),
             began=time.perf_counter(),

@@ -157,7 +157,7 @@ def build(folder: Path, reads: Iterable[Read], embedder: CachedEmbedder) -> Libr
     """A library of what was read. The bytes don't matter to search, so an empty file stands for each."""
     library = Library.open(folder, embedder)
     for read in reads:
-        library.add(read.document, b"", read.chunks, read.vectors)
+        library.documents.add(read.document, b"", read.chunks, read.vectors)
     return library
 
 

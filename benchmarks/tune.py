@@ -87,7 +87,7 @@ def prepare(folder: Path, runs: int) -> None:
     questions = []
     for number in range(runs):
         trace = stored_run(number)
-        library.save_run(trace, [])
+        library.runs.save(trace, [])
         answered = random.Random(number).random() > 0.4
         about: dict[str, Any] = {"sources": ("report.pdf",), "pages": (1 + number % 10,)}
         known = about if answered else {"labels": ("unanswerable",)}

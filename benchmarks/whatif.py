@@ -15,7 +15,6 @@ import os
 import platform
 import random
 import statistics
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +31,7 @@ from crag.core.trace import Trace
 from crag.core.types import Aggregation
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
+from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator
 from crag.whatif.entries import Entry
@@ -71,14 +71,13 @@ def stored_run(number: int) -> Trace:
         return None if draw.random() < 0.005 else round(draw.betavariate(0.1 + level**3, 5), 4)
 
     evaluator = ScriptedEvaluator(score=score)
+    made = parts_of(next(iter(COURSES.values())))
     parts = replace(
-        parts_of(next(iter(COURSES.values()))),
+        made,
         evaluator=evaluator,
-        web=FixedWeb(texts=PAGES),
+        web=FallbackWeb([FixedWeb(texts=PAGES)], made.outlet, made.meter),
         generator=ExtractiveGenerator(evaluator),
         verifier=CitationVerifier(evaluator),
-        cancel=threading.Event(),
-        began=time.perf_counter(),
     )
     question = f"How long did hiring take on average in {number}?"
     start = ev.RunStarted(
@@ -112,7 +111,7 @@ def moves(count: int) -> Iterator[tuple[str, Settings]]:
 def shown(ledger: Ledger, settings: Settings) -> Outcome:
     """A move with all that a page draws of it."""
     found = ledger.redecide(settings)
-    for name in ("matrix", "flips", "reasons", "saved", "kept", "documents_unknown", "web_unknown", "searches_added"):
+    for name in ("matrix", "flips", "reasons", "open", "saved", "kept", "searches_added", "refinements_added"):
         getattr(found, name)
     return found
 

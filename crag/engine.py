@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import re
 import secrets
 import threading
@@ -16,14 +17,14 @@ from pathlib import Path
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, InputError, QuestionError
+from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turn, Turns
-from crag.core.types import Grade, Passage, Step
+from crag.core.types import Answer, Grade, Passage, Step
 from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
@@ -31,11 +32,13 @@ from crag.library.library import Library
 from crag.library.private import PrivateLibraries
 from crag.library.room import Room
 from crag.models.minilm import MiniLM
+from crag.providers.registry import FOLDER, given_keys
+from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
 from crag.run.status import ProviderStatus, loaded, outside_statuses
 from crag.run.tracing import exported
-from crag.run.wiring import Asked, Local, composed, grader
-from crag.sample import Sample, load_sample
+from crag.run.wiring import Wiring, wired
+from crag.sample import Sample, shipped_sample
 from crag.strategies import strategy as strategy_named
 from crag.web.folder import FolderWeb
 
@@ -47,6 +50,8 @@ AWAKE = 16
 KNOWN = 512
 """Libraries that are known at all without being opened anew."""
 Workspace = str | Path
+Events = collections.abc.Generator[ev.Event, None, CragError | None]
+"""A run as it happens; what it returns is the error that ended it."""
 
 
 class Engine:
@@ -67,17 +72,35 @@ class Engine:
         generator: Generator | None = None,
     ) -> None:
         self.config = config or AppConfig.from_environment()
-        self.keys = keys or Keys.from_mapping()
+        self.keys = keys or given_keys()
         self._given_embedder, self._given_evaluator = embedder, evaluator
         self._given_web, self._given_generator = web, generator
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self.private_libraries = PrivateLibraries(self.config.data)
-        self._room = _room(self.config)
-        self._runs, self._readers = Turns(self.config.runs_at_once), Turns(self.config.readers)
+        self._room = Room(root=self.private_libraries.root)
+        self._runs, self._readers = Turns(1), Turns(1)
+        self._limit(self.config)
         self._libraries: OrderedDict[Path, Library] = OrderedDict()
         """Those in use lately, the latest last."""
         self._folders: dict[Path, FolderWeb] = {}
         self._lock = threading.RLock()
+
+    def reconfigure(self, config: AppConfig) -> None:
+        """Run and read with `config` from now on. What is under way goes on with what it began with.
+
+        Models stay loaded as they are, libraries open. Raises SettingsError for another data folder.
+        """
+        if config.data != self.config.data:
+            raise SettingsError("The data folder can't change while the program runs.", "Start it anew with another.")
+        with self._lock:
+            self._limit(config)
+            self.config = config
+
+    def _limit(self, config: AppConfig) -> None:
+        self._room.library_mb, self._room.all_mb = config.library_mb, config.all_mb
+        self._room.libraries = config.libraries
+        self._runs.allow(config.runs_at_once)
+        self._readers.allow(config.readers)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -96,7 +119,7 @@ class Engine:
         if self._given_web is not None:
             return self._given_web
         chosen = config or self.config
-        if "folder" not in (chosen.web, chosen.web_fallback) or chosen.web_folder is None:
+        if FOLDER.name not in (chosen.web, chosen.web_fallback) or chosen.web_folder is None:
             return None
         with self._lock:
             return self._folders.setdefault(chosen.web_folder.absolute(), FolderWeb(chosen.web_folder))
@@ -107,13 +130,14 @@ class Engine:
         Nothing is on the disk before something is stored. Only a named one has the limits of the configuration.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
-        named = isinstance(workspace, str)
-        folder = self.config.data / "workspaces" / _named(workspace) if isinstance(workspace, str) else workspace
+        room = None
+        if isinstance(workspace, str):
+            workspace, room = self.private_libraries.root / _named(workspace), self._room
         with self._lock:
-            key = folder.absolute()
+            key = workspace.absolute()
             found = self._libraries.pop(key, None)
             if found is None:
-                found = Library.open(folder, self.embedder, self._room if named else None)
+                found = Library.open(workspace, self.embedder, room)
             self._libraries[key] = found
             while len(self._libraries) > KNOWN:
                 self._libraries.popitem(last=False)[1].rest()
@@ -158,7 +182,7 @@ class Engine:
         allowed: Callable[[str], bool] | None = None,
         cancel: threading.Event | None = None,
         run_id: str | None = None,
-    ) -> Iterator[ev.Event]:
+    ) -> Events:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
         Where as many run as may (`config.runs_at_once`), it waits for its turn, which Queued tells. While a person is
@@ -190,12 +214,54 @@ class Engine:
         )
         return self._run(run, question, workspace, asked)
 
-    def _run(self, run: ev.RunStarted, question: str, workspace: Workspace, asked: Asked) -> Iterator[ev.Event]:
+    def answer(
+        self,
+        question: str,
+        strategy: str = "balanced",
+        workspace: Workspace = "default",
+        *,
+        settings: Settings | None = None,
+        config: AppConfig | None = None,
+        keys: Keys | None = None,
+        allowed: Callable[[str], bool] | None = None,
+        cancel: threading.Event | None = None,
+        run_id: str | None = None,
+    ) -> Answer:
+        """`ask` waited for: the answer with its citations. It says so itself where the sources do not tell.
+
+        Parameters are those of `ask`, and the run is stored in the same way. Raises the CragError that ended the run:
+        EmptyLibraryError without documents, QuestionError for a bad question, CancelledError after `cancel`. What
+        another part stood in for raises nothing; the stored run tells of it.
+        """
+        run = self.ask(
+            question,
+            strategy,
+            workspace,
+            settings=settings,
+            config=config,
+            keys=keys,
+            allowed=allowed,
+            cancel=cancel,
+            run_id=run_id,
+        )
+        ended: CragError | None = None
+
+        def events() -> Iterator[ev.Event]:
+            nonlocal ended
+            ended = yield from run
+
+        answer = Trace.from_events(events()).answer
+        if ended is not None or answer is None:
+            raise ended or CragError("The run ended without an answer.")
+        return answer
+
+    def _run(self, run: ev.RunStarted, question: str, workspace: Workspace, asked: Asked) -> Events:
         from crag.run.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
 
         events: list[ev.Event] = []
         step: Step = "retrieve"
         library: Library | None = None
+        ended: CragError | None = None
 
         def seen(event: ev.Event) -> ev.Event:
             events.append(event)
@@ -220,16 +286,18 @@ class Engine:
                 generator=self.generator,
                 folder=self.web(asked.config),
             )
-            parts, problems = composed(asked, library, local)
+            parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
             for place, problem in problems:
                 yield seen(ev.Failed(step=place, message=problem.message, remedy=problem.remedy, at=now()))
             for event in run_graph(checked, parts):
                 if isinstance(event, ev.StepStarted):
                     step = event.step
                 yield seen(event)
-        except CancelledError:
+        except CancelledError as error:
+            ended = error
             yield seen(ev.Cancelled(at=now()))
         except CragError as error:
+            ended = error
             yield seen(ev.Failed(step=step, message=error.message, remedy=error.remedy, fatal=True, at=now()))
         finally:
             turn.leave()
@@ -239,12 +307,13 @@ class Engine:
             try:
                 # A question that nothing could be retrieved for makes no library that was not there.
                 if library.made or trace.failure is None:
-                    library.save_run(trace, [*events, finished])
+                    library.runs.save(trace, [*events, finished])
             except CragError as error:
                 message = f"The run is not in the history: {error.message}"
                 yield ev.Failed(step=step, message=message, remedy=error.remedy, at=now())
             exported(trace, events)
         yield finished
+        return ended
 
     def grade(self, question: str, texts: Sequence[str]) -> Iterator[Grade]:
         """The configured evaluator's grade of each text, in order, without any library; `passage_id` counts from 0.
@@ -257,20 +326,24 @@ class Engine:
         grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)
 
+    def wiring(
+        self, config: AppConfig | None = None, keys: Keys | None = None, settings: Settings | None = None
+    ) -> Wiring:
+        """What `config` and `keys` (this engine's own, if not given) come to; see `crag.run.wiring.wired`."""
+        given = self._given_web.name if self._given_web else ""
+        return wired(config or self.config, keys or self.keys, settings, given_web=given)
+
     def status(self, config: AppConfig | None = None, keys: Keys | None = None) -> list[ProviderStatus]:
         """What is on and off under `config` and `keys` (this engine's own, if not given), each with its reason."""
-        chosen = config or self.config
         local = [
             loaded("Embedding model", lambda: self.embedder.id),
             loaded("Retrieval evaluator", lambda: self.evaluator.id),
         ]
-        web = self.web(chosen)
-        given = web.name if web is not None and self._given_web is not None else ""
-        return [*local, *outside_statuses(chosen, keys or self.keys, given)]
+        return [*local, *outside_statuses(self.wiring(config, keys))]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""
-        return load_sample()
+        return shipped_sample()
 
     def close(self) -> None:
         """Closes every library this engine opened."""
@@ -291,15 +364,6 @@ def _asking(asked: Asked, turn: Turn) -> Callable[[str], bool] | None:
             return ask(query)
 
     return allowed
-
-
-def _room(config: AppConfig) -> Room:
-    return Room(
-        root=config.data / "workspaces",
-        library_mb=config.library_mb,
-        all_mb=config.all_mb,
-        libraries=config.libraries,
-    )
 
 
 def _named(workspace: str) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from crag.core.errors import NotFoundError
 from crag.core.types import Action
 
-__all__ = ["Sample", "SampleQuestion", "load_sample"]
+__all__ = ["Sample", "SampleQuestion", "load_sample", "shipped_sample"]
 
-FOLDER = Path(__file__).resolve().parent.parent / "samples"
+_HERE = Path(__file__).resolve().parent
+FOLDER = _HERE / "samples" if (_HERE / "samples").is_dir() else _HERE.parent / "samples"
+"""Inside the installed package; in a checkout beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +68,9 @@ def load_sample(folder: Path = FOLDER) -> Sample:
         missing = "its PDF, its pages or its set of questions is missing"
         raise NotFoundError(f"The sample library is not whole: {missing}.", remedy)
     return Sample(pdf=pdf, web=web, questions=questions, question_set=question_set)
+
+
+@cache
+def shipped_sample() -> Sample:
+    """The sample that ships, read once. Raises NotFoundError, and then looks again the next time."""
+    return load_sample()

@@ -1,11 +1,12 @@
-"""Writes the README's tables of strategies, settings and environment from the code that declares them.
+"""Writes the tables of docs/reference.md from the code that declares what they list.
 
-python docs/tables.py            rewrites README.md
-python docs/tables.py --check    exits with 1 where README.md differs
+python docs/tables.py            rewrites docs/reference.md
+python docs/tables.py --check    exits with 1 where docs/reference.md differs
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,28 +17,32 @@ sys.path.insert(0, str(ROOT))
 
 from pydantic import BaseModel  # noqa: E402
 
-from crag.cli.options import PROVIDERS, option_of  # noqa: E402
+from crag.cli.main import parser  # noqa: E402
+from crag.cli.options import option_of, provider_settings  # noqa: E402
 from crag.core.config import AppConfig  # noqa: E402
 from crag.core.fields import meta  # noqa: E402
-from crag.core.keys import VARIABLES  # noqa: E402
 from crag.core.settings import Settings  # noqa: E402
+from crag.providers import registry  # noqa: E402
 from crag.strategies import STRATEGIES  # noqa: E402
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "reference.md"
 
 
 def main(arguments: Sequence[str]) -> int:
-    before = README.read_text(encoding="utf-8")
+    before = PAGE.read_text(encoding="utf-8")
     after = with_tables(before)
     if "--check" in arguments:
         return int(before != after)
-    README.write_text(after, encoding="utf-8")
+    PAGE.write_text(after, encoding="utf-8")
     return 0
 
 
 def with_tables(text: str) -> str:
     """The text with every marked block made anew. Raises ValueError where a mark is missing."""
-    tables = {"strategies": strategies(), "keys": keys(), "settings": settings(), "environment": environment()}
+    tables = {
+        **{"strategies": strategies(), "keys": keys(), "settings": settings(), "environment": environment()},
+        **{"commands": commands(), "options": options()},
+    }
     for name, rows in tables.items():
         opening, closing = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         start, end = text.index(opening) + len(opening), text.index(closing)
@@ -72,27 +77,62 @@ def settings() -> Iterable[str]:
 
 
 def environment() -> Iterable[str]:
-    yield "| variable | option of `ask` and `grade` | default | range | what it does |"
+    yield "| variable | option | default | range | what it does |"
     yield "|---|---|---|---|---|"
-    for name in AppConfig.model_fields:
-        found = meta(AppConfig, name)
+    optional = provider_settings()
+    for name in (*AppConfig.model_fields, *registry.address_settings()):
+        found = registry.about(name)
         default = "–" if found["default"] is None else shown(found["default"])
-        option = f"`{option_of(name)}`" if name in PROVIDERS else "–"
-        yield f"| `CRAG_{name.upper()}` | {option} | {default} | {range_of(AppConfig, name, found)} | {found['help']} |"
+        option = f"`{option_of(name)}`" if name in optional else "–"
+        range = ", ".join(f"`{each}`" for each in registry.choices(name)) or range_of(AppConfig, name, found)
+        yield f"| `CRAG_{name.upper()}` | {option} | {default} | {range} | {found['help']} |"
 
 
 def keys() -> Iterable[str]:
     yield "| key | variable, or entry of the secrets file |"
     yield "|---|---|"
-    for name, what in KEYS.items():
-        yield f"| {what} | {', else '.join(f'`{each}`' for each in VARIABLES[name])} |"
+    for slot, variables in registry.key_variables().items():
+        yield f"| {KEYS.get(slot, registry.title(slot))} | {', else '.join(f'`{each}`' for each in variables)} |"
 
+
+def commands() -> Iterable[str]:
+    yield "| command | what it does |"
+    yield "|---|---|"
+    for name, each in PARSERS.items():
+        given = [shape(action) for action in each._actions if not action.option_strings]
+        yield f"| `{' '.join([name, *given])}` | {each.description} |"
+
+
+def options() -> Iterable[str]:
+    """Those of every command, but for the outside services that have a column of their own above."""
+    yield "| option | of | what it does |"
+    yield "|---|---|---|"
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, each in PARSERS.items():
+        for action in each._actions:
+            if action.option_strings and action.dest != "help" and not action.dest.startswith("app_"):
+                help = str(action.help).replace("%%", "%")
+                found.setdefault((f"{action.option_strings[0]} {shape(action)}".strip(), help), []).append(name)
+    for (option, help), names in found.items():
+        where = "all" if len(names) == len(PARSERS) else ", ".join(f"`{each}`" for each in names)
+        yield f"| `{option}` | {where} | {help[0].upper()}{help[1:]}. |"
+
+
+def shape(action: argparse.Action) -> str:
+    """What is given after an option, or in place of an argument."""
+    if action.nargs == 0:
+        return ""
+    what = str(action.metavar or ", ".join(map(str, action.choices or ())))
+    return f"{what} …" if action.nargs == "+" else what
+
+
+(_COMMANDS,) = (each for each in parser()._actions if isinstance(each, argparse._SubParsersAction))
+PARSERS: dict[str, argparse.ArgumentParser] = _COMMANDS.choices
 
 KEYS = {
     "llm": "the model server, whichever is chosen",
     "openai": "OpenAI's own service, and no other",
     "rerank": "the reranking server",
-    "tavily": "Tavily",
 }
 
 
@@ -109,7 +149,7 @@ def range_of(model: type[BaseModel], name: str, found: dict[str, Any]) -> str:
     if found["minimum"] is not None:
         return f"{found['minimum']:,} to {found['maximum']:,}" + (f" {found['unit']}" if found["unit"] else "")
     schema = model.model_json_schema()
-    field = schema["properties"][name]
+    field = schema["properties"].get(name, {"type": "string"})
     for place in (field, field.get("items", {}), *field.get("allOf", []), *field.get("anyOf", [])):
         place = schema["$defs"][place["$ref"].rpartition("/")[2]] if "$ref" in place else place
         if "enum" in place:

@@ -20,7 +20,7 @@ if job is not None:
     uploads.follow(job)
 
 with problems.told(stop=True):
-    documents = session.library.documents()
+    documents = session.library.documents.all()
 
 shelf.warn_of_model(session)
 if documents:

@@ -15,13 +15,14 @@ from pydantic import SecretStr
 from benchmarks.attacks.figure import Figure, main, peak_mb
 from crag.core.errors import CragError
 from crag.core.meter import Budget, Meter
+from crag.core.provider import WebParts
 from crag.core.types import WebPage
 from crag.providers.chat import ChatModel
 from crag.providers.discovery import listed_models
 from crag.providers.endpoint import Endpoint
+from crag.providers.registry import webs
 from crag.providers.rerank import Reranker
 from crag.web.fetching import PageFetcher
-from crag.web.searching import DuckDuckGoSearch, TavilySearch
 
 FINDING = 12
 SIZE = 1_200_000_000
@@ -103,11 +104,15 @@ def model_list() -> Figure:
 
 
 def tavily() -> Figure:
-    return attacked("Tavily", lambda at, meter: TavilySearch(KEY, meter, base_url=at).search("a", 3))
+    return attacked("Tavily", lambda at, meter: _searched("tavily", at, meter))
 
 
 def duckduckgo() -> Figure:
-    return attacked("DuckDuckGo", lambda at, meter: DuckDuckGoSearch(meter, base_url=at).search("a", 3), "text/html")
+    return attacked("DuckDuckGo", lambda at, meter: _searched("duckduckgo", at, meter), "text/html")
+
+
+def _searched(name: str, at: str, meter: Meter) -> object:
+    return webs()[name].make(WebParts(meter=meter, key=KEY, address=at)).search("a", 3)
 
 
 def page() -> Figure:

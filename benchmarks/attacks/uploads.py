@@ -44,7 +44,7 @@ def four_large_files_uploaded() -> Figure:
     st.session_state["upload"] = None
     uploads.start(Visitor(), [(f"{number}.pdf", reader(number)) for number in range(FILES)], "four files")
     _wait(program().jobs)
-    stored = len(engine.library().documents()) - 1
+    stored = len(engine.library().documents.all()) - 1
     after = _resident_mb()
     return Figure(
         finding=8,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from crag.cli.options import add_library, existing, opened
+from crag.cli.options import PROGRAM, add_library, existing, opened
 from crag.cli.output import Output, plain
 
 __all__ = ["add_arguments", "run"]
@@ -19,13 +19,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """One line a document, oldest first."""
     place = existing(options)
     with opened(options) as engine:
-        documents = engine.library(place).documents()
+        documents = engine.library(place).documents.all()
     if output.json:
         for document in documents:
             output.record(asdict(document))
         return 0
     if not documents:
-        output.note("No documents yet. Add some: python -m crag index FILE.pdf")
+        output.note(f"No documents yet. Add some: {PROGRAM} index FILE.pdf")
         return 0
     width = max(len(plain(document.name)) for document in documents)
     for document in documents:

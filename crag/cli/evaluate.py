@@ -9,7 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crag.cli.options import add_library, add_providers, add_settings, existing, interruptible, opened, providers
+from crag.cli.options import (
+    PROGRAM,
+    add_library,
+    add_providers,
+    add_settings,
+    existing,
+    interruptible,
+    opened,
+    providers,
+)
 from crag.cli.options import settings as chosen_settings
 from crag.cli.output import Output, plain
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, SettingsError
@@ -72,7 +81,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
         questions, library = _questions(options, engine, output), engine.library(place)
         if not library.size[0]:
-            raise EmptyLibraryError("There is no document to ask about.", "Add one: python -m crag index FILE.pdf")
+            raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
         set_id, prices = add_set(library, questions), price_table(engine.config.prices)
         done = []
         for name in strategies:
@@ -170,7 +179,7 @@ class _Shown:
             self._output.note(f"{self._strategy}: {self._total:,} questions, {self._rate():.1f} a second")
 
     def _rate(self) -> float:
-        """Questions a second of this sitting."""
+        """Questions a second of this command."""
         return (self._done - self._first) / max(time.monotonic() - self._began, 1e-9)
 
 

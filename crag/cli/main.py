@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import crag
 from crag.cli import ask, documents, evaluate, grade, index, reindex, search
+from crag.cli.options import PROGRAM
 from crag.cli.output import ClosedOutputError, Output
 from crag.core.errors import CancelledError, CragError, SettingsError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from crag.core.config import AppConfig
     from crag.engine import Engine
 
-__all__ = ["main"]
+__all__ = ["main", "parser"]
 
 USAGE = 2
 INTERRUPTED = 128 + signal.SIGINT
@@ -28,7 +29,7 @@ OUTPUT_CLOSED = 141
 _EPILOG = """\
 Results go to standard output, progress and messages to standard error.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
-Environment: CRAG_DATA and the other CRAG_* settings of the README; NO_COLOR.
+Environment: CRAG_DATA and the other CRAG_* variables of docs/reference.md; NO_COLOR.
 """
 
 
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Eng
 
     `make` builds the engine from a config: a program that runs many commands may share the models among them.
     """
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     options.make = make
     output = Output(json=options.json, quiet=options.quiet)
     command: Callable[[argparse.Namespace, Output], int] = options.command
@@ -63,21 +64,21 @@ def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Eng
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m crag",
+def parser() -> argparse.ArgumentParser:
+    """All commands with their arguments; what each does stands first in its module."""
+    whole = argparse.ArgumentParser(
+        prog=PROGRAM,
         description="Corrective RAG over your own PDFs: graded retrieval, an action, a cited answer.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"CRAG Explorer {crag.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    whole.add_argument("--version", action="version", version=f"CRAG Explorer {crag.__version__}")
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for room in (index, documents, search, ask, grade, evaluate, reindex):
-        name = room.__name__.rpartition(".")[2]
-        sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")[2]
+        name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)
         room.add_arguments(command)
         command.add_argument("--json", action="store_true", help="one JSON object a line")
         command.add_argument("--quiet", action="store_true", help="no progress")
         command.set_defaults(command=room.run)
-    return parser
+    return whole

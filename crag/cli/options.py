@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
 import threading
 import types
-import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError, SettingsError
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Aggregation
+from crag.providers import registry
 from crag.strategies import STRATEGIES, strategy
 
 if TYPE_CHECKING:
     from crag.engine import Engine
 
 __all__ = [
-    "PROVIDERS",
+    "PROGRAM",
     "add_library",
     "add_providers",
     "add_settings",
@@ -33,18 +34,25 @@ __all__ = [
     "interruptible",
     "opened",
     "option_of",
+    "provider_settings",
     "providers",
     "settings",
     "target",
 ]
 
 DEFAULT_WORKSPACE = "default"
-PROVIDERS = tuple(
-    name
-    for name in AppConfig.model_fields
-    if meta(AppConfig, name)["group"] in ("providers", "prices") or name.startswith(("run_", "parallel_"))
-)
-"""What can be chosen of outside services, and what a run may cost."""
+PROGRAM = "crag" if Path(sys.argv[0]).stem == "crag" else "python -m crag"
+"""How the person called this program."""
+
+
+def provider_settings() -> tuple[str, ...]:
+    """What can be chosen of outside services, where they are, and what a run may cost."""
+    declared = (
+        name
+        for name in AppConfig.model_fields
+        if meta(AppConfig, name)["group"] in ("providers", "prices") or name.startswith(("run_", "parallel_"))
+    )
+    return (*declared, *registry.address_settings())
 
 
 def add_library(parser: argparse.ArgumentParser) -> None:
@@ -67,15 +75,17 @@ def add_strategy(parser: argparse.ArgumentParser) -> None:
 
 def add_providers(parser: argparse.ArgumentParser) -> None:
     """Which outside services take part. Keys come from the environment alone: a command line is seen by others."""
-    group = parser.add_argument_group("outside services", "Keys come from the environment alone: see the README.")
-    for name in PROVIDERS:
-        about, kind = meta(AppConfig, name), AppConfig.model_fields[name].annotation
+    group = parser.add_argument_group(
+        "outside services", "Keys come from the environment alone: see docs/reference.md."
+    )
+    for name in provider_settings():
         more: dict[str, Any] = {"metavar": name.rpartition("_")[2].upper()}
-        if kind is bool:
+        if name in AppConfig.model_fields and AppConfig.model_fields[name].annotation is bool:
             more = {"action": argparse.BooleanOptionalAction, "default": None}
-        elif typing.get_origin(kind) is Literal:
-            more = {"choices": typing.get_args(kind)}
-        group.add_argument(option_of(name), dest=f"app_{name}", help=str(about["help"]).replace("%", "%%"), **more)
+        elif choices := registry.choices(name):
+            more = {"choices": choices}
+        help = str(registry.about(name)["help"]).replace("%", "%%")
+        group.add_argument(option_of(name), dest=f"app_{name}", help=help, **more)
 
 
 def option_of(name: str) -> str:
@@ -85,7 +95,7 @@ def option_of(name: str) -> str:
 
 def providers(options: argparse.Namespace) -> dict[str, Any]:
     """What was given of them, as values of AppConfig."""
-    given = {name: getattr(options, f"app_{name}") for name in PROVIDERS}
+    given = {name: getattr(options, f"app_{name}") for name in provider_settings()}
     found = {name: value for name, value in given.items() if value is not None}
     if found.get("web_folder") and "web" not in found:
         found["web"] = "folder"
@@ -103,7 +113,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any setting of the README's table; several actions are joined by commas",
+        help="any setting of docs/reference.md; several actions are joined by commas",
     )
 
 
@@ -121,7 +131,7 @@ def settings(options: argparse.Namespace, named: str | None = None) -> Settings:
             raise SettingsError(f"--set {pair}: no value given.", "Write --set NAME=VALUE.")
         if name not in Settings.model_fields:
             near = get_close_matches(name, Settings.model_fields, n=1)
-            hint = f"Did you mean {near[0]}?" if near else "The README lists all settings."
+            hint = f"Did you mean {near[0]}?" if near else "docs/reference.md lists all settings."
             raise SettingsError(f"--set {pair}: there is no setting {name!r}.", hint)
         many = isinstance(Settings.model_fields[name].default, tuple)
         changes[name] = tuple(each.strip() for each in value.split(",") if each.strip()) if many else value
@@ -139,7 +149,7 @@ def existing(options: argparse.Namespace) -> str | Path:
     library: Path | None = options.library
     if library is not None and not library.is_dir():
         raise NotFoundError(
-            f"There is no library at {library}.", f"Make one: python -m crag index FILE.pdf --library {library}"
+            f"There is no library at {library}.", f"Make one: {PROGRAM} index FILE.pdf --library {library}"
         )
     return target(options)
 

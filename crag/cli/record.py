@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from crag.core.trace import Trace
-from crag.core.types import Citation, Decision, Grade, RetrievedChunk, Strip, WebPage
+from crag.core.types import Decision, Grade, RetrievedChunk, Strip, WebPage
 from crag.core.wording import outcome_sentence
 
 __all__ = ["hit_record", "trace_record"]
@@ -77,13 +77,13 @@ def trace_record(trace: Trace) -> Record:
         "approvals": [asdict(each) for each in trace.approvals],
         "calls": [asdict(call) for call in trace.calls],
         "strips": [_strip(strip, trace) for strips in trace.strips.values() for strip in strips],
-        "web_sources": [{**_page(page), **_grade(trace.web_grades.get(page.id))} for page in trace.pages],
+        "web_sources": [{**asdict(page), **_grade(trace.web_grades.get(page.id))} for page in trace.pages],
         "answer": answer.text if answer else None,
         "answered_by": answer.by if answer else None,
         "answered_instead_of": (answer.instead_of or None) if answer else None,
         "abstained": answer.abstained if answer else None,
         "low_confidence": answer.low_confidence if answer else None,
-        "citations": [_citation(citation) for citation in answer.citations] if answer else [],
+        "citations": [asdict(citation) for citation in answer.citations] if answer else [],
         "checks": [asdict(check) for check in trace.checks],
         "faithfulness": trace.faithfulness,
         "failures": [asdict(each) for each in trace.failures],
@@ -117,21 +117,3 @@ def _strip(strip: Strip, trace: Trace) -> Record:
     elif found is not None:
         record |= {"source": found.source, "page": found.page}
     return record
-
-
-def _page(page: WebPage) -> Record:
-    return {
-        "id": page.id,
-        "rank": page.rank,
-        "url": page.url,
-        "title": page.title,
-        "published": page.published,
-        "provider": page.provider,
-        "query": page.query,
-        "fetched": page.fetched,
-        "text": page.text,
-    }
-
-
-def _citation(citation: Citation) -> Record:
-    return asdict(citation)

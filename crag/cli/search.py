@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crag.cli.options import add_library, add_settings, add_strategy, existing, opened, settings
+from crag.cli.options import PROGRAM, add_library, add_settings, add_strategy, existing, opened, settings
 from crag.cli.output import Output, plain
 from crag.cli.record import hit_record
 from crag.core.errors import EmptyLibraryError, QuestionError
@@ -19,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)
     add_strategy(parser)
     add_settings(parser)
-    parser.add_argument("--mode", choices=["hybrid", "dense", "bm25"], default="hybrid", help="default: hybrid")
+    parser.add_argument(
+        "--mode", choices=["hybrid", "dense", "bm25"], default="hybrid", help="how it searches (default: hybrid)"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -34,7 +36,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             raise QuestionError("The question is empty." if not question else "The question is too long.")
         library = engine.library(place)
         if library.size[0] == 0:
-            raise EmptyLibraryError("There is no document to search.", "Add one: python -m crag index FILE.pdf")
+            raise EmptyLibraryError("There is no document to search.", f"Add one: {PROGRAM} index FILE.pdf")
         found = library.search(
             question,
             chosen.k,

@@ -8,30 +8,38 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from crag.core.errors import SettingsError
 from crag.core.fields import first_problem, setting
 
 __all__ = ["AppConfig"]
 
+_ADDRESS = re.compile(r"[a-z][a-z0-9_]*_base_url")
 _ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 
 
 class AppConfig(BaseModel):
-    """What the process is given. Each setting is also the environment variable CRAG_<NAME>."""
+    """What the process is given. Each setting is also the environment variable CRAG_<NAME>.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Beside those declared here there is one for the address of each provider that has one, "<name>_base_url", as its
+    record says. Which providers there are is known to the registry alone: a name that is none of theirs is no error
+    here, but of what is made from the configuration.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    __pydantic_extra__: dict[str, str] = Field(init=False)
 
     data: Path = setting(Path("data"), "Data folder", "Where libraries are stored.", group="storage")
     workspaces: Literal["auto", "one", "private"] = setting(
         "auto",
         "Libraries",
         "one: every browser sees the same library. private: each has its own, found by its address. "
-        "auto: private where other machines can reach the app.",
+        "auto: private where other machines can reach the app. Callers that a proxy brings are let in from the next "
+        "start.",
         group="storage",
     )
-    llm: Literal["none", "openai", "openai-compatible"] = setting(
+    llm: str = setting(
         "none",
         "Language model",
         "none: local models alone. openai: OpenAI's own service. openai-compatible: any server that speaks its "
@@ -42,7 +50,7 @@ class AppConfig(BaseModel):
         "", "Model server", "The address of an OpenAI-compatible server, usually ending in /v1.", group="providers"
     )
     llm_model: str = setting("", "Model", "The name of the model, as its server lists it.", group="providers")
-    evaluator: Literal["local", "llm", "reranker"] = setting(
+    evaluator: str = setting(
         "local",
         "Retrieval evaluator",
         "local: the model that ships. llm: the language model, chunk by chunk. reranker: a server with /rerank.",
@@ -58,17 +66,11 @@ class AppConfig(BaseModel):
         "extractive: sentences quoted from the sources. llm: written by the language model. auto: llm if set.",
         group="providers",
     )
-    web: Literal["off", "folder", "tavily", "duckduckgo"] = setting(
+    web: str = setting(
         "off", "Web provider", "Where knowledge is searched when the documents do not suffice.", group="providers"
     )
-    web_fallback: Literal["none", "folder", "tavily", "duckduckgo"] = setting(
+    web_fallback: str = setting(
         "none", "When that fails", "The web provider that is asked where the first one fails.", group="providers"
-    )
-    tavily_base_url: str = setting(
-        "",
-        "Tavily's address",
-        "Another address than Tavily's own: a proxy, or a server of the same kind.",
-        group="providers",
     )
     web_folder: Path | None = setting(
         None,
@@ -105,8 +107,8 @@ class AppConfig(BaseModel):
     servers: tuple[str, ...] = setting(
         (),
         "Servers allowed",
-        "The only model and reranking servers that may be chosen. None: any; but where other machines can reach the "
-        "app, then only OpenAI and the server that is configured here.",
+        "The only servers of models, reranking and web search that may be chosen. None: any; but where other machines "
+        "can reach the app, then only OpenAI and those that are configured here.",
         group="providers",
     )
     prices: tuple[str, ...] = setting(
@@ -221,9 +223,9 @@ class AppConfig(BaseModel):
     uploads_mb: int = setting(
         1000,
         "Uploads in memory",
-        "What all visitors together have sent and is not yet read; more is refused for the time being. Applies from "
-        "the next start.",
+        "What all visitors together have sent and is not yet read; more is refused for the time being.",
         group="serving",
+        at_start=True,
         unit="MB",
         step=100,
         ge=1,
@@ -232,19 +234,30 @@ class AppConfig(BaseModel):
     framed_by: tuple[str, ...] = setting(
         (),
         "Pages that may frame the app",
-        "Origins such as https://portal.example.org whose pages may show the app in a frame. None: no page may. "
-        "Applies from the next start.",
+        "Origins such as https://portal.example.org whose pages may show the app in a frame. None: no page may.",
         group="serving",
+        at_start=True,
     )
     threads: int = setting(
         0,
         "Threads",
         "Threads the local models use. 0: as many as there are cores.",
         group="local models",
+        at_start=True,
         step=1,
         ge=0,
         le=64,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _addresses(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Of what is not declared, only addresses; an empty one is none."""
+        unknown = given.keys() - cls.model_fields.keys()
+        for name in unknown:
+            if not _ADDRESS.fullmatch(name):
+                raise ValueError(f"there is no setting {name!r}")
+        return {name: value for name, value in given.items() if value != "" or name not in unknown}
 
     @field_validator("framed_by")
     @classmethod
@@ -255,12 +268,21 @@ class AppConfig(BaseModel):
                 raise ValueError(f"{each[:80]} is no origin; one is https:// or http://, a host, and perhaps a port")
         return plain
 
+    def get(self, name: str) -> Any:
+        """The value of a setting; of a provider's address that is not given, nothing."""
+        return getattr(self, name, "")
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> AppConfig:
         """Given values first, then CRAG_* variables, then defaults. Raises SettingsError naming the variable."""
         source = os.environ if environment is None else environment
+        given_by = {
+            each.removeprefix("CRAG_").lower(): each for each in source if re.fullmatch(r"CRAG_[A-Z0-9_]+", each)
+        }
         values: dict[str, Any] = {
-            name: source[f"CRAG_{name.upper()}"] for name in cls.model_fields if source.get(f"CRAG_{name.upper()}")
+            name: source[variable]
+            for name, variable in given_by.items()
+            if source[variable] and (name in cls.model_fields or _ADDRESS.fullmatch(name))
         }
         values.update({name: value for name, value in given.items() if value is not None})
         for name in ("servers", "prices", "framed_by"):

@@ -10,15 +10,27 @@ __all__ = ["first_problem", "meta", "setting"]
 
 
 def setting(
-    default: Any, label: str, help: str, *, group: str, unit: str = "", step: float | None = None, **limits: Any
+    default: Any,
+    label: str,
+    help: str,
+    *,
+    group: str,
+    unit: str = "",
+    step: float | None = None,
+    at_start: bool = False,
+    **limits: Any,
 ) -> Any:
-    """A setting with what a form needs: label, help, group, unit, slider step."""
-    extra: dict[str, Any] = {"label": label, "group": group, "unit": unit, "step": step}
-    return Field(default=default, description=help, json_schema_extra=extra, **limits)
+    """A setting with what a form needs: label, help, group, unit, slider step. `at_start`: it is read at the start."""
+    extra: dict[str, Any] = {"label": label, "group": group, "unit": unit, "step": step, "at_start": at_start}
+    said = f"{help} Applies from the next start." if at_start else help
+    return Field(default=default, description=said, json_schema_extra=extra, **limits)
 
 
 def meta(model: type[BaseModel], name: str) -> dict[str, Any]:
-    """What a form needs of one setting: label, help, group, unit, step, default, minimum and maximum (None if open)."""
+    """What a form needs of one setting: label, help, group, unit, step, default, minimum and maximum (None if open).
+
+    And whether it applies `at_start` alone.
+    """
     field = model.model_fields[name]
     extra = field.json_schema_extra
     found: dict[str, Any] = dict(extra) if isinstance(extra, dict) else {}

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 
 from pydantic import SecretStr
 
-__all__ = ["VARIABLES", "Keys"]
-
-VARIABLES = {
-    "llm": ("CRAG_LLM_KEY",),
-    "openai": ("OPENAI_API_KEY",),
-    "rerank": ("CRAG_RERANK_KEY",),
-    "tavily": ("CRAG_TAVILY_KEY", "TAVILY_API_KEY"),
-}
-"""Where each key is looked for in the environment, the first that is set."""
+__all__ = ["Keys"]
 
 
-@dataclass(frozen=True, slots=True)
 class Keys:
-    """None: no such key. Their text forms show that there is one and never which.
+    """Keys by slot, where there are any. Their text forms show that there is one and never which. Immutable.
 
-    `llm` goes to the configured model server, whichever it is; `openai` to OpenAI's own service and nowhere else.
+    Of the slots, which the providers' records name, `llm` goes to the configured model server, whichever it is, and
+    `openai` to OpenAI's own service and nowhere else.
     """
 
-    llm: SecretStr | None = None
-    openai: SecretStr | None = None
-    rerank: SecretStr | None = None
-    tavily: SecretStr | None = None
+    __slots__ = ("_held",)
+
+    def __init__(self, **slots: SecretStr | None) -> None:
+        self._held = {slot: key for slot, key in slots.items() if key is not None}
+
+    def get(self, slot: str) -> SecretStr | None:
+        return self._held.get(slot)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Keys) and self._held == other._held
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self._held)))
+
+    def __repr__(self) -> str:
+        return f"Keys({self._held})"
 
     @classmethod
-    def from_mapping(cls, source: Mapping[str, object] | None = None) -> Keys:
-        """The keys among environment variables (the process's own, if not given) or a secrets file's entries."""
-        known: Mapping[str, object] = os.environ if source is None else source
-        return cls(**{name: _first(known, variables) for name, variables in VARIABLES.items()})
+    def found(cls, source: Mapping[str, object], variables: Mapping[str, tuple[str, ...]]) -> Keys:
+        """The keys in `source`, environment variables or a secrets file: of each slot's `variables` the first set."""
+        return cls(**{slot: _first(source, names) for slot, names in variables.items()})
 
     def over(self, others: Keys) -> Keys:
         """These keys, and the others' where there is none here."""
-        missing = {each.name: getattr(others, each.name) for each in fields(self) if getattr(self, each.name) is None}
-        return replace(self, **missing)
+        return Keys(**{**others._held, **self._held})
 
 
 def _first(source: Mapping[str, object], variables: tuple[str, ...]) -> SecretStr | None:

@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from crag.core.errors import BudgetError, CancelledError
+from crag.core.errors import BudgetError, CancelledError, CragError
 from crag.core.types import Step
 
-__all__ = ["Budget", "Call", "Meter"]
+__all__ = ["Budget", "Call", "Meter", "OpenCall"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,48 @@ class Call:
     output_tokens: int | None = None
     attempt: int = 1
     error: str | None = None
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class OpenCall:
+    """One outside call while it runs. `seconds` it may take; the tokens are set by who makes it, where it knows them.
+
+    It is among `others` as long as it is open.
+    """
+
+    meter: Meter
+    provider: str
+    model: str
+    name: str
+    seconds: float
+    attempt: int
+    others: set[OpenCall]
+    began: float = field(default_factory=time.monotonic)
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def ended(self, error: str | None = None) -> None:
+        """Tells the meter, the first time it is called, how the call ended."""
+        try:
+            self.others.remove(self)
+        except KeyError:  # given up in one thread when it had ended in the other
+            return
+        self.meter._record(
+            Call(
+                step=self.meter.step,
+                provider=self.provider,
+                model=self.model,
+                seconds=time.monotonic() - self.began,
+                input_tokens=self.input_tokens,
+                output_tokens=self.output_tokens,
+                attempt=self.attempt,
+                error=error,
+            )
+        )
+
+    def given_up(self) -> None:
+        """Ends a call that nobody waits for any more."""
+        self.ended(f"{self.name} was given up before its reply was complete.")
 
 
 LAST_STEPS: frozenset[Step] = frozenset({"answer", "verify"})
@@ -80,10 +122,52 @@ class Meter:
         if begun not in LAST_STEPS:
             self._kept = max(0.0, self.left() / 2)
 
-    def admit(self) -> float:
-        """Counts one call that is about to begin; the seconds it may take. Raises CancelledError, BudgetError."""
-        if self.cancel.is_set():
-            raise CancelledError("The run was stopped.")
+    @contextmanager
+    def call(
+        self,
+        provider: str,
+        model: str = "",
+        *,
+        name: str = "",
+        attempt: int = 1,
+        others: set[OpenCall] | None = None,
+        translate: Callable[[Exception], Exception] = lambda error: error,
+        secret: bool = False,
+    ) -> Iterator[OpenCall]:
+        """One outside call: admitted if there is room for it, timed, and recorded however it ends.
+
+        `translate` gives its errors as ours. `secret`: what the client raises may repeat the key, so it is not kept as
+        the cause of ours. `others`: the calls open beside it, for who may give them up from another thread; a call
+        that was given up is recorded once. Raises CancelledError, BudgetError, what `translate` gives.
+        """
+        seconds = self._admit()
+        others = others if others is not None else set()
+        call = OpenCall(
+            meter=self,
+            provider=provider,
+            model=model,
+            name=name or provider,
+            seconds=seconds,
+            attempt=attempt,
+            others=others,
+        )
+        others.add(call)
+        try:
+            yield call
+        except Exception as error:
+            ours = translate(error)
+            call.ended(ours.message if isinstance(ours, CragError) else str(ours))
+            if ours is error:
+                raise
+            raise ours from (None if secret else error)
+        except BaseException:
+            call.given_up()
+            raise
+        call.ended()
+
+    def _admit(self) -> float:
+        """Counts one call that is about to begin; the seconds it may take."""
+        self.check()
         left = self.left()
         with self._lock:
             if left <= 0:
@@ -95,6 +179,11 @@ class Meter:
                 raise BudgetError(f"The run's {self.budget.tokens:,} tokens are used up.")
             self._calls += 1
         return left
+
+    def check(self) -> None:
+        """Raises CancelledError once the person has pressed Stop."""
+        if self.cancel.is_set():
+            raise CancelledError("The run was stopped.")
 
     def left(self) -> float:
         """Seconds until the step's time for outside calls is over; below 0 when it is."""
@@ -111,7 +200,7 @@ class Meter:
             self._began += waited
             self.waited += waited
 
-    def record(self, call: Call) -> None:
+    def _record(self, call: Call) -> None:
         with self._lock:
             self._tokens += (call.input_tokens or 0) + (call.output_tokens or 0)
         self._listener(call)

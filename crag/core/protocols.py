@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from crag.core.errors import ProviderError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, SentenceCheck, Strip, WebPage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "Chat",
@@ -19,6 +22,7 @@ __all__ = [
     "Generator",
     "GradeCache",
     "Messages",
+    "PageReader",
     "Parsed",
     "Refiner",
     "RerankServer",
@@ -156,6 +160,16 @@ class SearchCache(Protocol):
         ...
 
     def save_search(self, key: str, pages: Sequence[WebPage]) -> None: ...
+
+
+class PageReader(Protocol):
+    """Reads the pages behind web results."""
+
+    def fetched(
+        self, pages: Sequence[WebPage], *, seconds: float, cancel: threading.Event
+    ) -> tuple[list[WebPage], list[str]]:
+        """The pages with their own text, where it could be read in time, and which could not, and why."""
+        ...
 
 
 class WebSearch(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -11,10 +12,13 @@ from crag.core.errors import SettingsError
 from crag.core.fields import first_problem, setting
 from crag.core.types import Action, Aggregation
 
-__all__ = ["Settings"]
+__all__ = ["Settings", "StoredSettings"]
 
 Actions = tuple[Action, ...]
 _C, _A, _I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
+
+_TOGETHER = ({"lower", "upper", "binary"}, {"evaluator", "aggregation", "forced"})
+"""Settings that `Settings` checks against one another."""
 
 
 class Settings(BaseModel):
@@ -206,3 +210,37 @@ class Settings(BaseModel):
             return cls.model_validate(values)
         except ValidationError as error:
             raise SettingsError(first_problem(error)) from error
+
+    @classmethod
+    def stored(cls, values: Mapping[str, Any]) -> StoredSettings:
+        """Settings as a run's record has them, whichever build wrote it. Never raises: what is lost is named."""
+        try:
+            return StoredSettings(cls.model_validate(values))
+        except ValidationError as error:
+            bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
+        for others in (set[str](), *_TOGETHER, set(values)):
+            kept = {name: value for name, value in values.items() if name not in bad | others}
+            try:
+                settings = cls.model_validate(kept)
+                break
+            except ValidationError:
+                continue
+        known = [name for name in values if name in cls.model_fields]
+        return StoredSettings(
+            settings,
+            unknown=tuple(name for name in values if name not in cls.model_fields),
+            invalid=tuple(name for name in known if name not in kept and values[name] != getattr(settings, name)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSettings:
+    """The settings of a stored run as far as this build knows them.
+
+    `unknown` are names that are no setting here. `invalid` are settings whose stored value is not taken here, by itself
+    or beside the others; they stand at their default.
+    """
+
+    settings: Settings
+    unknown: tuple[str, ...] = ()
+    invalid: tuple[str, ...] = ()

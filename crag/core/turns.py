@@ -23,12 +23,15 @@ class Turns:
         """Those whose turn it is, and behind them those who wait, first come first."""
         self._changed = threading.Condition()
 
+    def allow(self, most: int) -> None:
+        """From now on so many at once. Of more that have their turn already, none loses it."""
+        with self._changed:
+            self._most = most
+            self._changed.notify_all()
+
     def join(self) -> Turn:
         """A place at the end of the queue, to be left in the end, whether its turn came or not."""
-        turn = Turn(self)
-        with self._changed:
-            self._line.append(turn)
-        return turn
+        return Turn(self._most, self._line, self._changed)
 
     @contextmanager
     def taken(self, cancel: threading.Event, told: Callable[[int], None] = lambda before: None) -> Iterator[None]:
@@ -44,29 +47,29 @@ class Turns:
         finally:
             turn.leave()
 
-    def _before(self, turn: Turn) -> int:
-        """How many must end before this one's turn; 0: it is now."""
-        return max(0, self._line.index(turn) + 1 - self._most)
-
 
 class Turn:
-    """One place in a queue."""
+    """One place in a queue: in `line`, whose first `most` have their turn, and which `changed` guards."""
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, most: int, line: list[Turn], changed: threading.Condition) -> None:
+        self._most = most
+        self._line = line
+        self._changed = changed
+        with changed:
+            line.append(self)
 
     def wait(self, cancel: threading.Event) -> Iterator[int]:
         """How many are before this one, at once and at each change, until its turn has come; nothing if it has.
 
         Raises CancelledError where Stop is pressed meanwhile.
         """
-        turns, said = self._turns, 0
+        said = 0
         while True:
-            with turns._changed:
-                before = turns._before(self)
+            with self._changed:
+                before = self._before()
                 if before and before == said:
-                    turns._changed.wait(_BEAT)
-                    before = turns._before(self)
+                    self._changed.wait(_BEAT)
+                    before = self._before()
             if not before:
                 return
             if cancel.is_set():
@@ -81,20 +84,22 @@ class Turn:
 
         Raises CancelledError as `wait` does.
         """
-        turns = self._turns
         self.leave()
         try:
             yield
         finally:
-            with turns._changed:
-                turns._line.insert(turns._most, self)
+            with self._changed:
+                self._line.insert(self._most, self)
         for _ in self.wait(cancel):
             pass
 
     def leave(self) -> None:
         """Its turn is over, or it waits no more. Leaving twice does nothing."""
-        turns = self._turns
-        with turns._changed:
-            if self in turns._line:
-                turns._line.remove(self)
-                turns._changed.notify_all()
+        with self._changed:
+            if self in self._line:
+                self._line.remove(self)
+                self._changed.notify_all()
+
+    def _before(self) -> int:
+        """How many must end before this one's turn; 0: it is now."""
+        return max(0, self._line.index(self) + 1 - self._most)

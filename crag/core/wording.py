@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
-from crag.core.settings import Settings
+from collections.abc import Sequence
+from typing import Literal
+
+from crag.core.fields import meta
+from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Decision
 
-__all__ = ["decision_sentence", "outcome_sentence"]
+__all__ = ["INSTEAD", "Instead", "decision_sentence", "outcome_sentence", "stored_sentence"]
+
+Instead = Literal[
+    "local evaluator",
+    "rewriter",
+    "same query",
+    "question",
+    "web",
+    "documents",
+    "not remembered",
+    "quotes",
+    "scores",
+    "scores alone",
+]
+"""What is done where something failed."""
+INSTEAD: dict[Instead, str] = {
+    "local evaluator": "The local evaluator graded instead.",
+    "rewriter": "It is rewritten by {by} instead.",
+    "same query": "The library was not searched again.",
+    "question": "The question itself is searched for.",
+    "web": "{by} is asked instead.",
+    "documents": "The answer rests on your documents alone.",
+    "not remembered": "These results are not remembered.",
+    "quotes": "The best sentences are quoted instead.",
+    "scores": "Their scores decide instead.",
+    "scores alone": "Their scores decide.",
+}
 
 _WHAT = {
     Aggregation.ANY: "the best chunk scored",
@@ -85,7 +115,25 @@ def _no_web(trace: Trace) -> str:
 
 
 def _wanted_web(action: Action, trace: Trace) -> bool:
-    return not trace.cancelled and not trace.failure and action in Settings.checked(trace.settings).web_on
+    return not trace.cancelled and not trace.failure and action in Settings.stored(trace.settings).settings.web_on
+
+
+def stored_sentence(stored: StoredSettings) -> str:
+    """Which settings of a stored run this build can't read; empty where it reads all."""
+    if not stored.unknown and not stored.invalid:
+        return ""
+    said = "These settings were stored by another version of this program."
+    if stored.unknown:
+        said += f" Not known here and left out: {_listed(stored.unknown)}."
+    if stored.invalid:
+        titles = [str(meta(Settings, name)["label"]) for name in stored.invalid]
+        said += f" Not valid here and at their default: {_listed(titles)}."
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - 5
+    return ", ".join(name[:40] for name in names[:5]) + (f" and {more} more" if more > 0 else "")
 
 
 def _count(number: int, noun: str) -> str:

@@ -62,10 +62,7 @@ def selected(
     failed: Callable[[ProviderError], None],
 ) -> list[Strip]:
     """The strips with what the selector says of each; those of a source that it could not read stay as they are."""
-    by_source: dict[str, list[Strip]] = {}
-    for strip in strips:
-        by_source.setdefault(strip.source_id, []).append(strip)
-    groups, errors = list(by_source.values()), []
+    groups, errors = _by_source(strips), []
     said: dict[str, bool] = {}
     for place, found in selector.select(question, [[strip.text for strip in group] for group in groups]):
         check()
@@ -81,14 +78,18 @@ def selected(
 def likeliest(strips: Sequence[Strip], question: str) -> list[Strip]:
     """Of each long web page, the strips that share most words with the question, in reading order."""
     words = _words(question)
-    by_source: dict[str, list[Strip]] = {}
-    for strip in strips:
-        by_source.setdefault(strip.source_id, []).append(strip)
     kept: set[str] = set()
-    for group in by_source.values():
+    for group in _by_source(strips):
         ranked = sorted(group, key=lambda strip: -len(words & _words(strip.text)))
         kept.update(strip.id for strip in ranked[:PAGE_STRIPS])
     return [strip for strip in strips if strip.id in kept]
+
+
+def _by_source(strips: Sequence[Strip]) -> list[list[Strip]]:
+    found: dict[str, list[Strip]] = {}
+    for strip in strips:
+        found.setdefault(strip.source_id, []).append(strip)
+    return list(found.values())
 
 
 def _words(text: str) -> set[str]:

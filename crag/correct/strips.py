@@ -139,12 +139,14 @@ def _joined_fragments(text: str, parts: list[Span]) -> list[Span]:
             found[-1] = (found[-1][0], end)
         else:
             waiting = first
-    if waiting is not None:
-        if found:
-            found[-1] = (found[-1][0], parts[-1][1])
-        else:
-            found.append((waiting, parts[-1][1]))
-    return found
+    return _with_rest(found, waiting, parts[-1][1]) if parts else found
+
+
+def _with_rest(found: list[Span], waiting: int | None, end: int) -> list[Span]:
+    """The spans, and what still waits for a neighbour: it joins the last of them, or is one of its own."""
+    if waiting is None:
+        return found
+    return [*found[:-1], (found[-1][0], end)] if found else [(waiting, end)]
 
 
 def _attached(text: str, parts: list[Span]) -> list[Span]:
@@ -157,12 +159,7 @@ def _attached(text: str, parts: list[Span]) -> list[Span]:
         waiting = first if is_fragment else None
         if not is_fragment:
             found.append((first, end))
-    if waiting is not None:
-        if found:
-            found[-1] = (found[-1][0], parts[-1][1])
-        else:
-            found.append((waiting, parts[-1][1]))
-    return found
+    return _with_rest(found, waiting, parts[-1][1]) if parts else found
 
 
 def _by_windows(text: str) -> list[Span]:

@@ -1,4 +1,4 @@
-"""One process at work on one evaluation: question by question, each result stored as it comes."""
+"""Asks the questions of one evaluation that have no result yet, and stores each result as it comes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILURES_IN_A_ROW = 5
 class Progress:
     """One event of a running evaluation: the result that has just been stored. `row` None: the start.
 
-    `done` of `total` questions have a result, those of earlier sittings among them.
+    `done` of `total` questions have a result, also those that were asked before it was broken off.
     """
 
     evaluation: str
@@ -36,7 +36,7 @@ class Progress:
 
 @dataclass(slots=True)
 class EvaluationRun:
-    """One process at work on one evaluation; others may be at work on it too. Places count from 1."""
+    """One process at work on one evaluation; others may be at work on it too. `questions` by place, from 1."""
 
     library: Library
     id: str
@@ -46,7 +46,7 @@ class EvaluationRun:
     cancel: threading.Event
 
     def events(self) -> Iterator[Progress]:
-        """The start, then every result that this sitting stores. Raises CragError as `evaluate` does."""
+        """The start, then every result as it is stored. Raises CragError as `evaluate` does."""
         store = self.library.evaluations
         done = set(store.places(self.id))
         waiting = [place for place in reversed(self.questions) if place not in done]
@@ -66,7 +66,7 @@ class EvaluationRun:
                     self._finish_if_whole(len(done))
                     yield self._progress(len(done), row)
                     continue
-            # Another process is at work here too, and was first: part from its ways.
+            # Another process was first: see what is left, and take it in another order than that process does.
             done = set(store.places(self.id))
             waiting = [each for each in waiting if each not in done]
             random.shuffle(waiting)
@@ -83,7 +83,7 @@ class EvaluationRun:
     def _trace(self, place: int) -> Trace:
         """The run of a question: the one stored whole before a kill, or a new one."""
         run_id = f"{self.id}-{place}"
-        for stored in self.library.traces([run_id]):
+        for stored in self.library.runs.traces([run_id]):
             if isinstance(stored, Trace) and stored.finished and not stored.cancelled and not stored.failure:
                 return stored
         return self.ask(self.questions[place].question, run_id)

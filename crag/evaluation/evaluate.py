@@ -12,10 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 
 import crag
 from crag.core.config import AppConfig
-from crag.core.errors import EmptyLibraryError, InputError, SettingsError, StorageError
+from crag.core.errors import EmptyLibraryError, InputError, StorageError
 from crag.core.keys import Keys
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.core.wording import stored_sentence
 from crag.engine import Engine, Workspace
 from crag.evaluation.asking import EvaluationRun, Progress
 from crag.library.evaluations import EvaluationRecord, StoredSet
@@ -105,7 +106,7 @@ def question_set(library: Library, id: str) -> QuestionSet:
 
 def remove_set(library: Library, id: str) -> None:
     """Remove a set with its evaluations; their runs stay in the history. Raises NotFoundError."""
-    library.evaluations.remove_set(id)
+    library.evaluations.delete_set(id)
 
 
 # ---- results -------------------------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) 
 
 def remove_evaluation(library: Library, id: str, *, runs: bool = False) -> None:
     """Remove an evaluation and its results, and with `runs` its runs from the history. Raises NotFoundError."""
-    library.evaluations.remove(id, runs=runs)
+    library.evaluations.delete(id, runs=runs)
 
 
 def _row(text: str) -> ResultRow:
@@ -153,19 +154,15 @@ def _row(text: str) -> ResultRow:
 
 
 def _evaluation(record: EvaluationRecord) -> Evaluation:
-    """Settings that this version can't read are shown as the strategy's own, and `parts` says so."""
-    parts = record.parts
-    try:
-        settings = Settings.checked(json.loads(record.settings))
-    except SettingsError:
-        settings, parts = Settings(), f"{parts} Its settings were stored by another version and can't be read."
+    """What this build can't read of its settings, `parts` says."""
+    stored = Settings.stored(json.loads(record.settings))
     return Evaluation(
         id=record.id,
         set_id=record.set_id,
         set_name=record.set_name,
         strategy=record.strategy,
-        settings=settings,
-        parts=parts,
+        settings=stored.settings,
+        parts=f"{record.parts} {stored_sentence(stored)}".strip(),
         questions=record.questions,
         done=record.done,
         started_at=record.started_at,
@@ -239,22 +236,15 @@ def evaluate(
 
 
 def _parts(engine: Engine, library: Library, settings: Settings, config: AppConfig, keys: Keys) -> str:
-    web = engine.web(config)
-    words = parts_in_words(
-        settings,
-        config,
-        keys,
-        evaluator=engine.evaluator.id,
-        generator=engine.generator.by,
-        given_web=web.name if web else "",
-    )
+    wiring = engine.wiring(config, keys, settings)
+    words = parts_in_words(settings, wiring, evaluator=engine.evaluator.id, generator=engine.generator.by)
     documents = library.size[0]
     return f"{documents} document{'' if documents == 1 else 's'}, retrieved with {engine.embedder.id}. {words}"
 
 
 def _documents(library: Library) -> list[str]:
     """What tells one state of the library from another: its documents' ids, which are made from their content."""
-    return sorted(document.id for document in library.documents())
+    return sorted(document.id for document in library.documents.all())
 
 
 _QUESTION: TypeAdapter[Question] = TypeAdapter(Question)

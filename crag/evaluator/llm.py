@@ -11,9 +11,10 @@ from pydantic import BaseModel, Field
 from crag.core.errors import ProviderError
 from crag.core.fences import fenced
 from crag.core.protocols import Chat, Messages
+from crag.core.provider import EvaluatorParts, EvaluatorProvider
 from crag.core.types import Grade, Passage
 
-__all__ = ["PROMPT_VERSION", "LlmEvaluator", "Relevance"]
+__all__ = ["LLM", "PROMPT_VERSION", "LlmEvaluator", "Relevance"]
 
 PROMPT_VERSION = "2"
 """Part of the evaluator's id, by which grades are kept: change it with any word of the instructions."""
@@ -119,3 +120,20 @@ class LlmEvaluator:
 def _asked(told: str, question: str, passages: Sequence[Passage], chars: int) -> Messages:
     texts = [fenced("text", passage.text[:chars]) for passage in passages]
     return [("system", told), ("human", "\n".join([fenced("question", question), *texts]))]
+
+
+def _model(parts: EvaluatorParts) -> Chat:
+    assert parts.chat is not None  # the record says that it is needed
+    return parts.chat
+
+
+LLM = EvaluatorProvider(
+    name="llm",
+    title="Language model",
+    about="One call a chunk, side by side, and one for each sentence of an answer that is checked. Where a call "
+    "fails, the local evaluator grades instead.",
+    needs="model",
+    calls="chunk",
+    make=lambda parts: LlmEvaluator(_model(parts)),
+    checks=lambda parts: LlmEvaluator(_model(parts), task="support"),
+)

@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 
 from crag.core.errors import ProviderError
-from crag.core.protocols import RerankServer
+from crag.core.protocols import RerankServer, RetrievalEvaluator
+from crag.core.provider import EvaluatorParts, EvaluatorProvider
 from crag.core.types import Grade, Passage
 from crag.evaluator.joint import joint_grade
 
-__all__ = ["RerankEvaluator"]
+__all__ = ["RERANKER", "RerankEvaluator"]
 
 
 class RerankEvaluator:
@@ -61,3 +62,22 @@ def _in_range(scores: Sequence[float]) -> list[float]:
     if all(0 <= score <= 1 for score in scores):
         return list(scores)
     return [1 / (1 + math.exp(-max(-30.0, min(30.0, score)))) for score in scores]
+
+
+def _made(parts: EvaluatorParts) -> RetrievalEvaluator:
+    assert parts.reranker is not None  # the record says that it is needed
+    return RerankEvaluator(parts.reranker)
+
+
+RERANKER = EvaluatorProvider(
+    name="reranker",
+    title="Reranking server",
+    about="One call for all chunks of a question. Where it fails, the local evaluator grades instead.",
+    needs="reranker",
+    calls="retrieval",
+    address="rerank_base_url",
+    server="reranking",
+    example="http://127.0.0.1:8080/v1",
+    key="rerank",
+    make=_made,
+)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import assert_never
 
 from crag.core.types import Action, Aggregation, Decision, Grade
 
-__all__ = ["decide", "verdict"]
+__all__ = ["bounds", "decide", "verdict"]
 
 
 def verdict(score: float, *, upper: float, lower: float) -> Action:
@@ -15,6 +16,30 @@ def verdict(score: float, *, upper: float, lower: float) -> Action:
     if score >= upper:
         return Action.CORRECT
     return Action.AMBIGUOUS if score >= lower else Action.INCORRECT
+
+
+def bounds(scores: Sequence[float | None], aggregation: Aggregation) -> tuple[float, float]:
+    """The least and the most that the score compared with the thresholds can be, whatever failed grades would say.
+
+    A failed grade is None or NaN. Infinite where failed grades could lead anywhere; both minus infinity where nothing
+    was retrieved.
+    """
+    known = [score for score in scores if score is not None and not math.isnan(score)]
+    unknown = len(scores) - len(known)
+    if not known:
+        return -math.inf, math.inf if scores else -math.inf
+    match aggregation:
+        case Aggregation.ANY:
+            return max(known), math.inf if unknown else max(known)
+        case Aggregation.WORST:
+            return -math.inf if unknown else min(known), min(known)
+        case Aggregation.MEAN:
+            # Python's own sum: NumPy adds in another order, and a tie with a threshold would fall otherwise.
+            return sum(known) / len(scores), (sum(known) + unknown) / len(scores)
+        case Aggregation.JOINT:
+            return known[0], known[0]
+        case _:
+            assert_never(aggregation)
 
 
 def decide(grades: Sequence[Grade], *, upper: float, lower: float, aggregation: Aggregation) -> Decision:
@@ -28,45 +53,27 @@ def decide(grades: Sequence[Grade], *, upper: float, lower: float, aggregation: 
     retrieved) is INCORRECT. Ties go to the grade that stands first.
     """
     known = [grade for grade in grades if grade.score is not None]
-    unknown = len(grades) - len(known)
     scores = [grade.score for grade in known if grade.score is not None]
-
-    def made(action: Action, deciding: Grade | None, score: float | None) -> Decision:
-        return Decision(
-            action=action,
-            deciding_id=deciding.passage_id if deciding else None,
-            score=score,
-            upper=upper,
-            lower=lower,
-            aggregation=aggregation,
-            graded=len(known),
-            unknown=unknown,
-        )
-
-    if not grades:
-        return made(Action.INCORRECT, None, None)
-    if not known:
-        return made(Action.AMBIGUOUS, None, None)
+    least, most = bounds([grade.score for grade in grades], aggregation)
     match aggregation:
         case Aggregation.ANY:
-            score = max(scores)
-            action = verdict(score, upper=upper, lower=lower)
-            if unknown and action is Action.INCORRECT:
-                action = Action.AMBIGUOUS
-            return made(action, known[scores.index(score)], score)
+            score = max(scores, default=None)
         case Aggregation.WORST:
-            score = min(scores)
-            action = verdict(score, upper=upper, lower=lower)
-            if unknown and action is Action.CORRECT:
-                action = Action.AMBIGUOUS
-            return made(action, known[scores.index(score)], score)
+            score = min(scores, default=None)
         case Aggregation.MEAN:
-            least = sum(scores) / len(grades)
-            most = (sum(scores) + unknown) / len(grades)
-            possible = {verdict(least, upper=upper, lower=lower), verdict(most, upper=upper, lower=lower)}
-            action = possible.pop() if len(possible) == 1 else Action.AMBIGUOUS
-            return made(action, None, sum(scores) / len(scores))
+            score = sum(scores) / len(scores) if scores else None
         case Aggregation.JOINT:
-            return made(verdict(scores[0], upper=upper, lower=lower), None, scores[0])
+            score = scores[0] if scores else None
         case _:
             assert_never(aggregation)
+    one = aggregation in (Aggregation.ANY, Aggregation.WORST)
+    return Decision(
+        action=Action.CORRECT if least >= upper else Action.INCORRECT if most < lower else Action.AMBIGUOUS,
+        deciding_id=next((grade.passage_id for grade in known if one and grade.score == score), None),
+        score=score,
+        upper=upper,
+        lower=lower,
+        aggregation=aggregation,
+        graded=len(known),
+        unknown=len(grades) - len(known),
+    )

@@ -1,11 +1,20 @@
-"""The answer that there is none."""
+"""Whether there is anything to answer from, and the answer that there is none."""
 
 from __future__ import annotations
 
-from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, WebPage
+import re
+from collections.abc import Iterator, Sequence
 
-__all__ = ["abstention"]
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, Strip, WebPage
+
+__all__ = ["abstention", "pieces_of", "usable_of"]
+
+
+def usable_of(knowledge: Sequence[Strip]) -> tuple[list[Strip], float | None]:
+    """The strips that hold a word, and the best score among them; None where none was scored."""
+    usable = [strip for strip in knowledge if any(character.isalnum() for character in strip.text)]
+    return usable, max((strip.score for strip in usable if strip.score is not None), default=None)
 
 
 def abstention(
@@ -19,3 +28,9 @@ def abstention(
     elif best < settings.answer_floor:
         reason = f"the best passage scored {best:.2f}, under the answer floor of {settings.answer_floor:.2f}"
     return Answer(text=f"{where}: {reason}.", by=by, abstained=True, low_confidence=True)
+
+
+def pieces_of(whole: Answer) -> Iterator[str | Answer]:
+    """A whole answer word by word, then itself: as a model would have written it."""
+    yield from re.findall(r"\s*\S+\s*", whole.text)
+    yield whole

@@ -13,7 +13,7 @@ MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], and [1, 2] as models write it."""
 # Blanks are matched from the first of a run on, so that a long run is looked at once.
 _MARKS = re.compile(rf"(?:(?<!\s)\s*+{MARK.pattern})+")
-_LEADING_MARKS = re.compile(r"(?:\s*\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\])+[.!?]?")
+_LEADING_MARKS = re.compile(rf"(?:\s*{MARK.pattern})+[.!?]?")
 _LEADERS = re.compile(r"(?<!\s)(?:\s*+[.·_…]){4,}+\s*+")
 _STOPS = ".!?…。！？"
 

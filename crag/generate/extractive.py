@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
-from crag.generate.abstention import abstention
+from crag.generate.abstention import abstention, pieces_of, usable_of
 from crag.generate.citations import build_citation, quotable, with_mark
 from crag.text.sentences import sentences
 
@@ -73,9 +73,7 @@ class ExtractiveGenerator:
         scores stand in for it; plain RAG, whose floor is 0, quotes the best of them all the same. Such an answer is
         flagged as of low confidence, and so is one whose best strip is under the upper threshold.
         """
-        usable = [strip for strip in knowledge if any(character.isalnum() for character in strip.text)]
-        scores = [strip.score for strip in usable if strip.score is not None]
-        best = max(scores, default=None)
+        usable, best = usable_of(knowledge)
         if not usable or (best is not None and best < settings.answer_floor):
             whole = abstention(best, sources, settings, self.by)
         else:
@@ -85,8 +83,7 @@ class ExtractiveGenerator:
             else:
                 chosen = _presented(_chosen(units, settings.answer_sentences))
                 whole = _composed(chosen, sources, low=best is None or best < settings.upper, by=self.by)
-        yield from re.findall(r"\s*\S+\s*", whole.text)
-        yield whole
+        yield from pieces_of(whole)
 
     def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[_Unit], float | None]:
         """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.

@@ -9,8 +9,8 @@ from crag.core.fences import fenced
 from crag.core.protocols import Chat, Messages
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
-from crag.generate.abstention import abstention
-from crag.generate.citations import build_citation
+from crag.generate.abstention import abstention, pieces_of, usable_of
+from crag.generate.citations import MARK, build_citation
 
 __all__ = ["LlmGenerator"]
 
@@ -46,10 +46,9 @@ class LlmGenerator:
         reaches the answer floor, and where the model finds no answer in them. Numbers are given anew in the order
         of the text; a number that stands for no source stays as the model wrote it, for the check to find.
         """
-        usable = [strip for strip in knowledge if any(character.isalnum() for character in strip.text)]
-        best = max((strip.score for strip in usable if strip.score is not None), default=None)
+        usable, best = usable_of(knowledge)
         if not usable or (best is not None and best < settings.answer_floor):
-            yield from _pieces_of(abstention(best, sources, settings, self.by))
+            yield from pieces_of(abstention(best, sources, settings, self.by))
             return
         shown = _fitting(usable, settings.answer_context)
         numbers: dict[int, int] = {}
@@ -60,7 +59,7 @@ class LlmGenerator:
             yield piece
         if not text.strip():
             why = f"{self.by} found no answer in the {len(shown)} passages it was shown"
-            yield from _pieces_of(abstention(None, sources, settings, self.by, why))
+            yield from pieces_of(abstention(None, sources, settings, self.by, why))
             return
         cited = [(number, shown[given - 1]) for given, number in numbers.items()]
         citations = [
@@ -68,11 +67,6 @@ class LlmGenerator:
         ]
         low = best is None or best < settings.upper
         yield Answer(text=text, by=self.by, citations=tuple(citations), low_confidence=low)
-
-
-def _pieces_of(whole: Answer) -> Iterator[str | Answer]:
-    yield from re.findall(r"\s*\S+\s*", whole.text)
-    yield whole
 
 
 def _fitting(strips: Sequence[Strip], tokens: int) -> list[Strip]:
@@ -126,12 +120,9 @@ def _renumbered(pieces: Iterator[str], count: int, numbers: dict[int, int]) -> I
         open_still = opened >= 0 and "]" not in held[opened:] and len(held) - opened <= LONGEST_MARK
         ready, held = (held[:opened], held[opened:]) if open_still else (held, "")
         if ready:
-            yield _MARK.sub(mark, ready)
+            yield MARK.sub(mark, ready)
     if held:
-        yield _MARK.sub(mark, held)
-
-
-_MARK = re.compile(r"\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\]")
+        yield MARK.sub(mark, held)
 
 
 def _settled(pieces: Iterator[str]) -> Iterator[str]:

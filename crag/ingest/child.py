@@ -168,9 +168,7 @@ def _render(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     import pypdfium2 as pdfium
     from PIL import Image, ImageDraw
 
-    _open_check = _open(data)
-    del _open_check
-    document = pdfium.PdfDocument(data)
+    document = pdfium.PdfDocument(_open(data))
     number = int(job["page"])
     if not 1 <= number <= len(document):
         raise _FileError("no such page", str(len(document)))

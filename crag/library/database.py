@@ -89,7 +89,7 @@ class Database:
             with self._transaction() as connection:
                 yield connection
 
-    def free(self, work: Callable[[sqlite3.Connection], None]) -> None:
+    def free(self, work: Callable[[sqlite3.Connection], object]) -> None:
         """A write transaction that only removes, and the space of what it removed given back to the disk.
 
         It works on a full disk too: the reserve and the vector cache, which can be made anew, make room for it, and
@@ -141,7 +141,7 @@ class Database:
             self._closed = True
         self.rest()
 
-    def _remove(self, work: Callable[[sqlite3.Connection], None]) -> None:
+    def _remove(self, work: Callable[[sqlite3.Connection], object]) -> None:
         with self._transaction() as connection:
             work(connection)
 

@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crag.core.errors import NotFoundError
-from crag.library import outside
 from crag.library.database import Database
-from crag.library.outside import DaySpending
+from crag.library.runs import DaySpending, spending_of
 
 __all__ = ["EvaluationRecord", "Evaluations", "StoredSet"]
 
@@ -94,8 +93,8 @@ class Evaluations:
             raise _no_set(id)
         return str(row[0])
 
-    def remove_set(self, id: str) -> None:
-        """Remove a set with its evaluations and their results; runs stay. Raises NotFoundError."""
+    def delete_set(self, id: str) -> None:
+        """Delete a set with its evaluations and their results; runs stay. Raises NotFoundError."""
 
         def removed(connection: sqlite3.Connection) -> None:
             if not connection.execute("DELETE FROM question_sets WHERE id = ?", (id,)).rowcount:
@@ -156,8 +155,8 @@ class Evaluations:
                 "UPDATE evaluations SET finished_at = ? WHERE number = ? AND finished_at = ''", (_now(), number)
             )
 
-    def remove(self, id: str, *, runs: bool = False) -> None:
-        """Remove an evaluation with its results, and with `runs` what it left in the history. Raises NotFoundError.
+    def delete(self, id: str, *, runs: bool = False) -> None:
+        """Delete an evaluation with its results, and with `runs` what it left in the history. Raises NotFoundError.
 
         With its runs all remembered web results go: they hold queries.
         """
@@ -174,7 +173,7 @@ class Evaluations:
         """What its runs' outside calls took, also of runs deleted since, by day and model. Raises NotFoundError."""
         with self._database.read() as connection:
             _number(connection, id)
-            return outside.spending_of(connection, *_its_runs(id))
+            return spending_of(connection, *_its_runs(id))
 
     # Results
 

@@ -28,6 +28,8 @@ __all__ = ["PrivateLibraries", "name_of"]
 _log = logging.getLogger(__name__)
 
 _SIGNED_WITH = "keys.secret"
+_SETTLED = "settled"
+"""An empty file whose time says when the libraries were gone through last."""
 _RANDOM, _SIGN = 32, 16
 """Hexadecimal digits of a key: what is random, and the sign that this program puts behind it."""
 _KEY = re.compile(rf"[0-9a-f]{{{_RANDOM + _SIGN}}}")
@@ -51,7 +53,8 @@ class PrivateLibraries:
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._root = data / "workspaces"
+        self.root = data / "workspaces"
+        """Holds a folder for each named library."""
 
     def issue(self) -> str:
         """A new key. Nothing is stored for it. Raises StorageError where the data folder can't be used."""
@@ -62,7 +65,7 @@ class PrivateLibraries:
         """Whether this program gave the key out, or a library of an earlier build is opened by it."""
         if _KEY.fullmatch(key):
             return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
-        return bool(_EARLIER.fullmatch(key)) and (self._root / name_of(key)).is_dir()
+        return bool(_EARLIER.fullmatch(key)) and (self.root / name_of(key)).is_dir()
 
     def settle(self) -> None:
         """To be done once at the start: folders that earlier builds named by keys are renamed, and the keys in their
@@ -70,11 +73,13 @@ class PrivateLibraries:
 
         What fails is logged and left as it is: one broken library must not keep the program from starting.
         """
-        if not self._root.is_dir():
+        if not self.root.is_dir():
             return
-        for place in (self._data, self._root):
+        marker, began = self._data / _SETTLED, time.time()
+        looked = marker.stat().st_mtime if marker.exists() else 0.0
+        for place in (self._data, self.root):
             _for_the_owner(place, 0o700)
-        for folder in sorted(self._root.iterdir()):
+        for folder in sorted(self.root.iterdir()):
             if folder.is_symlink() or not folder.is_dir():
                 continue
             try:
@@ -83,11 +88,14 @@ class PrivateLibraries:
                 _for_the_owner(folder, 0o700)
                 for file in folder.iterdir():
                     _for_the_owner(file, 0o600)
-                if _NAME.fullmatch(folder.name) and _forgotten(folder):
+                if _NAME.fullmatch(folder.name) and _forgotten(folder, looked):
                     shutil.rmtree(folder)
                     _log.info("an empty library was removed: %s", folder.name)
             except (OSError, sqlite3.Error, StorageError) as error:
                 _log.warning("a library was left as it is: %s", type(error).__name__)
+        with suppress(OSError):
+            marker.touch(mode=0o600)
+            os.utime(marker, (began, began))
 
     def _sign(self, random: str) -> str:
         return hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()[:_SIGN]
@@ -135,23 +143,29 @@ def _renamed(folder: Path) -> Path:
     return after
 
 
-def _forgotten(folder: Path) -> bool:
-    """Whether a library holds nothing at all, and nobody has written to it for a day."""
+def _forgotten(folder: Path, looked: float) -> bool:
+    """Whether a library holds nothing at all, and nobody has written to it for a day.
+
+    `looked`: when that was asked last, in seconds since the epoch. What was as old then was found to hold something.
+    """
     files = list(folder.iterdir())
-    if any(time.time() - file.stat().st_mtime < _STALE for file in [*files, folder]):
+    stale_from = max(file.stat().st_mtime for file in [*files, folder]) + _STALE
+    if not looked <= stale_from <= time.time():
         return False
     file = folder / "library.db"
     if not file.is_file():
         return not files
     if file.stat().st_size > _EMPTY_BYTES:
         return False
-    with closing(sqlite3.connect(file)) as connection:
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-            return True
-        known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        tables = known.intersection(_TABLES)
-        held = (connection.execute(f"SELECT EXISTS (SELECT 1 FROM {each})").fetchone()[0] for each in tables)
-        return bool(tables) and not any(held)
+    # Nobody writes to it, so it is read as it lies there: without the two files that SQLite puts beside it otherwise.
+    still = "" if any(each.name.endswith("-wal") for each in files) else "&immutable=1"
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro{still}", uri=True)) as connection:
+        known = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [name for name in known if name in _TABLES]
+        if not tables:
+            return not known
+        held = " OR ".join(f"EXISTS (SELECT 1 FROM {name})" for name in tables)
+        return not connection.execute(f"SELECT {held}").fetchone()[0]
 
 
 def _for_the_owner(place: Path, mode: int) -> None:

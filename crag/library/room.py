@@ -13,8 +13,10 @@ from crag.core.errors import RoomError
 __all__ = ["Room", "bytes_of"]
 
 _MB = 1024 * 1024
-_FRESH = 2.0
-"""Seconds for which the size of all libraries is believed where little is added: a run, some grades."""
+_INTERVAL = 2.0
+"""Seconds for which a library's size is believed where little is added: a run, some grades."""
+_SHARE = 50
+"""All libraries are listed again after so many times as long as that took, if that is longer than the interval."""
 
 
 @dataclass(kw_only=True)
@@ -26,23 +28,31 @@ class Room:
     all_mb: int = 0
     libraries: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _known: tuple[float, int, int] = field(default=(-_FRESH, 0, 0), repr=False)
-    """When it was looked, and what was found: bytes in all, and how many libraries."""
+    _sizes: dict[Path, int] = field(default_factory=dict, repr=False)
+    """Bytes of each library, as it was looked at last."""
+    _looked: dict[Path, float] = field(default_factory=dict, repr=False)
+    """When each of them was looked at."""
+    _total: int = field(default=0, repr=False)
+    _next: float = field(default=0.0, repr=False)
+    """When all are looked at again, on the clock of `time.monotonic`."""
 
     def check(self, folder: Path, more: int = 0, *, makes: bool = False) -> None:
         """Whether the library in `folder` may take `more` bytes. Raises RoomError, which says which limit is reached.
 
         `makes`: the library is not there yet.
         """
-        own = bytes_of(folder)
-        if self.library_mb and own + more > self.library_mb * _MB:
+        own, total, count = self._found(folder, anew=more > 0, all_anew=makes)
+        over, all_over = self._over(own + more, total + more)
+        if over or all_over:  # something may have been deleted since it was looked
+            own, total, count = self._found(folder, anew=True, all_anew=all_over)
+            over, all_over = self._over(own + more, total + more)
+        if over:
             raise RoomError(
                 f"This library may hold {self.library_mb:,} MB, and has {own / _MB:,.0f}"
                 + (f"; {more / _MB:,.0f} more would be too much." if more > _MB else "."),
                 "Delete what is no longer needed, or ask who runs this program to raise CRAG_LIBRARY_MB.",
             )
-        total, count = self._all(anew=more > 0 or makes)
-        if self.all_mb and total + more > self.all_mb * _MB:
+        if all_over:
             raise RoomError(
                 f"All libraries here together may hold {self.all_mb:,} MB, and no more fits in.",
                 "Ask who runs this program to make room, or to raise CRAG_ALL_MB.",
@@ -53,15 +63,29 @@ class Room:
                 "Ask who runs this program to remove old ones, or to raise CRAG_LIBRARIES.",
             )
 
-    def _all(self, *, anew: bool) -> tuple[int, int]:
-        """Bytes of all libraries, and how many there are."""
+    def _over(self, own: int, total: int) -> tuple[bool, bool]:
+        """Whether so many bytes are too many for one library, and whether so many are for all."""
+        return 0 < self.library_mb * _MB < own, 0 < self.all_mb * _MB < total
+
+    def _found(self, folder: Path, *, anew: bool, all_anew: bool) -> tuple[int, int, int]:
+        """Bytes of this library and of all, and how many there are: looked at where asked for, else at intervals.
+
+        What is added to this library is in the sum of all as soon as it is looked at.
+        """
         with self._lock:
-            at, total, count = self._known
-            if anew or time.monotonic() - at >= _FRESH:
-                folders = _folders(self.root)
-                total, count = sum(bytes_of(each) for each in folders), len(folders)
-                self._known = (time.monotonic(), total, count)
-            return total, count
+            now = time.monotonic()
+            if all_anew or now >= self._next:
+                self._sizes = {each: bytes_of(each) for each in _folders(self.root)}
+                done = time.monotonic()
+                self._looked, self._total = dict.fromkeys(self._sizes, done), sum(self._sizes.values())
+                self._next = done + max(_INTERVAL, _SHARE * (done - now))
+            own = self._sizes.get(folder, 0)
+            if anew or now >= self._looked.get(folder, 0.0) + _INTERVAL:
+                before, own = own, bytes_of(folder)
+                if own and folder.parent == self.root:
+                    self._sizes[folder], self._looked[folder] = own, now
+                    self._total += own - before
+            return own, self._total, len(self._sizes)
 
 
 def bytes_of(folder: Path) -> int:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from crag.core.errors import StorageError
 
-__all__ = ["VERSION", "inspect", "prepare"]
+__all__ = ["ASKED", "VERSION", "inspect", "prepare"]
 
-VERSION = 3
+VERSION = 4
+
+ASKED = f"id NOT GLOB '{'[0-9a-f]' * 16}-[0-9]*'"
+"""What tells a person's run in `runs`: an evaluation's begins with the evaluation's id and "-", also of one removed."""
 
 # `chunks.number` and `documents.number` are never used twice (AUTOINCREMENT), so a cache that is a
 # generation behind can't mistake a new chunk for a deleted one. The file's bytes have a table of their own:
@@ -145,18 +147,11 @@ CREATE TABLE results (
 """Since version 3. No result refers to a run by key: what was measured stays when a run is deleted."""
 
 
-def _with_outside(connection: sqlite3.Connection) -> None:
-    for statement in _statements(_OUTSIDE):
-        connection.execute(statement)
+_HISTORY = f"CREATE INDEX runs_asked ON runs (number) WHERE {ASKED};"
+"""Since version 4, so that the history is found among ten thousand runs of evaluations."""
 
-
-def _with_measured(connection: sqlite3.Connection) -> None:
-    for statement in _statements(_MEASURED):
-        connection.execute(statement)
-
-
-_MIGRATIONS: Sequence[Callable[[sqlite3.Connection], None]] = (_with_outside, _with_measured)
-"""`_MIGRATIONS[n]` turns version n + 1 into n + 2, inside the transaction that `prepare` opens."""
+_ADDED = (_OUTSIDE, _MEASURED, _HISTORY)
+"""`_ADDED[n]` turns version n + 1 into n + 2, inside the transaction that `prepare` opens."""
 
 
 def inspect(connection: sqlite3.Connection, path: Path) -> bool:
@@ -188,7 +183,7 @@ def prepare(connection: sqlite3.Connection, path: Path) -> None:
     try:
         # Looked at again under the lock: another process may have done the work in between.
         if inspect(connection, path):
-            for statement in _statements(_CREATE + _OUTSIDE + _MEASURED):
+            for statement in _statements("\n".join((_CREATE, *_ADDED))):
                 connection.execute(statement)
             if sqlite3.sqlite_version_info >= (3, 42):  # else deleted terms linger until the index merges itself
                 connection.execute("INSERT INTO chunk_search (chunk_search, rank) VALUES ('secure-delete', 1)")
@@ -197,8 +192,8 @@ def prepare(connection: sqlite3.Connection, path: Path) -> None:
                 [("library", uuid.uuid4().hex), ("generation", "0"), ("model", ""), ("dimension", "0")],
             )
         else:
-            for migrate in _MIGRATIONS[_version(connection) - 1 :]:
-                migrate(connection)
+            for statement in _statements("\n".join(_ADDED[_version(connection) - 1 :])):
+                connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
     except BaseException:

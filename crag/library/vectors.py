@@ -43,6 +43,7 @@ class Vectors:
         total = len(self.numbers)
         if not total:
             return np.zeros(0, dtype=np.float32)
+        # No public way gives the rows without a copy; tests/library/test_vectors.py tells when this one changes.
         matrix = faiss.rev_swig_ptr(self.index.get_xb(), total * self.index.d).reshape(total, self.index.d)
         return np.asarray(matrix @ query, dtype=np.float32)
 

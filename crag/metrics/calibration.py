@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ Scores = Sequence[float | None] | Floats
 Labels = Sequence[bool | None] | NDArray[np.bool_]
 """One label a case: whether it is relevant; None where nobody said."""
 
+BINS = 10
 BOTH = "Label at least one that holds the answer and one that does not."
 
 
@@ -32,16 +32,12 @@ class Roc:
 
     `thresholds` has the same shape (points,): falling, first infinity (nothing is called relevant), then each distinct
     score. `auc`: the chance, 0..1, that a relevant case scores above an irrelevant one, a tie counting half.
-    `unknown`: labelled cases left out because their grades failed.
     """
 
     false_positive: Floats
     true_positive: Floats
     thresholds: Floats
     auc: float
-    positives: int
-    negatives: int
-    unknown: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,24 +45,21 @@ class PrecisionRecall:
     """The precision-recall curve: one point for each distinct score, thresholds falling, recall rising to 1.
 
     `precision`, `recall` (0..1) and `thresholds` have the shape (points,). `average_precision`: the sum over points of
-    the gain in recall times precision, with nothing interpolated.
+    the gain in recall times precision, with nothing interpolated. `relevant`: the share of all cases, which guessing
+    would reach.
     """
 
     precision: Floats
     recall: Floats
     thresholds: Floats
     average_precision: float
-    positives: int
-    negatives: int
-    unknown: int
+    relevant: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bin:
-    """The cases with scores from `low` to `high`: their mean `score`, and the `share` that is relevant, 0..1."""
+    """Cases of about one score: how many, their mean `score`, and the `share` that is relevant, 0..1."""
 
-    low: float
-    high: float
     count: int
     score: float
     share: float
@@ -74,19 +67,16 @@ class Bin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reliability:
-    """The reliability diagram, bins that hold cases only, in rising order.
+    """The reliability diagram: ten bins of equal width over 0..1, those that hold cases, in rising order.
 
-    `error`: expected calibration error, the mean over cases of the distance between their bin's `score` and `share`
-    (Guo et al. 2017, On Calibration of Modern Neural Networks, equation 3). `worst`: the largest distance (equation 5).
-    Both 0..1, 0 being calibrated. `brier`: the mean squared distance of score and label.
+    A bin holds its lower edge, the last one both. `error`: expected calibration error, the mean over cases of the
+    distance between their bin's `score` and `share` (Guo et al. 2017, On Calibration of Modern Neural Networks,
+    equation 3). `worst`: the largest distance (equation 5). Both 0..1, 0 being calibrated.
     """
 
     bins: tuple[Bin, ...]
     error: float
     worst: float
-    brier: float
-    count: int
-    unknown: int
 
 
 def roc(scores: Scores, labels: Labels) -> Roc:
@@ -106,9 +96,6 @@ def roc(scores: Scores, labels: Labels) -> Roc:
         true_positive=true,
         thresholds=np.concatenate(([np.inf], thresholds)),
         auc=float(np.sum(np.diff(false) * (true[1:] + true[:-1]) / 2)),
-        positives=positives,
-        negatives=negatives,
-        unknown=unknown,
     )
 
 
@@ -128,58 +115,28 @@ def precision_recall(scores: Scores, labels: Labels) -> PrecisionRecall:
         recall=recall,
         thresholds=thresholds,
         average_precision=float(np.sum(np.diff(recall, prepend=0.0) * precision)),
-        positives=positives,
-        negatives=negatives,
-        unknown=unknown,
+        relevant=positives / (positives + negatives),
     )
 
 
-def reliability(
-    scores: Scores, labels: Labels, *, bins: int = 10, binning: Literal["width", "mass"] = "width"
-) -> Reliability:
-    """Scores against the share that is relevant, in at most `bins` bins.
+def reliability(scores: Scores, labels: Labels) -> Reliability:
+    """Scores against the share that is relevant.
 
-    `width`: bins of equal width over 0..1, each with its lower edge, the last with both. `mass`: bins of about as
-    many cases each, whose `low` and `high` are scores; equal scores are never parted, so there may be fewer.
-
-    Raises InputError where no case has both a score and a label, ValueError for fewer than one bin.
+    Raises InputError where no case has both a score and a label.
     """
-    if bins < 1:
-        raise ValueError("at least one bin")
     known, relevant, unknown = _known(scores, labels)
     if not known.size:
         raise InputError(f"No reliability diagram: {_lacking(0, 0, unknown)}.", "Label some chunks or questions first.")
-    edges = np.arange(bins + 1) / bins
-    if binning == "width":
-        places = np.minimum(np.searchsorted(edges, known, side="right") - 1, bins - 1)
-    else:
-        places = np.searchsorted(np.sort(known), known, side="left") * bins // known.size
+    places = np.minimum(np.searchsorted(np.arange(BINS + 1) / BINS, known, side="right") - 1, BINS - 1)
+    within = [places == place for place in np.unique(places)]
     found = tuple(
-        _bin(
-            known[places == place], relevant[places == place], edges[place : place + 2] if binning == "width" else None
-        )
-        for place in np.unique(places)
+        Bin(count=int(own.sum()), score=float(known[own].mean()), share=float(relevant[own].mean())) for own in within
     )
     gaps = np.array([abs(each.score - each.share) for each in found])
     return Reliability(
         bins=found,
         error=float(gaps @ np.array([each.count for each in found]) / known.size),
         worst=float(gaps.max()),
-        brier=float(np.mean((known - relevant) ** 2)),
-        count=int(known.size),
-        unknown=unknown,
-    )
-
-
-def _bin(scores: Floats, relevant: NDArray[np.bool_], edges: Floats | None) -> Bin:
-    """One bin of at least one case; without `edges` it reaches from its least score to its greatest."""
-    low, high = (scores.min(), scores.max()) if edges is None else edges
-    return Bin(
-        low=float(low),
-        high=float(high),
-        count=int(scores.size),
-        score=float(scores.mean()),
-        share=float(relevant.mean()),
     )
 
 

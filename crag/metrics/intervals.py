@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LEVEL", "RESAMPLES", "SEED", "Values", "intervals"]
+__all__ = ["LEVEL", "Values", "intervals"]
 
 SEED = 20_240_129
 """Of all resampling: the same rows give the same interval."""
@@ -18,7 +18,7 @@ _AT_ONCE = 2_000_000
 Values = npt.NDArray[np.float64]
 
 
-def intervals(table: Values, seed: int) -> list[tuple[float | None, float | None]]:
+def intervals(table: Values) -> list[tuple[float | None, float | None]]:
     """The percentile bootstrap (Efron 1979) of each column's mean over what is known; none of fewer than two values.
 
     Questions are drawn, the same ones for every column, so that a resample may know more or less than the table.
@@ -26,7 +26,7 @@ def intervals(table: Values, seed: int) -> list[tuple[float | None, float | None
     size, columns = table.shape
     known = ~np.isnan(table)
     values = np.where(known, table, 0.0)
-    random, most = np.random.default_rng(seed), max(1, _AT_ONCE // max(size, 1))
+    random, most = np.random.default_rng(SEED), max(1, _AT_ONCE // max(size, 1))
     means = np.empty((RESAMPLES, columns))
     for start in range(0, RESAMPLES if size else 0, most):
         count = min(most, RESAMPLES - start)

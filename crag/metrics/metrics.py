@@ -5,24 +5,40 @@ Whatever a label or the run does not tell is None. See `ResultRow` for every mea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Annotated, get_args
 
 from crag.core.trace import Round, Trace
-from crag.core.types import Action, Chunk, RetrievedChunk, Step
-from crag.metrics.ranking import Ranked, ranked
-from crag.questions.adapters import UNANSWERABLE
-from crag.questions.expected import Expected, Label, chunk_place, files_of, is_expected, label_of, name_of, pages_of
+from crag.core.types import Action, Chunk, Step
+from crag.questions.expected import Label, chunk_place, files_of, is_expected, judge, label_of, name_of, pages_of
 from crag.questions.matching import answer_match, asked_scale, checkable, covered, holds, topic_coverage
+from crag.questions.sets import UNANSWERABLE, Question
 
-__all__ = ["Expected", "ResultRow", "action_right", "evidence_holds", "measured", "round_holds"]
+__all__ = ["Ranked", "ResultRow", "action_right", "evidence_holds", "measured", "ranked", "round_holds"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """How a ranking of `considered` chunks did. All shares lie in 0..1.
+
+    `precision`: the share of chunks that are expected, None of no chunks. `recall`: the share of what is expected
+    that some chunk brought. `rank` from 1 of the first expected chunk, None where there is none; `reciprocal_rank`
+    is 1 / rank, then 0.
+    """
+
+    considered: int
+    precision: float | None
+    recall: float
+    rank: int | None
+    reciprocal_rank: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRow:
     """One question under one strategy, measured. None: the labels or the run do not tell.
 
+    A field with a title is averaged over questions; of a Ranked, its three shares are.
     `problem` says why a run did not finish; what depends on its answer is then None.
     `first_*` is of the first retrieval, `acted_*` of the one acted on: the last. Their `*_by_source` and `*_by_page`
     rank chunks by file name, and by file name and page. `*_holds`: whether what is sought was retrieved: see
@@ -50,47 +66,44 @@ class ResultRow:
     run_id: str = ""
     problem: str = ""
     answer: str = ""
-    first_by_source: Ranked | None = None
-    first_by_page: Ranked | None = None
-    acted_by_source: Ranked | None = None
-    acted_by_page: Ranked | None = None
+    first_by_source: Annotated[Ranked | None, "by source, first retrieval"] = None
+    first_by_page: Annotated[Ranked | None, "by page, first retrieval"] = None
+    acted_by_source: Annotated[Ranked | None, "by source, retrieval acted on"] = None
+    acted_by_page: Annotated[Ranked | None, "by page, retrieval acted on"] = None
     judged_by: Label | None = None
-    first_holds: bool | None = None
-    acted_holds: bool | None = None
+    first_holds: Annotated[bool | None, "First retrieval holds what is sought"] = None
+    acted_holds: Annotated[bool | None, "Retrieval acted on holds what is sought"] = None
     first_action: Action | None = None
-    first_right: float | None = None
+    first_right: Annotated[float | None, "First action right (AMBIGUOUS counts half)"] = None
     action: Action | None = None
-    acted_right: float | None = None
-    evidence_answer: bool | None = None
-    evidence_page: bool | None = None
-    evidence_source: bool | None = None
-    evidence_words: int | None = None
-    faithfulness: float | None = None
-    answer_exact: bool | None = None
-    answer_f1: float | None = None
-    answer_holds: bool | None = None
-    question_covered: float | None = None
-    topics_covered: float | None = None
-    abstained: bool | None = None
-    abstention_right: bool | None = None
-    rewrites: int = 0
-    library_rewrites: int = 0
-    rewrite_helped: bool | None = None
-    searches: int = 0
-    calls: int = 0
-    failed_calls: int = 0
-    failed_grades: int = 0
-    seconds: float | None = None
+    acted_right: Annotated[float | None, "Action right (AMBIGUOUS counts half)"] = None
+    evidence_answer: Annotated[bool | None, "Evidence kept holds the answer"] = None
+    evidence_page: Annotated[bool | None, "Evidence kept is from an expected page"] = None
+    evidence_source: Annotated[bool | None, "Evidence kept is from an expected source"] = None
+    evidence_words: Annotated[int | None, "Words of evidence kept"] = None
+    faithfulness: Annotated[float | None, "Faithfulness"] = None
+    answer_exact: Annotated[bool | None, "Answer: exact match"] = None
+    answer_f1: Annotated[float | None, "Answer: token F1"] = None
+    answer_holds: Annotated[bool | None, "Answer says an accepted answer"] = None
+    question_covered: Annotated[float | None, "Question's words taken up by the answer"] = None
+    topics_covered: Annotated[float | None, "Topics named"] = None
+    abstained: Annotated[bool | None, "Abstained"] = None
+    abstention_right: Annotated[bool | None, "Abstained or answered as the evidence asks"] = None
+    rewrites: Annotated[int, "Rewrites"] = 0
+    library_rewrites: Annotated[int, "Rewrites for the library"] = 0
+    rewrite_helped: Annotated[bool | None, "Rewriting found what was missing"] = None
+    searches: Annotated[int, "Web searches"] = 0
+    calls: Annotated[int, "Calls"] = 0
+    failed_calls: Annotated[int, "Failed calls"] = 0
+    failed_grades: Annotated[int, "Failed grades"] = 0
+    seconds: Annotated[float | None, "Seconds"] = None
     step_seconds: dict[Step, float] = field(default_factory=dict)
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: Annotated[int | None, "Tokens in"] = None
+    output_tokens: Annotated[int | None, "Tokens out"] = None
 
 
-def measured(trace: Trace, expected: Expected, *, k: int | None = None) -> ResultRow:
-    """All measures of one run. `k` cuts the rankings, not what the run saw; None: as many as were retrieved.
-
-    Raises ValueError where `k` is below 1.
-    """
+def measured(trace: Trace, expected: Question) -> ResultRow:
+    """All measures of one run."""
     first, acted = (trace.rounds[0], trace.rounds[-1]) if trace.rounds else (None, None)
     first_holds, acted_holds = round_holds(first, expected), round_holds(acted, expected)
     by_answer, by_page = evidence_holds(trace, expected)
@@ -108,10 +121,10 @@ def measured(trace: Trace, expected: Expected, *, k: int | None = None) -> Resul
         run_id=trace.run_id,
         problem=_problem(trace),
         answer=answer.text if answer else "",
-        first_by_source=_by_source(first, expected, k),
-        first_by_page=_by_page(first, expected, k),
-        acted_by_source=_by_source(acted, expected, k),
-        acted_by_page=_by_page(acted, expected, k),
+        first_by_source=_by_source(first, expected),
+        first_by_page=_by_page(first, expected),
+        acted_by_source=_by_source(acted, expected),
+        acted_by_page=_by_page(acted, expected),
         judged_by=label_of(expected),
         first_holds=first_holds,
         acted_holds=acted_holds,
@@ -145,24 +158,27 @@ def measured(trace: Trace, expected: Expected, *, k: int | None = None) -> Resul
     )
 
 
-def round_holds(round: Round | None, expected: Expected) -> bool | None:
-    """Whether a retrieval brought what is sought. None without a label, and for a run without a retrieval.
-
-    An expected page or an accepted answer in a chunk says yes; where neither is labelled, an expected source does.
-    Nothing retrieved answers what is labelled unanswerable.
-    """
-    label = label_of(expected)
-    if round is None or label is None:
+def ranked(found: Sequence[Hashable], wanted: Iterable[Hashable]) -> Ranked | None:
+    """How `found`, best first, did against `wanted`; None where nothing is wanted."""
+    sought = frozenset(wanted)
+    if not sought:
         return None
-    if label == "unanswerable":
-        return False
-    chunks = [found.chunk for found in round.chunks]
-    if label == "source":
-        return any(is_expected(chunk, expected) for chunk in chunks)
-    if any(chunk_place(chunk) in pages_of(expected) for chunk in chunks):
-        return True
-    scale, answers = asked_scale(expected.question), checkable(expected.answers)
-    return any(holds(chunk.text, answers, scale=scale) for chunk in chunks)
+    hits = [place for place, each in enumerate(found, 1) if each in sought]
+    return Ranked(
+        considered=len(found),
+        precision=len(hits) / len(found) if found else None,
+        recall=len(sought & frozenset(found)) / len(sought),
+        rank=hits[0] if hits else None,
+        reciprocal_rank=1 / hits[0] if hits else 0.0,
+    )
+
+
+def round_holds(round: Round | None, expected: Question) -> bool | None:
+    """Whether a retrieval brought what is sought, by `judge`. None without a label, and for a run without one."""
+    if round is None or label_of(expected) is None:
+        return None
+    holds_it = judge(expected)
+    return any(holds_it(found.chunk) for found in round.chunks)
 
 
 def action_right(action: Action | None, held: bool | None) -> float | None:
@@ -177,7 +193,7 @@ def action_right(action: Action | None, held: bool | None) -> float | None:
     return float((action is Action.CORRECT) == held)
 
 
-def evidence_holds(trace: Trace, expected: Expected) -> tuple[bool | None, bool | None]:
+def evidence_holds(trace: Trace, expected: Question) -> tuple[bool | None, bool | None]:
     """Whether the kept strips hold an accepted answer, and whether one is from an expected page.
 
     A source's kept strips are read as one text, in order; no evidence answers what is labelled unanswerable.
@@ -199,7 +215,7 @@ def evidence_holds(trace: Trace, expected: Expected) -> tuple[bool | None, bool 
     return in_text if answers else None, on_page if places else None
 
 
-def _evidence_source(trace: Trace, expected: Expected) -> bool | None:
+def _evidence_source(trace: Trace, expected: Question) -> bool | None:
     """Whether a kept strip is from an expected source; None where none is labelled, or the run did not come so far."""
     if not _complete(trace) or not expected.sources or UNANSWERABLE in expected.labels:
         return None
@@ -207,24 +223,21 @@ def _evidence_source(trace: Trace, expected: Expected) -> bool | None:
     return any(is_expected(sources[strip.source_id], expected) for strip in trace.kept() if strip.source_id in sources)
 
 
-def _by_source(round: Round | None, expected: Expected, k: int | None) -> Ranked | None:
+def _by_source(round: Round | None, expected: Question) -> Ranked | None:
     found = [name_of(each.chunk.source) for each in round.chunks] if round else []
-    return ranked(found, sorted(files_of(expected)), k) if round else None
+    return ranked(found, files_of(expected)) if round else None
 
 
-def _by_page(round: Round | None, expected: Expected, k: int | None) -> Ranked | None:
-    return ranked(_places(round.chunks), sorted(pages_of(expected)), k) if round else None
-
-
-def _places(chunks: Sequence[RetrievedChunk]) -> list[tuple[str, int]]:
-    return [chunk_place(found.chunk) for found in chunks]
+def _by_page(round: Round | None, expected: Question) -> Ranked | None:
+    found = [chunk_place(each.chunk) for each in round.chunks] if round else []
+    return ranked(found, pages_of(expected)) if round else None
 
 
 def _action(round: Round | None) -> Action | None:
     return round.decision.action if round and round.decision else None
 
 
-def _question_covered(said: str, abstained: bool | None, expected: Expected) -> float | None:
+def _question_covered(said: str, abstained: bool | None, expected: Question) -> float | None:
     if abstained is None:
         return None
     if abstained:

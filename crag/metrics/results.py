@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import get_type_hints
 
 import numpy as np
 from pydantic import TypeAdapter
 
 from crag.core.types import Action
-from crag.metrics.intervals import LEVEL, SEED, Values, intervals
-from crag.metrics.metrics import ResultRow
-from crag.metrics.ranking import Ranked
+from crag.metrics.intervals import LEVEL, Values, intervals
+from crag.metrics.metrics import Ranked, ResultRow
 
 __all__ = [
-    *("MEASURES", "Difference", "Mean", "Result", "compared", "confusion", "flat", "measures_of", "result_from_json"),
-    *("result_to_json", "rows_from_json", "rows_to_json", "summed_up"),
+    *("MEASURES", "Difference", "Mean", "Result", "compared", "confusion", "flat", "measures_of", "rows_from_json"),
+    *("rows_to_json", "summed_up"),
 ]
 
 FEW = 20
@@ -23,53 +23,25 @@ FEW = 20
 
 Cell = str | int | float | bool | None
 
-MEASURES: dict[str, str] = {
-    "first_source_precision": "Precision by source, first retrieval",
-    "first_source_recall": "Recall by source, first retrieval",
-    "first_source_reciprocal_rank": "Reciprocal rank by source, first retrieval",
-    "first_page_precision": "Precision by page, first retrieval",
-    "first_page_recall": "Recall by page, first retrieval",
-    "first_page_reciprocal_rank": "Reciprocal rank by page, first retrieval",
-    "acted_source_precision": "Precision by source, retrieval acted on",
-    "acted_source_recall": "Recall by source, retrieval acted on",
-    "acted_source_reciprocal_rank": "Reciprocal rank by source, retrieval acted on",
-    "acted_page_precision": "Precision by page, retrieval acted on",
-    "acted_page_recall": "Recall by page, retrieval acted on",
-    "acted_page_reciprocal_rank": "Reciprocal rank by page, retrieval acted on",
-    "first_holds": "First retrieval holds what is sought",
-    "acted_holds": "Retrieval acted on holds what is sought",
-    "first_right": "First action right (AMBIGUOUS counts half)",
-    "acted_right": "Action right (AMBIGUOUS counts half)",
-    "evidence_answer": "Evidence kept holds the answer",
-    "evidence_page": "Evidence kept is from an expected page",
-    "evidence_source": "Evidence kept is from an expected source",
-    "evidence_words": "Words of evidence kept",
-    "faithfulness": "Faithfulness",
-    "answer_exact": "Answer: exact match",
-    "answer_f1": "Answer: token F1",
-    "answer_holds": "Answer says an accepted answer",
-    "question_covered": "Question's words taken up by the answer",
-    "topics_covered": "Topics named",
-    "abstained": "Abstained",
-    "abstention_right": "Abstained or answered as the evidence asks",
-    "rewrites": "Rewrites",
-    "library_rewrites": "Rewrites for the library",
-    "rewrite_helped": "Rewriting found what was missing",
-    "searches": "Web searches",
-    "calls": "Calls",
-    "failed_calls": "Failed calls",
-    "failed_grades": "Failed grades",
-    "seconds": "Seconds",
-    "input_tokens": "Tokens in",
-    "output_tokens": "Tokens out",
-}
+_SHARES = ("precision", "recall", "reciprocal_rank")
+
+
+def _measures() -> Iterator[tuple[str, str]]:
+    for name, hint in get_type_hints(ResultRow, include_extras=True).items():
+        (title,) = getattr(hint, "__metadata__", ("",))
+        if name in _RANKED:
+            yield from ((f"{_RANKED[name]}_{of}", f"{of.replace('_', ' ').capitalize()} {title}") for of in _SHARES)
+        elif title:
+            yield name, title
+
+
+_RANKED = {each.name: each.name.replace("_by_", "_") for each in fields(ResultRow) if "_by_" in each.name}
+"""Fields that hold a Ranked, and how their columns begin."""
+MEASURES = dict(_measures())
 """Every measure that is averaged: its column in `flat` and its name on screen. Yes counts 1, no 0.
 
 Seconds of single steps come beside them, as `seconds_<step>`.
 """
-
-_NESTED = {"first_by_source": "first_source", "first_by_page": "first_page"}
-_NESTED |= {"acted_by_source": "acted_source", "acted_by_page": "acted_page"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +87,7 @@ class Difference:
     sentence: str
 
 
-def summed_up(rows: Sequence[ResultRow], *, seed: int = SEED) -> Result:
+def summed_up(rows: Sequence[ResultRow]) -> Result:
     """Means, intervals and actions of one strategy's rows, each question once. ValueError where they are not that."""
     _by_question(rows)
     strategies = sorted({row.strategy for row in rows})
@@ -131,7 +103,7 @@ def summed_up(rows: Sequence[ResultRow], *, seed: int = SEED) -> Result:
         unfinished=sum(bool(row.problem) for row in rows),
         means={
             name: Mean(value=float(known.mean()) if len(known) else None, known=len(known), low=low, high=high)
-            for name, known, (low, high) in zip(names, columns, intervals(values, seed), strict=True)
+            for name, known, (low, high) in zip(names, columns, intervals(values), strict=True)
         },
         actions=confusion(rows),
         first_actions=confusion(rows, first=True),
@@ -151,7 +123,7 @@ def confusion(rows: Sequence[ResultRow], *, first: bool = False) -> dict[str, di
 
 
 def compared(
-    first: Sequence[ResultRow], second: Sequence[ResultRow], *, names: tuple[str, str] | None = None, seed: int = SEED
+    first: Sequence[ResultRow], second: Sequence[ResultRow], *, names: tuple[str, str] | None = None
 ) -> dict[str, Difference]:
     """Every measure of two results over the questions that are in both; `names` for the sentences.
 
@@ -167,7 +139,7 @@ def compared(
     one, other = (_table(side, columns) for side in sides)
     unknown = np.isnan(one) | np.isnan(other)
     one[unknown] = other[unknown] = np.nan
-    found = intervals(other - one, seed)
+    found = intervals(other - one)
     return {
         name: _difference(name, one[:, place], other[:, place], found[place], said)
         for place, name in enumerate(columns)
@@ -187,9 +159,8 @@ def flat(row: ResultRow) -> dict[str, Cell]:
     cells: dict[str, Cell] = {}
     for each in fields(row):
         value = getattr(row, each.name)
-        if each.name in _NESTED:
-            names = [part.name for part in fields(Ranked)]
-            cells |= {f"{_NESTED[each.name]}_{name}": getattr(value, name, None) for name in names}
+        if each.name in _RANKED:
+            cells |= {f"{_RANKED[each.name]}_{part.name}": getattr(value, part.name, None) for part in fields(Ranked)}
         elif each.name == "step_seconds":
             cells |= {f"seconds_{step}": seconds for step, seconds in row.step_seconds.items()}
         else:
@@ -205,15 +176,6 @@ def rows_to_json(rows: Sequence[ResultRow]) -> str:
 def rows_from_json(text: str | bytes) -> tuple[ResultRow, ...]:
     """The inverse of `rows_to_json`. Raises pydantic.ValidationError."""
     return _ROWS.validate_json(text)
-
-
-def result_to_json(result: Result) -> str:
-    return _RESULT.dump_json(result).decode()
-
-
-def result_from_json(text: str | bytes) -> Result:
-    """The inverse of `result_to_json`. Raises pydantic.ValidationError."""
-    return _RESULT.validate_json(text)
 
 
 def _names(tables: Sequence[Mapping[str, float | None]]) -> list[str]:
@@ -275,4 +237,3 @@ def _table(tables: Sequence[Mapping[str, float | None]], names: Sequence[str]) -
 
 
 _ROWS: TypeAdapter[tuple[ResultRow, ...]] = TypeAdapter(tuple[ResultRow, ...])
-_RESULT: TypeAdapter[Result] = TypeAdapter(Result)

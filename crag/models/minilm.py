@@ -61,10 +61,6 @@ class MiniLM:
                 pass
         return vectors
 
-    def count_tokens(self, text: str) -> int:
-        """How many tokens a text has, the two special ones included; at most 256, where `embed` stops reading."""
-        return len(self._load().tokenizer.encode_batch_fast([readable(text)])[0].ids)
-
     def _load(self) -> Loaded:
         with self._lock:
             if self._loaded is None:

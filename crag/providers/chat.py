@@ -16,14 +16,13 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from crag.core.connection import BoundedClient
-from crag.core.errors import BusyError, ProviderError, ReplyError, UnreachableError
-from crag.core.meter import Meter
+from crag.core.errors import BusyError, CragError, ProviderError, ReplyError, UnreachableError
+from crag.core.meter import Meter, OpenCall
 from crag.core.protocols import Messages, Parsed
 from crag.core.waiting import iterate, wait_for
-from crag.providers.calls import OpenCall
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.replies import Speech, ThoughtOnlyError, read, spoken, strict, text_of
-from crag.providers.translation import told_to_wait
+from crag.providers.translation import told_to_wait, translated
 
 __all__ = ["ChatModel", "Endpoint", "MeteredChat"]
 
@@ -211,41 +210,39 @@ class MeteredChat:
     ) -> str:
         number = 0
         while True:
-            number += 1
-            call, habits = self._begun(number, calls), self._model.habits
+            number, habits = number + 1, self._model.habits
             try:
-                bound = self._model.bound(max_tokens=max_tokens, schema=schema)
-                message = spoken(await bound.ainvoke(list(messages)))
-            except Exception as error:  # noqa: BLE001 - every transport and client has its own; `translated` sorts them
-                await self._again(call, error, habits)
-                continue
-            call.ended(message)
-            return text_of(message)
+                with self._call(number, calls) as call:
+                    bound = self._model.bound(max_tokens=max_tokens, schema=schema)
+                    message = spoken(await bound.ainvoke(list(messages)))
+                    _count(call, message)
+                    return text_of(message)
+            except ProviderError as failure:
+                await self._again(failure, number, habits)
 
     async def _pieces(self, messages: Messages, max_tokens: int, calls: set[OpenCall]) -> AsyncIterator[str]:
         number, begun = 0, False
         while True:
-            number += 1
-            call, habits = self._begun(number, calls), self._model.habits
+            number, habits = number + 1, self._model.habits
             whole: Any = None
             speech = Speech()
             try:
-                async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
-                    whole = piece if whole is None else whole + piece
-                    if text := speech.heard(text_of(piece)):
-                        begun = True
-                        yield text
-                if not begun:
-                    spoken(whole)
-            except Exception as error:
+                with self._call(number, calls) as call:
+                    async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
+                        whole = piece if whole is None else whole + piece
+                        if text := speech.heard(text_of(piece)):
+                            begun = True
+                            yield text
+                    if not begun:
+                        spoken(whole)
+                    _count(call, whole)
+                    if problem := self._unfinished(whole, begun):
+                        raise problem
+            except ProviderError as failure:
                 if begun:  # what was shown can't be taken back, so nothing is asked for again
-                    raise call.failed(error) from error
-                await self._again(call, error, habits)
+                    raise
+                await self._again(failure, number, habits)
                 continue
-            problem = self._unfinished(whole, begun)
-            call.ended(whole, problem)
-            if problem is not None:
-                raise problem
             if whole.response_metadata["finish_reason"] == "length":
                 yield " …"
             return
@@ -258,20 +255,40 @@ class MeteredChat:
             return UnreachableError(f"{self.id} broke off in the middle.")
         return None
 
-    def _begun(self, attempt: int, calls: set[OpenCall]) -> OpenCall:
-        self._meter.admit()
-        return OpenCall(self._model.endpoint, self._meter, attempt, calls)
+    @contextmanager
+    def _call(self, attempt: int, others: set[OpenCall]) -> Iterator[OpenCall]:
+        """One attempt. Raises ProviderError, with the client's own as its cause."""
+        where = self._model.endpoint
 
-    async def _again(self, call: OpenCall, error: Exception, habits: tuple[frozenset[str], int]) -> None:
-        """Waits where another attempt may help; raises the translated error where none will."""
-        failure = call.failed(error)
+        def ours(error: Exception) -> CragError:
+            # A reply that was cut at its length was made and counted all the same.
+            if isinstance(error, openai.LengthFinishReasonError) and (used := error.completion.usage):
+                call.input_tokens, call.output_tokens = used.prompt_tokens, used.completion_tokens
+            elif isinstance(error, ThoughtOnlyError):
+                _count(call, error.reply)
+            return translated(error, self.id)
+
+        with self._meter.call(
+            where.provider, where.model, name=self.id, attempt=attempt, others=others, translate=ours
+        ) as call:
+            yield call
+
+    async def _again(self, failure: ProviderError, attempt: int, habits: tuple[frozenset[str], int]) -> None:
+        """Waits where another attempt may help; raises the failure where none will."""
+        error = failure.__cause__ or failure
         if self._model.learned(error, habits):
             return
         late = isinstance(error, (openai.APITimeoutError, httpx.TimeoutException))  # the time would be lost twice
-        if late or call.attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
-            raise failure from error
-        pause = FIRST_WAIT * 2 ** (call.attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
+        if late or attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
+            raise failure
+        pause = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
         await asyncio.sleep(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
+
+
+def _count(call: OpenCall, message: Any) -> None:
+    """Tokens as the server counted them."""
+    used = getattr(message, "usage_metadata", None) or {}
+    call.input_tokens, call.output_tokens = used.get("input_tokens"), used.get("output_tokens")
 
 
 def _thought(error: BaseException) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -53,10 +52,7 @@ class _Sum(BaseModel):
 def listed_models(endpoint: Endpoint) -> list[str]:
     """The names of the server's chat models, in order. Raises ProviderError."""
     base = (endpoint.base_url or OPENAI).rstrip("/")
-    try:
-        names = wait_for(lambda: _names(base, endpoint, SECONDS), seconds=SECONDS + 1, cancel=threading.Event())
-    except (httpx.HTTPError, zlib.error) as error:
-        raise translated(error, base) from error
+    names = wait_for(lambda: _names(base, endpoint, SECONDS), seconds=SECONDS + 1, cancel=threading.Event())
     return sorted(name for name in names if not any(part in name.lower() for part in NO_CHAT))
 
 
@@ -67,7 +63,7 @@ def running_servers() -> dict[str, str]:
         async def one(name: str, address: str) -> str:
             try:
                 await _names(address, Endpoint(provider="local", model=""), KNOCK, proxied=False)
-            except (httpx.HTTPError, zlib.error, ProviderError):
+            except ProviderError:
                 return ""
             return name
 
@@ -106,20 +102,26 @@ def tried_reranker(endpoint: Endpoint) -> Trial:
 
 
 async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool = True) -> list[str]:
-    """`proxied`: by way of the proxy that the environment names, if it names one."""
+    """The names of all its models. `proxied`: by way of the proxy that the environment names, if it names one.
+
+    Raises ProviderError.
+    """
     headers = {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if endpoint.key else {}
-    try:
-        async with BoundedClient(timeout=seconds, follow_redirects=False, trust_env=proxied) as client:
-            response = await client.get(f"{base}/models", headers=headers)
-    except (httpx.InvalidURL, ValueError):
-        # No such address, or no such key: what the client says would repeat it.
-        raise ProviderError(f"{base} can't be asked.", "Check the address and the key.") from None
-    if response.status_code in (401, 403):
-        raise KeyRejectedError(f"{base} does not accept the key (status {response.status_code}).")
-    if response.status_code != 200:
-        raise ProviderError(f"{base} has no list of models (status {response.status_code}).", "Type the model's name.")
-    try:
-        reply: Any = response.json()
-        return [str(row["id"]) for row in reply["data"]]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ReplyError(f"{base} gave no list of models.", "Type the model's name.") from error
+    meter = Meter(Budget(calls=1, seconds=seconds))
+    with meter.call(endpoint.provider, translate=lambda error: translated(error, base)):
+        try:
+            async with BoundedClient(timeout=seconds, follow_redirects=False, trust_env=proxied) as client:
+                response = await client.get(f"{base}/models", headers=headers)
+        except (httpx.InvalidURL, ValueError):
+            # No such address, or no such key: what the client says would repeat it.
+            raise ProviderError(f"{base} can't be asked.", "Check the address and the key.") from None
+        if response.status_code in (401, 403):
+            raise KeyRejectedError(f"{base} does not accept the key (status {response.status_code}).")
+        if response.status_code != 200:
+            problem = f"{base} has no list of models (status {response.status_code})."
+            raise ProviderError(problem, "Type the model's name.")
+        try:
+            reply: Any = response.json()
+            return [str(row["id"]) for row in reply["data"]]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ReplyError(f"{base} gave no list of models.", "Type the model's name.") from error

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import math
-import time
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import httpx
 
 from crag.core.connection import BoundedClient
-from crag.core.errors import (
-    BusyError,
-    CragError,
-    KeyRejectedError,
-    ProviderError,
-    ReplyError,
-)
+from crag.core.errors import BusyError, KeyRejectedError, ProviderError, ReplyError
 from crag.core.fences import sendable
-from crag.core.meter import Call, Meter
+from crag.core.meter import Meter
 from crag.core.waiting import wait_for
 from crag.providers.endpoint import Endpoint
-from crag.providers.translation import translated
 
 __all__ = ["Reranker"]
 
@@ -42,27 +33,15 @@ class Reranker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One finite score a text, in order. Raises ProviderError, CancelledError."""
-        seconds = min(SECONDS, self._meter.admit())
-        began = time.monotonic()
-        error: CragError | None = None
-        try:
+        from crag.providers.translation import translated  # only now: OpenAI's client takes half a second to load
+
+        where = self._endpoint
+        with self._meter.call(
+            where.provider, where.model, name=self.id, translate=lambda error: translated(error, self.id)
+        ) as call:
+            seconds = min(SECONDS, call.seconds)
             reply = wait_for(lambda: self._sent(query, texts), seconds=seconds, cancel=self._meter.cancel)
             return _scores(reply, len(texts), self.id)
-        except CragError as failure:
-            error = failure
-            raise
-        except (httpx.HTTPError, zlib.error) as failure:
-            error = translated(failure, self.id)
-            raise error from failure
-        finally:
-            call = Call(
-                step=self._meter.step,
-                provider=self._endpoint.provider,
-                model=self._endpoint.model,
-                seconds=time.monotonic() - began,
-                error=error.message if error else None,
-            )
-            self._meter.record(call)
 
     async def _sent(self, query: str, texts: Sequence[str]) -> Any:
         headers = {"Authorization": f"Bearer {self._endpoint.key.get_secret_value()}"} if self._endpoint.key else {}

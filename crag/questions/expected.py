@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import Literal
 
 from crag.core.types import Chunk, WebPage
-from crag.questions.adapters import UNANSWERABLE
-from crag.questions.matching import checkable
+from crag.questions.matching import asked_scale, checkable, holds
+from crag.questions.sets import UNANSWERABLE, Question
 
-__all__ = ["Expected", "Label", "chunk_place", "files_of", "is_expected", "label_of", "name_of", "on_web", "pages_of"]
+__all__ = [
+    *("Label", "chunk_place", "files_of", "is_expected", "judge", "label_of", "name_of", "on_web", "pages_of"),
+]
 
 Label = Literal["unanswerable", "page", "answer", "source"]
 """What a retrieval was judged by."""
 
 
-class Expected(Protocol):
-    """A question and what is known of it beforehand; all but the first two may be empty.
-
-    `sources` are names of files in the library, or addresses of pages on the web (see `on_web`); `pages` count from 1,
-    and say something only with one file: of several, nobody knows whose they are. The label "unanswerable" says that
-    the library does not answer it.
-    """
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def question(self) -> str: ...
-    @property
-    def answers(self) -> tuple[str, ...]: ...
-    @property
-    def sources(self) -> tuple[str, ...]: ...
-    @property
-    def pages(self) -> tuple[int, ...]: ...
-    @property
-    def topics(self) -> tuple[str, ...]: ...
-    @property
-    def labels(self) -> tuple[str, ...]: ...
-
-
-def label_of(expected: Expected) -> Label | None:
+def label_of(expected: Question) -> Label | None:
     """The finest label; a page counts as finer than an answer, which any page may hold by chance."""
     if UNANSWERABLE in expected.labels:
         return "unanswerable"
@@ -50,13 +29,30 @@ def label_of(expected: Expected) -> Label | None:
     return "source" if expected.sources else None
 
 
-def pages_of(expected: Expected) -> frozenset[tuple[str, int]]:
+def judge(expected: Question) -> Callable[[Chunk], bool | None]:
+    """What says of a chunk whether it holds what is sought: None where no label tells.
+
+    An expected page or an accepted answer in the chunk says yes; where neither is labelled, an expected source does.
+    Nothing holds what is labelled unanswerable.
+    """
+    match label_of(expected):
+        case None:
+            return lambda chunk: None
+        case "unanswerable":
+            return lambda chunk: False
+        case "source":
+            return lambda chunk: is_expected(chunk, expected)
+    places, scale, answers = pages_of(expected), asked_scale(expected.question), checkable(expected.answers)
+    return lambda chunk: chunk_place(chunk) in places or holds(chunk.text, answers, scale=scale)
+
+
+def pages_of(expected: Question) -> frozenset[tuple[str, int]]:
     """The expected pages with their sources; none where it isn't told whose they are."""
     names = files_of(expected)
     return frozenset((name, page) for name in names for page in expected.pages) if len(names) == 1 else frozenset()
 
 
-def files_of(expected: Expected) -> frozenset[str]:
+def files_of(expected: Question) -> frozenset[str]:
     """The names of the expected sources that may lie in the library: all but those on the web."""
     return frozenset(name_of(source) for source in expected.sources if not on_web(source))
 
@@ -67,7 +63,7 @@ def on_web(source: str) -> bool:
     return plain.startswith(("http://", "https://", "folder:")) and not plain.endswith(".pdf")
 
 
-def is_expected(found: Chunk | WebPage, expected: Expected) -> bool:
+def is_expected(found: Chunk | WebPage, expected: Question) -> bool:
     """Whether a chunk is of an expected file, or a web page one of the expected addresses."""
     if isinstance(found, Chunk):
         return name_of(found.source) in files_of(expected)

@@ -9,7 +9,6 @@ retrieve → evaluate → act ─┬→ rewrite_for_library → retrieve     (co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -109,7 +108,8 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[Parts]], State]:
     """A node that says when its step begins and ends, and stops where the person pressed Stop."""
 
     def node(state: State, runtime: Runtime[Parts]) -> State:
-        parts = replace(runtime.context, emit=runtime.stream_writer)
+        parts = runtime.context
+        parts.outlet.listener = runtime.stream_writer
         parts.check()
         shown = _shown(step, state, parts)
         begun, round, waited = parts.now(), state["round"], parts.meter.waited
@@ -119,7 +119,7 @@ def _node(step: Step, work: Work) -> Callable[[State, Runtime[Parts]], State]:
         try:
             changes = work(state, parts)
         finally:
-            parts.emit_pending()
+            parts.outlet.emit_pending()
         if shown:
             ended = parts.now()
             calls = _calls(step, changes, parts)

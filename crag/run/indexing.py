@@ -137,7 +137,7 @@ def _begin(
 def _known(library: Library, identity: str) -> Document | None:
     """The stored document with these bytes, if there is one."""
     try:
-        return library.document(identity)
+        return library.documents.get(identity)
     except NotFoundError:
         return None
 
@@ -192,7 +192,7 @@ def _finish(
             yield Embedding(name=reading.name, done=first + len(batch), total=len(chunks))
         document = _document(reading, parsed, chunks, embedder, confidence)
         matrix = np.concatenate(vectors) if vectors else np.zeros((0, embedder.dimension), np.float32)
-        library.add(document, reading.data, chunks, matrix)
+        library.documents.add(document, reading.data, chunks, matrix)
     except CragError as error:
         yield DocumentFailed(name=reading.name, message=error.message, remedy=error.remedy)
     else:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 from crag.core import events as ev
-from crag.core.errors import CancelledError, CragError
+from crag.core.errors import CragError
 from crag.core.meter import Meter
 from crag.core.protocols import (
     Generator,
@@ -18,25 +17,62 @@ from crag.core.protocols import (
     RetrievalEvaluator,
     Retriever,
     Rewriter,
-    SearchCache,
     StripSelector,
     Verifier,
-    WebSearch,
 )
 from crag.core.settings import Settings
 from crag.core.types import Answer, Decision, Grade, RetrievedChunk, Step, Strip, WebPage
+from crag.core.wording import INSTEAD, Instead
 
-__all__ = ["Parts", "State", "worked_around"]
+__all__ = ["Outlet", "Parts", "Searches", "State", "worked_around"]
+
+
+class Outlet:
+    """Where a run's events go, with its clock. Shared by its steps and by the parts that stand in for others.
+
+    `listener` hears each event, in the thread of the step that runs; the graph sets it.
+    """
+
+    def __init__(self, began: float | None = None) -> None:
+        """`began` is `time.perf_counter()` at the start; None: now."""
+        self._began = time.perf_counter() if began is None else began
+        self._aside: deque[ev.Event] = deque()
+        self.listener: Callable[[ev.Event], None] = lambda event: None
+
+    def now(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._began
+
+    def emit(self, event: ev.Event) -> None:
+        self.listener(event)
+
+    def put_aside(self, event: ev.Event) -> None:
+        """For other threads than the step's: calls that ended, parts that stepped in."""
+        self._aside.append(event)
+
+    def emit_pending(self) -> None:
+        """Emits what was put aside."""
+        while self._aside:
+            self.emit(replace(self._aside.popleft(), at=self.now()))
+
+    def worked_around(self, step: Step, error: CragError, instead: Instead, by: str = "") -> None:
+        """Says that something failed, and what is done instead."""
+        self.emit(worked_around(step, error, instead, self.now(), by))
+
+
+class Searches(Protocol):
+    """What searches the web for a run."""
+
+    def search(self, query: str, max_results: int) -> ev.Searched | None:
+        """What was found; None where nothing could be asked, which it has said. Raises CancelledError."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What one run works with. `web` is None where no provider is on; `emit` hands an event to the listener
-    and is set by the graph. `began` is `time.perf_counter()` at the start.
+    """What one run works with. `web` is None where no provider is on.
 
-    The spare parts step in where the first one fails, in order. `strip_evaluator` scores strips and web pages: where
-    a chunk's grade is a call that costs, it is a local one. `allowed` is asked before a query leaves this machine;
-    None: none is. `pending` holds events that other threads have put there; the graph emits them.
+    `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
     """
 
     settings: Settings
@@ -44,45 +80,30 @@ class Parts:
     evaluator: RetrievalEvaluator
     refiner: Refiner
     rewriter: Rewriter
-    web: WebSearch | None
+    web: Searches | None
     generator: Generator
     verifier: Verifier
-    cancel: threading.Event
-    began: float
     meter: Meter = field(default_factory=Meter)
-    spare_rewriter: Rewriter | None = None
-    spare_webs: tuple[WebSearch, ...] = ()
-    spare_generator: Generator | None = None
+    outlet: Outlet = field(default_factory=Outlet)
     strip_evaluator: RetrievalEvaluator | None = None
     selector: StripSelector | None = None
-    search_cache: SearchCache | None = None
-    search_cache_hours: float = 0.0
-    allowed: Callable[[str], bool] | None = None
-    pending: deque[ev.Event] = field(default_factory=deque)
-    emit: Callable[[ev.Event], None] = field(default=lambda event: None)
 
     def now(self) -> float:
         """Seconds since the run began."""
-        return time.perf_counter() - self.began
+        return self.outlet.now()
 
-    def emit_pending(self) -> None:
-        """Emits what other threads have put aside: calls that ended, parts that stepped in."""
-        while self.pending:
-            self.emit(replace(self.pending.popleft(), at=self.now()))
+    def emit(self, event: ev.Event) -> None:
+        """Tells the listener."""
+        self.outlet.emit(event)
+
+    def check(self) -> None:
+        """Raises CancelledError once the person has pressed Stop."""
+        self.meter.check()
 
     @property
     def scorer(self) -> RetrievalEvaluator:
         """What scores strips."""
         return self.strip_evaluator or self.evaluator
-
-    def worked_around(self, step: Step, error: CragError, instead: str) -> None:
-        """Says that something failed, and what is done instead."""
-        self.emit(worked_around(step, error, instead, self.now()))
-
-    def check(self) -> None:
-        """Raises CancelledError once the person has pressed Stop."""
-        if self.cancel.is_set():
-            raise CancelledError("The run was stopped.")
 
 
 class State(TypedDict, total=False):
@@ -103,6 +124,7 @@ class State(TypedDict, total=False):
     answer: Answer
 
 
-def worked_around(step: Step, error: CragError, instead: str, at: float) -> ev.Failed:
+def worked_around(step: Step, error: CragError, instead: Instead, at: float, by: str = "") -> ev.Failed:
     """The event that says that something failed, and what is done instead."""
-    return ev.Failed(step=step, message=f"{error.message} {instead}", remedy=error.remedy, instead=instead, at=at)
+    done = INSTEAD[instead].format(by=by)
+    return ev.Failed(step=step, message=f"{error.message} {done}", remedy=error.remedy, instead=done, at=at)

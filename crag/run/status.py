@@ -1,17 +1,18 @@
-"""What is on and what is off, each with its reason in words."""
+"""What is on and what is off, each with its reason in words: the sentences on a wiring."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-from crag.core.config import AppConfig
-from crag.core.errors import CragError, ModelError, ProviderError
-from crag.core.keys import Keys
+from crag.core.errors import ModelError, ProviderError
+from crag.core.provider import WebProvider
 from crag.core.settings import Settings
-from crag.run.wiring import chat_endpoint, rerank_endpoint
+from crag.providers.registry import FOLDER, LOCAL, Unusable, key_variables, unusable
+from crag.run.wiring import Missing, Service, Wiring
 
-__all__ = ["ProviderStatus", "loaded", "outside_statuses", "parts_in_words"]
+__all__ = ["ProviderStatus", "loaded", "outside_statuses", "parts_in_words", "problem"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,35 @@ class ProviderStatus:
     detail: str
 
 
+def problem(missing: Missing) -> ProviderError:
+    """Why something that was chosen can't be used, and what to do."""
+    provider = missing.provider
+    title = provider.title if provider else missing.name
+    server = (provider.server or title) if provider else ""
+    match missing.reason:
+        case "unknown":
+            said = f"There is no provider called {missing.name!r} here.", "Choose another in Settings, or install it."
+        case "no-model":
+            said = "No model is chosen.", "Choose one in Settings, or set CRAG_LLM_MODEL."
+        case "no-key":
+            known = key_variables()
+            variables = (known.get(provider.name) or known[provider.key]) if provider else ("",)
+            said = f"{title} needs a key.", f"Enter it in Settings, or set {variables[-1]}."
+        case "no-address":
+            said = f"The {server} server has no address.", "Enter it in Settings."
+        case "bad-address":
+            example = provider.example if provider else ""
+            said = f"{missing.address!r} is no address of a {server} server.", f"Write it as {example}."
+        case "not-allowed":
+            host = urlsplit(missing.address).hostname
+            said = f"{host} is not among the servers that may be used here.", "Ask who runs this program."
+        case "no-folder":
+            said = "No folder of pages is set.", "Name it in Settings, or set CRAG_WEB_FOLDER."
+        case "no-language-model":
+            said = "The evaluator is to be a language model, and none is set.", "Set one in Settings."
+    return ProviderError(*said)
+
+
 def loaded(name: str, load: Callable[[], str]) -> ProviderStatus:
     """The state of a local model; `load` returns its id."""
     try:
@@ -31,92 +61,83 @@ def loaded(name: str, load: Callable[[], str]) -> ProviderStatus:
         return ProviderStatus(name=name, on=False, detail=str(error))
 
 
-def outside_statuses(config: AppConfig, keys: Keys, given_web: str = "") -> list[ProviderStatus]:
-    """The language model, what grades and writes, and the web. Nothing is called: it says what would be tried."""
-    model = _model(config, keys)
-    return [model, _grading(config, keys, model.on), _answers(config, model.on), _web(config, keys, given_web)]
+def outside_statuses(wiring: Wiring) -> list[ProviderStatus]:
+    """The language model, what grades and writes, the web, and plug-ins that can't be used. Nothing is called."""
+    said = [_model(wiring), _grading(wiring), _answers(wiring), _web(wiring)]
+    return [*said, *(ProviderStatus(name="Plug-in", on=False, detail=_plug_in(each)) for each in unusable())]
 
 
-def parts_in_words(
-    settings: Settings, config: AppConfig, keys: Keys, *, evaluator: str, generator: str, given_web: str = ""
-) -> str:
+def parts_in_words(settings: Settings, wiring: Wiring, *, evaluator: str, generator: str) -> str:
     """What grades, writes and searches under these settings: models and host names, no other address and no key.
 
     `evaluator` and `generator` name the local parts. Raises ProviderError for a service that is chosen and can't be
     used: what would be measured then is something else.
     """
-    chat = chat_endpoint(config, keys).id if config.llm != "none" else ""
-    if config.evaluator == "llm" and not chat:
-        raise ProviderError("The evaluator is to be a language model, and none is set.", "Set one in Settings.")
-    grades = {"local": evaluator, "llm": chat}.get(config.evaluator) or rerank_endpoint(config, keys).id
+    if wiring.missing:
+        raise problem(wiring.missing[0])
+    grades = wiring.grader.endpoint.id if wiring.grader.provider != LOCAL else evaluator
     if settings.evaluator == "none":
         grades = "nothing"
-    writes = chat if chat and config.writer != "extractive" else generator
-    return f"Graded by {grades}; written by {writes}; web: {_web_in_words(settings, config, keys, given_web)}."
+    writes = wiring.writer.endpoint.id if wiring.writer else generator
+    web = ", then ".join(_searched(each, wiring) for each in wiring.webs) or "off"
+    return f"Graded by {grades}; written by {writes}; web: {web if settings.web_on else 'not searched'}."
 
 
-def _web_in_words(settings: Settings, config: AppConfig, keys: Keys, given: str) -> str:
-    if not settings.web_on:
-        return "not searched"
-    chosen = [config.web, *([config.web_fallback] if config.web_fallback not in ("none", config.web) else [])]
-    if config.web == "off":
-        return given or "off"
-    if "tavily" in chosen and keys.tavily is None:
-        raise ProviderError("Tavily needs a key.", "Enter it in Settings, or set TAVILY_API_KEY.")
-    folder = config.web_folder.name if config.web_folder else "none"
-    return ", then ".join(f"folder {folder}" if name == "folder" else name for name in chosen)
+def _searched(web: Service[WebProvider], wiring: Wiring) -> str:
+    if web.provider != FOLDER:
+        return web.provider.name
+    return wiring.given_web or f"folder {wiring.folder.name if wiring.folder else 'none'}"
 
 
-def _model(config: AppConfig, keys: Keys) -> ProviderStatus:
-    if config.llm == "none":
-        return ProviderStatus(name="Language model", on=False, detail="none is set; local models do the work")
-    try:
-        endpoint = chat_endpoint(config, keys)
-    except ProviderError as error:
-        return ProviderStatus(name="Language model", on=False, detail=str(error))
-    return ProviderStatus(name="Language model", on=True, detail=endpoint.id)
+def _model(wiring: Wiring) -> ProviderStatus:
+    lacks, on = wiring.lacks("answer"), wiring.model is not None
+    detail = wiring.model.endpoint.id if wiring.model else "none is set; local models do the work"
+    return ProviderStatus(name="Language model", on=on, detail=str(problem(lacks)) if lacks else detail)
 
 
-def _grading(config: AppConfig, keys: Keys, model: bool) -> ProviderStatus:
-    name = "Grading"
-    match config.evaluator:
-        case "llm" if model:
-            return ProviderStatus(name=name, on=True, detail="by the language model; the local evaluator stands by")
-        case "llm":
-            return ProviderStatus(name=name, on=True, detail="by the local evaluator, until the language model is on")
-        case "reranker":
-            try:
-                detail = f"by {rerank_endpoint(config, keys).id}; the local evaluator stands by"
-            except CragError as error:
-                detail = f"by the local evaluator. {error}"
-            return ProviderStatus(name=name, on=True, detail=detail)
-        case _:
-            return ProviderStatus(name=name, on=True, detail="by the local evaluator")
+def _grading(wiring: Wiring) -> ProviderStatus:
+    by, lacks = wiring.grader, wiring.lacks("evaluate")
+    if by.provider.needs == "model":
+        detail = "by the language model; the local evaluator stands by"
+    elif by.provider != LOCAL:
+        who = by.endpoint.id if by.provider.server else by.provider.title
+        detail = f"by {who}; the local evaluator stands by"
+    elif lacks is not None and lacks.reason == "no-language-model":
+        detail = "by the local evaluator, until the language model is on"
+    else:
+        detail = "by the local evaluator" + (f". {problem(lacks)}" if lacks else "")
+    return ProviderStatus(name="Grading", on=True, detail=detail)
 
 
-def _answers(config: AppConfig, model: bool) -> ProviderStatus:
-    if model and config.writer != "extractive":
-        return ProviderStatus(name="Answers", on=True, detail="written by the language model, each sentence checked")
+def _answers(wiring: Wiring) -> ProviderStatus:
     detail = "extractive: quotes the best sentences, no language model"
+    if wiring.writer:
+        detail = "written by the language model, each sentence checked"
     return ProviderStatus(name="Answers", on=True, detail=detail)
 
 
-def _web(config: AppConfig, keys: Keys, given: str) -> ProviderStatus:
-    match config.web:
-        case _ if given:
-            on, detail = True, given
-        case "folder" if config.web_folder is not None:
-            on, detail = True, f"folder: {config.web_folder}"
-        case "folder":
-            on, detail = False, "no folder of pages is set"
-        case "tavily" if keys.tavily is None:
-            on, detail = False, "Tavily needs a key: enter it in Settings, or set TAVILY_API_KEY"
-        case "tavily":
-            on, detail = True, "Tavily, with a key"
-        case "duckduckgo":
-            on, detail = True, "DuckDuckGo"
-        case _:
-            on, detail = False, "off"
-    if on and config.ask_before_web and config.web != "folder":
+def _web(wiring: Wiring) -> ProviderStatus:
+    lacks, on = wiring.lacks("search"), bool(wiring.webs)
+    detail = _on(wiring.webs[0], wiring) if on else "off"
+    if wiring.asks:
         detail += "; each query waits for a yes"
+    if lacks is not None:
+        detail = f"{detail}. {problem(lacks)}" if on else str(problem(lacks))
     return ProviderStatus(name="Web search", on=on, detail=detail)
+
+
+def _on(web: Service[WebProvider], wiring: Wiring) -> str:
+    if web.provider == FOLDER:
+        return wiring.given_web or f"folder: {wiring.folder}"
+    where = f" at {web.host}" if web.provider.server else ""
+    return f"{web.provider.title}{where}" + (", with a key" if web.endpoint.key else "")
+
+
+def _plug_in(each: Unusable) -> str:
+    """What is wrong with what another package registered."""
+    why = {
+        "fails": f"it fails when it is loaded ({each.detail})",
+        "nonsense": f"it is no record of a provider ({each.detail})",
+        "name-taken": f"its name, {each.detail}, is taken by another provider",
+    }[each.reason]
+    return f"{each.entry}, of the package {each.package}, is not used: {why}"

@@ -12,14 +12,12 @@ from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError
 from crag.core.outgoing import outgoing
 from crag.core.policy import acted_on, keeps_chunk, loops, refines
-from crag.core.protocols import Generator
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
 from crag.core.wording import decision_sentence
 from crag.correct.refinement import make_strip, scored_strips
 from crag.evaluator.trigger import decide
 from crag.generate.verification import faithfulness
 from crag.run.parts import Parts, State
-from crag.run.websearch import searched
 
 __all__ = [
     *("act", "answer", "evaluate", "refine_documents", "refine_pages", "retrieve", "rewrite_for_library"),
@@ -50,7 +48,7 @@ def evaluate(state: State, parts: Parts) -> State:
     grades: dict[str, Grade] = {}
     for grade in parts.evaluator.grade(state["question"], passages):
         parts.check()
-        parts.emit_pending()
+        parts.outlet.emit_pending()
         grades[grade.passage_id] = grade
         parts.emit(ev.Graded(grade=grade, round=state["round"], at=parts.now()))
     return {"grades": grades}
@@ -76,13 +74,15 @@ def _decided(decision: Decision, state: State, parts: Parts) -> State:
 def rewrite_for_library(state: State, parts: Parts) -> State:
     """Another query for the library, with the chunks that failed in view; where there is none, the loop ends here."""
     failed = [found.chunk for found in state["retrieved"]]
-    tried = state["tried"]
-    keywords = parts.settings.rewrite_keywords
-    query, by = _rewritten(state["question"], "The library was not searched again.", parts, keywords, failed, tried)
-    query = query or state["query"]
+    tried, keywords = state["tried"], parts.settings.rewrite_keywords
+    query = parts.rewriter.rewrite(state["question"], max_keywords=keywords, failed=failed, tried=tried)
     following: State = {"query": query, "tried": (*tried, query), "round": state["round"] + 1}
     if query not in tried:
-        parts.emit(ev.Rewritten(question=state["question"], query=query, purpose="library", by=by, at=parts.now()))
+        parts.emit(
+            ev.Rewritten(
+                question=state["question"], query=query, purpose="library", by=parts.rewriter.by, at=parts.now()
+            )
+        )
     elif (decision := state["decision"]) and parts.settings.forced:
         following.update(_decided(acted_on(decision, parts.settings), state, parts))
     return following
@@ -108,27 +108,19 @@ def refine_documents(state: State, parts: Parts) -> State:
 def rewrite_for_web(state: State, parts: Parts) -> State:
     """The query that leaves for the web; the question itself where rewriting failed."""
     question = state["question"]
-    keywords = parts.settings.rewrite_keywords
-    query, by = _rewritten(question, "The question itself is searched for.", parts, keywords)
-    query = outgoing(query or question)
-    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by, at=parts.now()))
+    query = outgoing(parts.rewriter.rewrite(question, max_keywords=parts.settings.rewrite_keywords))
+    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=parts.rewriter.by, at=parts.now()))
     return {"web_query": query}
 
 
 def search(state: State, parts: Parts) -> State:
     """Web pages for the rewritten query; none, said openly, where the provider failed."""
     assert parts.web is not None
-    webs = (parts.web, *parts.spare_webs)
-    for web, following in zip(webs, (*webs[1:], None), strict=True):
-        try:
-            found = searched(state["web_query"], web, parts)
-        except ProviderError as error:
-            alone = "The answer rests on your documents alone."
-            parts.worked_around("search", error, f"{following.name} is asked instead." if following else alone)
-            continue
-        parts.emit(found)
-        return {"pages": found.pages}
-    return {"pages": ()}
+    found = parts.web.search(state["web_query"], parts.settings.web_results)
+    if found is None:
+        return {"pages": ()}
+    parts.emit(found)
+    return {"pages": found.pages}
 
 
 def refine_pages(state: State, parts: Parts) -> State:
@@ -165,56 +157,19 @@ def answer(state: State, parts: Parts) -> State:
     sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["retrieved"]}
     sources.update({page.id: page for page in state.get("pages", ())})
     parts = _with_floor(state, parts)
-    try:
-        whole = _written(parts.generator, state["question"], knowledge, sources, parts)
-    except ProviderError as error:
-        if parts.spare_generator is None:
-            raise
-        parts.worked_around("answer", error, "The best sentences are quoted instead.")
-        whole = _written(parts.spare_generator, state["question"], knowledge, sources, parts, silent=True)
-        whole = replace(whole, instead_of=parts.generator.by)
+    whole: Answer | None = None
+    for piece in parts.generator.answer(state["question"], knowledge, sources, parts.settings):
+        parts.check()
+        if isinstance(piece, Answer):
+            whole = piece
+            break
+        parts.emit(ev.Token(text=piece, at=parts.now()))
+    if whole is None:
+        raise ReplyError("The answer ended before it was complete.", "Ask again.")
     if not whole.abstained:
         whole = replace(whole, low_confidence=_unsure(state, whole))
     parts.emit(ev.Answered(answer=whole, at=parts.now()))
     return {"answer": whole}
-
-
-def _written(
-    generator: Generator,
-    question: str,
-    knowledge: Sequence[Strip],
-    sources: dict[str, Chunk | WebPage],
-    parts: Parts,
-    *,
-    silent: bool = False,
-) -> Answer:
-    """The whole answer; its pieces are emitted as they come, unless `silent`: after the pieces of another."""
-    for piece in generator.answer(question, knowledge, sources, parts.settings):
-        parts.check()
-        if isinstance(piece, Answer):
-            return piece
-        if not silent:
-            parts.emit(ev.Token(text=piece, at=parts.now()))
-    raise ReplyError("The answer ended before it was complete.", "Ask again.")
-
-
-def _rewritten(
-    question: str,
-    last_resort: str,
-    parts: Parts,
-    max_keywords: int,
-    failed: Sequence[Chunk] = (),
-    tried: Sequence[str] = (),
-) -> tuple[str, str]:
-    """The query and who made it; nothing and "none" where all failed."""
-    rewriters = [each for each in (parts.rewriter, parts.spare_rewriter) if each is not None]
-    for place, rewriter in enumerate(rewriters, 1):
-        try:
-            return rewriter.rewrite(question, max_keywords=max_keywords, failed=failed, tried=tried), rewriter.by
-        except ProviderError as error:
-            instead = f"It is rewritten by {rewriters[place].by} instead." if place < len(rewriters) else last_resort
-            parts.worked_around("rewrite", error, instead)
-    return "", "none"
 
 
 def verify(state: State, parts: Parts) -> State:
@@ -228,7 +183,7 @@ def _refined(texts: Sequence[tuple[str, str]], origin: Origin, question: str, pa
     asks = parts.settings.strip_judge == "llm"
     if asks and parts.selector is None:
         missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
-        parts.worked_around("refine", missing, "Their scores decide.")
+        parts.outlet.worked_around("refine", missing, "scores alone")
     return scored_strips(
         texts,
         origin,
@@ -238,7 +193,7 @@ def _refined(texts: Sequence[tuple[str, str]], origin: Origin, question: str, pa
         evaluator=parts.scorer,
         selector=parts.selector if asks else None,
         check=parts.check,
-        failed=lambda error: parts.worked_around("refine", error, "Their scores decide instead."),
+        failed=lambda error: parts.outlet.worked_around("refine", error, "scores"),
     )
 
 

@@ -1,257 +1,220 @@
-"""A run's parts, made from configuration and keys: outside services first, local parts where they fail or are none."""
+"""What a configuration comes to: who grades, writes and searches, what is missing, what leaves this machine. Pure.
+
+It is decided here and nowhere else: runs are made from it, and whatever is said of a configuration is read from it.
+"""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Generic, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import ProviderError
+from crag.core.errors import SettingsError
 from crag.core.keys import Keys
-from crag.core.meter import Budget, Call, Meter
-from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.provider import EvaluatorProvider, Price, Provider, WebProvider
 from crag.core.settings import Settings
-from crag.core.types import RetrievedChunk, Step
-from crag.correct.rewriting import LlmRewriter
-from crag.correct.selection import LlmStripSelector
-from crag.correct.strips import StripRefiner
-from crag.evaluator.cached import CachedEvaluator
-from crag.evaluator.fallback import FallbackEvaluator
-from crag.evaluator.llm import LlmEvaluator
-from crag.evaluator.reranker import RerankEvaluator
-from crag.generate.llm import LlmGenerator
-from crag.generate.verification import CitationVerifier
-from crag.library.library import Library
+from crag.core.types import Step
+from crag.providers import registry
 from crag.providers.endpoint import Endpoint
-from crag.providers.rerank import Reranker
-from crag.run.parts import Parts, worked_around
-from crag.web.fetching import PageFetcher
-from crag.web.searching import DuckDuckGoSearch, TavilySearch
+from crag.providers.registry import FOLDER, LOCAL
+from crag.spending.prices import price_of, table
 
-if TYPE_CHECKING:
-    from crag.providers.chat import ChatModel
+__all__ = ["Missing", "Reason", "Service", "Wiring", "bare", "wired"]
 
-__all__ = ["Asked", "Local", "Problems", "chat_endpoint", "composed", "grader", "rerank_endpoint"]
+Kind = TypeVar("Kind", bound=Provider)
+Kind_co = TypeVar("Kind_co", bound=Provider, covariant=True)
 
-Problems = list[tuple[Step, ProviderError]]
-"""What was chosen and can't be used, with the step that does without it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Local:
-    """The parts that need no service. `folder`: the pages that stand in for the web, None where there are none."""
-
-    evaluator: RetrievalEvaluator
-    rewriter: Rewriter
-    generator: Generator
-    folder: WebSearch | None
+Reason = Literal[
+    "unknown", "no-model", "no-key", "no-address", "bad-address", "not-allowed", "no-folder", "no-language-model"
+]
+"""Why something can't be used: there is no such provider; or its model, key or address is not given, its address is
+none, or is not among those that are allowed, or there are no pages, or it needs the language model and none is set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter."""
+class Missing:
+    """Something that was chosen, by `name`, and can't be used; its record, if there is one of that name.
 
-    settings: Settings
-    config: AppConfig
-    keys: Keys
-    allowed: Callable[[str], bool] | None
-    cancel: threading.Event
-    began: float
+    `step` does without it. `address` is the one that can't be used.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class _Scoped:
-    """The library as one run sees it: with that run's filters."""
-
-    library: Library
-    settings: Settings
-
-    def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        return self.library.search(
-            query, k, min_confidence=self.settings.min_confidence, half_life_days=self.settings.half_life_days
-        )
+    step: Step
+    name: str
+    reason: Reason
+    provider: Provider | None = None
+    address: str = ""
 
 
-def composed(asked: Asked, library: Library, local: Local) -> tuple[Parts, Problems]:
-    """What the run works with, and what was chosen and can't be used."""
-    config = asked.config
-    problems: Problems = []
-    pending: deque[ev.Event] = deque()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service(Generic[Kind_co]):
+    """A provider as it would be used. `price` is that of its model or calls, None where none is known."""
 
-    def now() -> float:
-        return time.perf_counter() - asked.began
+    provider: Kind_co
+    endpoint: Endpoint
+    price: Price | None = None
 
-    meter = _metered(config, pending, now, asked.cancel)
-    chat = _chat(config, asked.keys, meter, problems)
-    scorer = CachedEvaluator(local.evaluator, library)
-    outside = _evaluators(config, asked.keys, chat, meter, problems)
-
-    def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
-        def told(why: str) -> None:
-            instead = "The local evaluator graded instead."
-            pending.append(worked_around(meter.step, ProviderError(why), instead, now()))
-
-        return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library)
-
-    evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
-    webs = _webs(config, asked.keys, meter, local.folder, problems)
-    writes = chat is not None and config.writer != "extractive"
-    parts = Parts(
-        settings=asked.settings,
-        retriever=_Scoped(library, asked.settings),
-        evaluator=evaluator,
-        strip_evaluator=scorer if outside else None,
-        refiner=StripRefiner(),
-        selector=LlmStripSelector(chat) if chat else None,
-        rewriter=LlmRewriter(chat) if chat else local.rewriter,
-        spare_rewriter=local.rewriter if chat else None,
-        web=webs[0] if webs else None,
-        spare_webs=tuple(webs[1:]),
-        search_cache=library,
-        search_cache_hours=float(config.web_cache_hours),
-        allowed=(asked.allowed or _refused) if config.ask_before_web else None,
-        generator=LlmGenerator(chat) if chat and writes else local.generator,
-        spare_generator=local.generator if writes else None,
-        verifier=CitationVerifier(support),
-        cancel=asked.cancel,
-        began=asked.began,
-        meter=meter,
-        pending=pending,
-    )
-    return parts, problems
+    @property
+    def host(self) -> str:
+        """Where it is; empty where nothing leaves this process."""
+        return urlsplit(self.endpoint.base_url).netloc if self.endpoint.base_url else self.provider.home
 
 
-def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator) -> RetrievalEvaluator:
-    """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
-    problems: Problems = []
-    meter = Meter(_budget(config), step="evaluate")
-    chat = _chat(config, keys, meter, problems) if config.evaluator == "llm" else None
-    outside = _evaluators(config, keys, chat, meter, problems)
-    if problems:
-        raise problems[0][1]
-    return FallbackEvaluator(outside[0], local) if outside else local
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """What a configuration comes to. `model` speaks, where there is one: it rewrites, too.
+
+    `writer` is None where sentences are quoted. `webs` are asked in this order. `given_web` names the pages that
+    whoever made the engine put in place of the folder. `asks`: each query waits for a yes before it leaves.
+    """
+
+    model: Service[Provider] | None
+    grader: Service[EvaluatorProvider]
+    writer: Service[Provider] | None
+    webs: tuple[Service[WebProvider], ...]
+    missing: tuple[Missing, ...]
+    folder: Path | None
+    given_web: str
+    asks: bool
+
+    @property
+    def outside_webs(self) -> tuple[Service[WebProvider], ...]:
+        """Those to which queries leave this machine."""
+        return tuple(each for each in self.webs if each.provider.leaves)
+
+    @property
+    def leaving(self) -> tuple[Service[Provider], ...]:
+        """All to which something leaves this process: questions and chunks, texts to be graded, queries."""
+        used = (*([self.model] if self.model else []), self.grader, *self.webs)
+        return tuple(each for each in used if each.provider.leaves)
+
+    def lacks(self, step: Step) -> Missing | None:
+        """The first of what that step does without."""
+        return next((each for each in self.missing if each.step == step), None)
 
 
-def _refused(query: str) -> bool:
-    """Nobody is there to be asked."""
-    return False
-
-
-def _metered(config: AppConfig, pending: deque[ev.Event], now: Callable[[], float], cancel: threading.Event) -> Meter:
-    """A meter with the configured budget, which puts every call beside the run's own events."""
-
-    def heard(call: Call) -> None:
-        pending.append(ev.Called(call=call, at=now()))
-
-    return Meter(_budget(config), cancel, heard)
-
-
-def _budget(config: AppConfig) -> Budget:
-    return Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
-
-
-def _chat(config: AppConfig, keys: Keys, meter: Meter, problems: Problems) -> Chat | None:
-    if config.llm == "none":
-        return None
+def wired(config: AppConfig, keys: Keys, settings: Settings | None = None, *, given_web: str = "") -> Wiring:
+    """What `config` and `keys` come to; with `settings`, for a run under these: one that searches no web has none."""
     try:
-        return _model(chat_endpoint(config, keys), config.parallel_calls).metered(meter)
-    except ProviderError as error:
-        problems.append(("answer", error))
-        return None
-
-
-def _evaluators(
-    config: AppConfig, keys: Keys, chat: Chat | None, meter: Meter, problems: Problems
-) -> tuple[RetrievalEvaluator, RetrievalEvaluator] | None:
-    """What grades chunks and what checks sentences; None: the local evaluator does both."""
-    try:
-        if config.evaluator == "llm" and chat is not None:
-            return LlmEvaluator(chat), LlmEvaluator(chat, task="support")
-        if config.evaluator == "llm" and config.llm == "none":
-            raise ProviderError("The evaluator is to be a language model, and none is set.", "Set one in Settings.")
-        if config.evaluator == "reranker":
-            reranker = RerankEvaluator(Reranker(rerank_endpoint(config, keys), meter))
-            return reranker, reranker
-    except ProviderError as error:
-        problems.append(("evaluate", error))
-    return None
-
-
-def chat_endpoint(config: AppConfig, keys: Keys) -> Endpoint:
-    """Where the chosen model is. Raises ProviderError, which says what is missing or wrong."""
-    if not config.llm_model:
-        raise ProviderError("No model is chosen.", "Choose one in Settings, or set CRAG_LLM_MODEL.")
-    if config.llm == "openai":
-        key = keys.llm or keys.openai
-        if key is None:
-            raise ProviderError("OpenAI needs a key.", "Enter it in Settings, or set OPENAI_API_KEY.")
-        return Endpoint(provider="openai", model=config.llm_model, key=key)
-    return Endpoint(
-        provider="openai-compatible",
-        model=config.llm_model,
-        base_url=_server(config.llm_base_url, config, "model"),
-        key=keys.llm,
+        prices: Mapping[str, Price] = table(config.prices)
+    except SettingsError:  # the Costs tab says so; until then the list prices hold
+        prices = table()
+    missing: list[Missing] = []
+    model = _kept(_model(config, keys, prices), missing)
+    grader = _kept(_grader(config, keys, prices, model), missing)
+    names = dict.fromkeys((config.web, config.web_fallback)) if config.web != "off" else {}
+    webs = [] if given_web == "" or "folder" in names else [_local(FOLDER)]
+    for name in names:
+        if name not in ("off", "none"):
+            found = _kept(_web(name, config, keys, prices, given_web), missing)
+            webs += [found] if found else []
+    searches = settings is None or bool(settings.web_on)
+    asks = config.ask_before_web and any(each.provider.leaves for each in webs)
+    return Wiring(
+        model=model,
+        grader=grader or _local(LOCAL),
+        writer=model if config.writer != "extractive" else None,
+        webs=tuple(webs) if searches else (),
+        missing=tuple(each for each in missing if searches or each.step != "search"),
+        folder=config.web_folder,
+        given_web=given_web,
+        asks=asks and searches,
     )
 
 
-def rerank_endpoint(config: AppConfig, keys: Keys) -> Endpoint:
-    """Where the chosen reranker is. Raises ProviderError, which says what is missing or wrong."""
-    address = _server(config.rerank_base_url, config, "reranking")
-    return Endpoint(provider="reranker", model=config.rerank_model, base_url=address, key=keys.rerank)
+def bare(address: str) -> str:
+    """An address as it is compared: without blanks around it or a stroke at its end."""
+    return address.strip().rstrip("/")
 
 
-def _server(address: str, config: AppConfig, what: str) -> str:
-    """A server's address, if it is one and may be used."""
-    bare = address.strip().rstrip("/")
-    if not bare:
-        raise ProviderError(f"The {what} server has no address.", "Enter it in Settings.")
-    try:
-        found = urlsplit(bare)
-        usable = found.scheme in ("http", "https") and found.hostname and found.port != 0
-    except ValueError:  # half an IPv6 address, a port that is none
-        usable = False
-    if not usable or found.username or found.password:
-        raise ProviderError(f"{address!r} is no address of a {what} server.", "Write it as http://host:port/v1.")
-    if config.servers and bare not in {each.strip().rstrip("/") for each in config.servers}:
-        raise ProviderError(
-            f"{found.hostname} is not among the servers that may be used here.", "Ask who runs this program."
-        )
-    return bare
-
-
-def _webs(config: AppConfig, keys: Keys, meter: Meter, folder: WebSearch | None, problems: Problems) -> list[WebSearch]:
-    """The web providers in the order they are asked. A folder that the configuration does not name was given."""
-    chosen = [config.web, config.web_fallback] if config.web_fallback != config.web else [config.web]
-    found = [folder] if folder is not None and "folder" not in chosen else []
-    for name in chosen if config.web != "off" else []:
-        web = folder if name == "folder" else _outside_web(name, config, keys, meter, problems)
-        found += [web] if web is not None else []
+def _kept(found: Service[Kind] | Missing | None, missing: list[Missing]) -> Service[Kind] | None:
+    """What was found, if it can be used; what can't is put among the missing."""
+    if isinstance(found, Missing):
+        missing.append(found)
+        return None
     return found
 
 
-def _outside_web(name: str, config: AppConfig, keys: Keys, meter: Meter, problems: Problems) -> WebSearch | None:
-    fetcher = PageFetcher(allow_private=config.private_addresses) if config.fetch_pages else None
-    if name == "duckduckgo":
-        return DuckDuckGoSearch(meter, fetcher)
-    if name == "tavily" and keys.tavily is not None:
-        return TavilySearch(keys.tavily, meter, fetcher, config.tavily_base_url or None)
-    if name == "tavily":
-        problems.append(
-            ("search", ProviderError("Tavily needs a key.", "Enter it in Settings, or set TAVILY_API_KEY."))
+def _model(config: AppConfig, keys: Keys, prices: Mapping[str, Price]) -> Service[Provider] | Missing | None:
+    if config.llm == "none":
+        return None
+    return _service(config.llm, registry.models(), "answer", config, keys, prices, config.llm_model, needs_model=True)
+
+
+def _grader(
+    config: AppConfig, keys: Keys, prices: Mapping[str, Price], model: Service[Provider] | None
+) -> Service[EvaluatorProvider] | Missing | None:
+    name = config.evaluator
+    if name == LOCAL.name:
+        return None
+    known = registry.evaluators()
+    provider = known.get(name)
+    if provider is None or provider.needs != "model":
+        served = config.rerank_model if provider is not None and provider.needs == "reranker" else ""
+        return _service(name, known, "evaluate", config, keys, prices, served)
+    if model is not None:
+        return Service(provider=provider, endpoint=model.endpoint, price=model.price)
+    if config.llm == "none":
+        return Missing(step="evaluate", name=name, reason="no-language-model", provider=provider)
+    return None  # why there is no model is said of the model
+
+
+def _web(
+    name: str, config: AppConfig, keys: Keys, prices: Mapping[str, Price], given_web: str
+) -> Service[WebProvider] | Missing:
+    if name != FOLDER.name:
+        return _service(name, registry.webs(), "search", config, keys, prices)
+    if config.web_folder is None and not given_web:
+        return Missing(step="search", name=name, reason="no-folder", provider=FOLDER)
+    return _local(FOLDER)
+
+
+def _local(provider: Kind) -> Service[Kind]:
+    return Service(provider=provider, endpoint=Endpoint(provider=provider.name, model=""))
+
+
+def _service(
+    name: str,
+    known: Mapping[str, Kind],
+    step: Step,
+    config: AppConfig,
+    keys: Keys,
+    prices: Mapping[str, Price],
+    model: str = "",
+    *,
+    needs_model: bool = False,
+) -> Service[Kind] | Missing:
+    """The provider of that name with its model, key and address, if it can be used."""
+    provider = known.get(name)
+    address = bare(config.get(provider.address)) if provider is not None and provider.address else ""
+
+    def missing(reason: Reason) -> Missing:
+        return Missing(step=step, name=name, reason=reason, provider=provider, address=address)
+
+    if provider is None:
+        return missing("unknown")
+    if needs_model and not model:
+        return missing("no-model")
+    key = keys.get(provider.key) or keys.get(provider.name)
+    if provider.key_needed and key is None:
+        return missing("no-key")
+    if provider.server and not address:
+        return missing("no-address")
+    if address and not _usable(address):
+        return missing("bad-address")
+    if provider.server and config.servers and address not in {bare(each) for each in config.servers}:
+        return missing("not-allowed")
+    endpoint = Endpoint(provider=name, model=model, base_url=address or None, key=key)
+    return Service(provider=provider, endpoint=endpoint, price=price_of(model, name, prices))
+
+
+def _usable(address: str) -> bool:
+    try:
+        found = urlsplit(address)
+        return bool(found.scheme in ("http", "https") and found.hostname and found.port != 0) and not (
+            found.username or found.password
         )
-    return None
-
-
-@lru_cache(maxsize=16)
-def _model(endpoint: Endpoint, parallel: int) -> ChatModel:
-    """One connection for each server, model and key."""
-    from crag.providers.chat import ChatModel  # LangChain's client takes a second to load; only a model needs it
-
-    return ChatModel(endpoint, parallel=parallel)
+    except ValueError:  # half an IPv6 address, a port that is none
+        return False

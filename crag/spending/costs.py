@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol, get_args
 
 from crag.core.meter import Call
@@ -109,17 +109,7 @@ def of_day(sums: Sums, prices: Mapping[str, Price]) -> Spent:
 def summed(parts: Iterable[Spent]) -> Spent:
     """All of them together."""
     every = list(parts)
-    return Spent(
-        calls=sum(each.calls for each in every),
-        failed=sum(each.failed for each in every),
-        searches=sum(each.searches for each in every),
-        input_tokens=sum(each.input_tokens for each in every),
-        output_tokens=sum(each.output_tokens for each in every),
-        seconds=sum(each.seconds for each in every),
-        dollars=sum(each.dollars for each in every),
-        unpriced=sum(each.unpriced for each in every),
-        uncounted=sum(each.uncounted for each in every),
-    )
+    return Spent(**{each.name: sum(getattr(part, each.name) for part in every) for each in fields(Spent)})
 
 
 def _of_call(call: Call, prices: Mapping[str, Price]) -> Spent:
@@ -168,7 +158,7 @@ def plain_rag(trace: Trace, prices: Mapping[str, Price]) -> PlainRag | None:
     else four characters a token. Seconds: those of this run's first retrieval and of its answer. None where the run
     is plain RAG itself, or retrieved nothing.
     """
-    settings = Settings.checked(trace.settings)
+    settings = Settings.stored(trace.settings).settings
     if settings.evaluator == "none" or not trace.rounds or not trace.rounds[0].chunks:
         return None
     retrieved = next((record.seconds or 0.0 for record in trace.steps if record.step == "retrieve"), 0.0)
@@ -211,7 +201,7 @@ def _tokens_a_character(trace: Trace) -> float:
     sources = trace.sources
     strips = sorted(trace.kept(), key=lambda strip: -(strip.score if strip.score is not None else 0.0))
     shown = [(strip.text, sources.get(strip.source_id)) for strip in strips]
-    return counted[-1] / _prompt(shown, trace, Settings.checked(trace.settings))
+    return counted[-1] / _prompt(shown, trace, Settings.stored(trace.settings).settings)
 
 
 def _prompt(texts: Iterable[tuple[str, Chunk | WebPage | None]], trace: Trace, settings: Settings) -> int:

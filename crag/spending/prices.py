@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from crag.core.errors import SettingsError
+from crag.core.provider import Price
+from crag.providers.registry import PROVIDERS, evaluators, webs
 
 __all__ = ["PRICES", "Price", "money", "parsed", "price_of", "table", "written"]
 
-HIGHEST = 1_000_000.0
-"""US dollars; a price above this is a slip of the keyboard."""
 FORM = "Write model=in/out in US dollars for a million tokens, or provider=in/out/call; model=none takes a price away."
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars for a million tokens in and out, and for one call whatever its size (web searches).
-
-    Raises SettingsError for a number that is negative, not finite, or above a million.
-    """
-
-    input: float = 0.0
-    output: float = 0.0
-    call: float = 0.0
-
-    def __post_init__(self) -> None:
-        for number in (self.input, self.output, self.call):
-            if not (math.isfinite(number) and 0 <= number <= HIGHEST):
-                raise SettingsError(f"{number:g} is no price.", "Prices are US dollars from 0 to a million.")
-
-    @property
-    def by_token(self) -> bool:
-        """Whether what a call costs depends on its tokens."""
-        return self.input > 0 or self.output > 0
-
-
-PRICES: Mapping[str, Price] = {
+MODELS: Mapping[str, Price] = {
     "gpt-6-sol": Price(2.00, 10.00),
     "gpt-6-luna": Price(0.10, 0.50),
     "gpt-5.6-sol": Price(4.00, 20.00),
@@ -58,18 +34,17 @@ PRICES: Mapping[str, Price] = {
     "gpt-4.1-nano": Price(0.10, 0.40),
     "gpt-4o": Price(2.50, 10.00),
     "gpt-4o-mini": Price(0.15, 0.60),
-    "tavily": Price(call=0.008),
-    "duckduckgo": Price(),
 }
-"""By model, or by provider where calls have no model. List prices as read in November 2026; they change.
+"""By model. List prices as read in November 2026; they change.
 
 OpenAI: standard tier, without its discounts for repeated input and its surcharge on prompts over 272,000 tokens. Read
 on the pages of the models themselves (developers.openai.com/api/docs/models): gpt-6-luna, gpt-5-mini, gpt-5-nano,
 gpt-4.1-nano. The others as several independent price lists give them alike (for gpt-6-sol and gpt-5.6: those since
 September and July 2026, after their reductions). Models on which the lists disagree are left out.
-Tavily: pay-as-you-go, $0.008 a credit, one credit a basic search (docs.tavily.com/documentation/api-credits); its
-monthly plans and the first 1,000 credits of a month are cheaper. DuckDuckGo takes no money.
 """
+
+PRICES: Mapping[str, Price] = {**MODELS, **{each.name: each.price for each in PROVIDERS if each.price is not None}}
+"""The shipped table: by model, or by provider where calls have no model."""
 
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|latest)")
 """What a provider appends to a model's name for one dated state of it, at the same price."""
@@ -89,7 +64,7 @@ def price_of(model: str, provider: str, prices: Mapping[str, Price]) -> Price | 
 
 def table(entries: Iterable[str] = ()) -> dict[str, Price]:
     """The shipped prices with the user's over them. Raises SettingsError naming the first bad entry."""
-    prices = dict(PRICES)
+    prices = _listed()
     for entry in entries:
         name, price = parsed(entry)
         if price is None:
@@ -126,8 +101,15 @@ def written(prices: Mapping[str, Price]) -> tuple[str, ...]:
     for name in prices:
         if not name.strip() or name != name.strip() or "," in name:
             raise SettingsError(f"{name!r} is no name of a model.", "Write it as its server does, without commas.")
-    gone = tuple(f"{name}=none" for name in PRICES if name not in prices)
-    return gone + tuple(f"{name}={_form(price)}" for name, price in prices.items() if PRICES.get(name) != price)
+    known = _listed()
+    gone = tuple(f"{name}=none" for name in known if name not in prices)
+    return gone + tuple(f"{name}={_form(price)}" for name, price in prices.items() if known.get(name) != price)
+
+
+def _listed() -> dict[str, Price]:
+    """The shipped table, and what other packages' providers say of themselves."""
+    plugged = (*webs().values(), *evaluators().values())
+    return {**PRICES, **{each.name: each.price for each in plugged if each.price is not None}}
 
 
 def _form(price: Price) -> str:

@@ -5,17 +5,17 @@ Labels come from question sets and from people's thumbs on chunks; what nobody s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from crag.core.policy import loops, refines, searches_web, uses_documents
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Chunk
+from crag.core.types import Action
 from crag.evaluator.trigger import decide
-from crag.questions.expected import Expected, chunk_place, label_of, name_of, pages_of
-from crag.questions.matching import asked_scale, checkable, holds
+from crag.questions.expected import judge, label_of
+from crag.questions.sets import Question
 from crag.thresholds.sweep import Effort, Scored
 from crag.whatif.entries import Entry, Kind
 from crag.whatif.plans import Planner
@@ -52,30 +52,13 @@ class ChunkScore:
     evaluator: str
 
 
-def expected_relevance(trace: Trace, expected: Expected) -> tuple[Relevance, bool | None]:
-    """What a question set says of each chunk, and of the first retrieval as a whole, as `metrics.round_holds` has it.
-
-    An expected page or an accepted answer in a chunk makes it relevant; where neither is labelled, an expected source
-    does. Nothing is relevant to what is labelled unanswerable. Without a label all is None.
-    """
-    relevant = _judge(expected)
+def expected_relevance(trace: Trace, expected: Question) -> tuple[Relevance, bool | None]:
+    """What a question set says of each chunk (see `judge`), and of the first retrieval as a whole."""
+    relevant = judge(expected)
     found = tuple(tuple(relevant(each.chunk) for each in round.chunks) for round in trace.rounds)
     if not found or label_of(expected) is None:
         return found, None
     return found, any(found[0])
-
-
-def _judge(expected: Expected) -> Callable[[Chunk], bool | None]:
-    label = label_of(expected)
-    if label is None:
-        return lambda chunk: None
-    if label == "unanswerable":
-        return lambda chunk: False
-    if label == "source":
-        names = {name_of(source) for source in expected.sources}
-        return lambda chunk: name_of(chunk.source) in names
-    places, scale, answers = pages_of(expected), asked_scale(expected.question), checkable(expected.answers)
-    return lambda chunk: chunk_place(chunk) in places or holds(chunk.text, answers, scale=scale)
 
 
 def with_thumbs(entry: Entry, relevance: Relevance, answerable: bool | None, thumbs: Mapping[str, bool]) -> Case:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.errors import SettingsError
 from crag.core.types import Aggregation
-from crag.thresholds.sweep import GRID, Effort, Gains, Pair, Scored, Sweep, Weights, best_pair, bounds, gains, sweep
+from crag.evaluator.trigger import bounds
+from crag.thresholds.sweep import Effort, Gains, Pair, Scored, Sweep, Weights, best_pair, gains, sweep
 
-__all__ = ["CROWDED", "Interval", "Limits", "Recommendation", "Refusal", "crowded", "recommend"]
+__all__ = ["Recommendation", "Refusal", "crowded", "recommend"]
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -22,28 +22,14 @@ CROWDED = 0.4
 """Of AMBIGUOUS questions: the share above which a setting is warned of (docs/decisions/thresholds.md)."""
 HARDLY = 0.02
 """Of mean worth: a pair that gains less over one action for all questions gains nothing one could rely on."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a recommendation asks of its data.
-
-    `questions`: labelled questions with at least one known score. `each`: of these, answerable and unanswerable ones.
-    `widest`: how wide the interval of either threshold may be, 0..1. `level`: the share of resamples within the
-    interval. `rounds`: how many resamples. Raises SettingsError for a number out of its range.
-    """
-
-    questions: int = 30
-    each: int = 5
-    widest: float = 0.4
-    level: float = 0.9
-    rounds: int = 500
-
-    def __post_init__(self) -> None:
-        if self.questions < 1 or self.each < 1 or self.rounds < 1:
-            raise SettingsError("A recommendation needs at least one question, one of each kind, and one resample.")
-        if not 0 < self.level < 1 or not 0 <= self.widest <= 1:
-            raise SettingsError("An interval's level lies between 0 and 1, and its greatest width from 0 to 1.")
+QUESTIONS, EACH = 30, 5
+"""What a recommendation needs: labelled questions with a known score, and of these answerable and unanswerable ones."""
+WIDEST = 0.4
+"""How wide the interval of either threshold may be."""
+LEVEL = 0.9
+"""The share of resamples within the interval."""
+ROUNDS = 500
+"""Resamples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +37,8 @@ class Recommendation:
     """The pair worth most to the labelled questions, and how far it moves when they are drawn anew.
 
     `upper_interval`, `lower_interval`: percentile bootstrap over questions (Efron and Tibshirani 1993, chapter 13).
-    `utility`: mean worth of the pair to the same questions, so a little more than new ones will show;
-    `current_utility`: that of the pair in use, None where none was given. `sentence` says why.
+    `utility`: mean worth of the pair to the same questions, so a little more than new ones will show. `sentence` says
+    why.
     """
 
     upper: float
@@ -60,10 +46,8 @@ class Recommendation:
     upper_interval: Interval
     lower_interval: Interval
     utility: float
-    current_utility: float | None
-    questions: int
     sentence: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,32 +65,29 @@ def recommend(
     current: Pair | None = None,
     weights: Weights | None = None,
     effort: Effort | None = None,
-    grid: Sequence[float] = GRID,
-    limits: Limits | None = None,
+    widest: float = WIDEST,
+    rounds: int = ROUNDS,
     seed: int = 0,
 ) -> Recommendation | Refusal:
-    """The pair of thresholds from `grid` (0..1) with the highest utility, or why the data can't carry one.
+    """The pair of thresholds with the highest utility, or why the data can't carry one.
 
     `current`: the pair in use, to compare with. The same questions and `seed` give the same result. Questions without
     a label, or without a single known score, say nothing about thresholds and are left out.
-
-    Raises ValueError for a grid that leaves 0..1 or is empty.
     """
-    limits = limits or Limits()
     usable = [question for question in questions if question.answerable is not None and question.known]
-    refusal = _too_little(questions, usable, limits)
+    refusal = _too_little(questions, usable)
     if refusal:
         return refusal
-    worth = gains(usable, aggregation=aggregation, uppers=grid, lowers=grid, weights=weights, effort=effort)
-    intervals = _intervals(worth, limits, seed)
-    if max(high - low for low, high in intervals) > limits.widest:
-        return _too_wide(intervals, len(usable), limits)
+    worth = gains(usable, aggregation=aggregation, weights=weights, effort=effort)
+    intervals = _intervals(worth, rounds, seed)
+    if max(high - low for low, high in intervals) > widest:
+        return _too_wide(intervals, len(usable), widest)
     upper, lower = best_pair(worth.utility(), worth.uppers, worth.lowers)
 
     def at(pair: Pair) -> Sweep:
         return sweep(usable, aggregation=aggregation, uppers=pair[:1], lowers=pair[1:], weights=weights, effort=effort)
 
-    whole = sweep(usable, aggregation=aggregation, uppers=grid, lowers=grid, weights=weights, effort=effort)
+    whole = sweep(usable, aggregation=aggregation, weights=weights, effort=effort)
     before = float(at(current).utility[0, 0]) if current else None
     chosen = at((upper, lower))
     return Recommendation(
@@ -115,9 +96,7 @@ def recommend(
         upper_interval=intervals[0],
         lower_interval=intervals[1],
         utility=float(chosen.utility[0, 0]),
-        current_utility=before,
-        questions=len(usable),
-        sentence=_why((upper, lower), chosen, usable, aggregation, current, before, intervals, limits.level),
+        sentence=_why((upper, lower), chosen, usable, aggregation, current, before, intervals),
         warnings=_warnings((upper, lower), chosen, whole, worth),
     )
 
@@ -129,16 +108,16 @@ def crowded(questions: Sequence[Scored], *, upper: float, lower: float, aggregat
     return _crowded((upper, lower), sweep(questions, aggregation=aggregation, uppers=[upper], lowers=[lower]))
 
 
-def _too_little(questions: Sequence[Scored], usable: Sequence[Scored], limits: Limits) -> Refusal | None:
+def _too_little(questions: Sequence[Scored], usable: Sequence[Scored]) -> Refusal | None:
     """A refusal where there are too few labels, or too few of one kind."""
     answerable = sum(question.answerable is True for question in usable)
     counts = {"hold": answerable, "do not hold": len(usable) - answerable}
     missing = []
-    if len(usable) < limits.questions:
-        missing.append(f"{_count(limits.questions - len(usable), 'more labelled question')}")
+    if len(usable) < QUESTIONS:
+        missing.append(f"{_count(QUESTIONS - len(usable), 'more labelled question')}")
     for words, count in counts.items():
-        if count < limits.each:
-            missing.append(f"{_count(limits.each - count, 'more question')} whose documents {words} the answer")
+        if count < EACH:
+            missing.append(f"{_count(EACH - count, 'more question')} whose documents {words} the answer")
     if not missing:
         return None
     ungraded = sum(question.answerable is not None and not question.known for question in questions)
@@ -150,38 +129,38 @@ def _too_little(questions: Sequence[Scored], usable: Sequence[Scored], limits: L
     elif 0 in counts.values():
         other = "hold" if counts["hold"] else "do not hold"
         reason = f"All {len(usable)} labels are of one kind: the documents {other} the answer{left_out}."
-    elif len(usable) < limits.questions:
-        reason = f"Only {_count(len(usable), 'labelled question')}; {limits.questions} are needed{left_out}."
+    elif len(usable) < QUESTIONS:
+        reason = f"Only {_count(len(usable), 'labelled question')}; {QUESTIONS} are needed{left_out}."
     else:
         words = min(counts, key=lambda each: counts[each])
         reason = f"Only {_count(counts[words], 'question')} whose documents {words} the answer{left_out}."
     return Refusal(reason=reason, missing=tuple(missing))
 
 
-def _intervals(worth: Gains, limits: Limits, seed: int) -> tuple[Interval, Interval]:
+def _intervals(worth: Gains, rounds: int, seed: int) -> tuple[Interval, Interval]:
     """Where the best upper and lower thresholds lie when the questions are drawn anew, with replacement."""
     # Questions that behave alike at every threshold are drawn as one group: the same draw, with fewer to add up.
     rows = np.column_stack((worth.base, worth.correct, worth.incorrect))
     _, first, sizes = np.unique(rows, axis=0, return_index=True, return_counts=True)
     groups = replace(worth, base=worth.base[first], correct=worth.correct[first], incorrect=worth.incorrect[first])
     total = worth.base.size
-    draws = np.random.default_rng(seed).multinomial(total, sizes / total, size=limits.rounds).astype(np.float64)
+    draws = np.random.default_rng(seed).multinomial(total, sizes / total, size=rounds).astype(np.float64)
     pairs = np.array([best_pair(groups.utility(counts), worth.uppers, worth.lowers) for counts in draws])
-    tail = (1 - limits.level) / 2
+    tail = (1 - LEVEL) / 2
     low = np.quantile(pairs, tail, axis=0, method="lower")
     high = np.quantile(pairs, 1 - tail, axis=0, method="higher")
     return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
 
 
-def _too_wide(intervals: tuple[Interval, Interval], size: int, limits: Limits) -> Refusal:
+def _too_wide(intervals: tuple[Interval, Interval], size: int, widest: float) -> Refusal:
     """The refusal of data that leave the thresholds open."""
     wide = [
         f"the {name} threshold could be anything from {_threshold_text(low)} to {_threshold_text(high)}"
         for name, (low, high) in zip(("upper", "lower"), intervals, strict=True)
-        if high - low > limits.widest
+        if high - low > widest
     ]
     return Refusal(
-        reason=f"{size} labelled questions leave it open: {', and '.join(wide)} ({limits.level:.0%} interval).",
+        reason=f"{size} labelled questions leave it open: {', and '.join(wide)} ({LEVEL:.0%} interval).",
         missing=("More labelled questions, above all ones that score between those values, or a better evaluator",),
     )
 
@@ -194,7 +173,6 @@ def _why(
     current: Pair | None,
     before: float | None,
     intervals: tuple[Interval, Interval],
-    level: float,
 ) -> str:
     """The recommendation in plain words."""
     ends = [(bounds(question.scores, aggregation), question.answerable) for question in usable]
@@ -211,7 +189,7 @@ def _why(
     upper, lower = (f"{_threshold_text(low)} to {_threshold_text(high)}" for low, high in intervals)
     parts[-1] += "."
     parts.append(
-        f"Were the questions drawn anew, {level:.0%} of the time upper would lie from {upper}, lower from {lower}."
+        f"Were the questions drawn anew, {LEVEL:.0%} of the time upper would lie from {upper}, lower from {lower}."
     )
     return " ".join(parts)
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.errors import InputError, SettingsError
 from crag.core.types import Action, Aggregation
+from crag.evaluator.trigger import bounds
 
-__all__ = ["GRID", "Effort", "Gains", "Scored", "Sweep", "Weights", "best_pair", "bounds", "gains", "sweep"]
+__all__ = ["Effort", "Gains", "Scored", "Sweep", "Weights", "best_pair", "gains", "sweep"]
 
 Floats = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -107,7 +107,6 @@ class Sweep:
     searches: Floats
     right: Floats
     utility: Floats
-    questions: int
     labelled: int
 
 
@@ -135,31 +134,6 @@ class Gains:
         correct, incorrect = taken @ self.correct, taken @ self.incorrect
         total = taken @ self.base + correct[:, None] + incorrect[None, :]
         return np.where(_ordered(self.uppers, self.lowers), total / taken.sum(), np.nan)
-
-
-def bounds(scores: Sequence[float | None], aggregation: Aggregation) -> tuple[float, float]:
-    """The least and the most that the score compared with the thresholds can be, whatever failed grades would say.
-
-    Infinite where failed grades could lead anywhere; both minus infinity where nothing was retrieved.
-    """
-    known = [score for score in scores if score is not None and not math.isnan(score)]
-    unknown = len(scores) - len(known)
-    if not scores:
-        return -math.inf, -math.inf
-    if not known:
-        return -math.inf, math.inf
-    match aggregation:
-        case Aggregation.ANY:
-            return max(known), math.inf if unknown else max(known)
-        case Aggregation.WORST:
-            return -math.inf if unknown else min(known), min(known)
-        case Aggregation.MEAN:
-            # Python's own sum, as the trigger does it: NumPy adds in another order, and a tie would fall otherwise.
-            return sum(known) / len(scores), (sum(known) + unknown) / len(scores)
-        case Aggregation.JOINT:
-            return known[0], known[0]
-        case _:
-            assert_never(aggregation)
 
 
 def gains(
@@ -238,7 +212,6 @@ def sweep(
         searches=_mean(share, effort.searches),
         right=right.utility(),
         utility=worth.utility(),
-        questions=len(questions),
         labelled=worth.base.size,
     )
 

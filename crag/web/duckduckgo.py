@@ -1,133 +1,42 @@
-"""DuckDuckGo's page of results, asked for and read by ddgs' own engine; and why there are none, where it says so.
-
-The engine is used without ddgs' own front, which says "no results" for a refusal, a failure and a page without
-results alike, follows redirects with the query, and decodes the addresses it found.
-"""
+"""Web search by DuckDuckGo, without a key, through the ddgs client held to this one engine."""
 
 from __future__ import annotations
 
-import asyncio
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlsplit
+from crag.core.provider import Price, WebProvider
+from crag.core.waiting import wait_for
+from crag.web.searching import Row, Searching
 
-import primp
-from ddgs.engines.duckduckgo import Duckduckgo
-from ddgs.results import TextResult
-
-from crag.core.errors import ProviderError, UnreachableError, WebSearchError
-from crag.web.markup import plain_markup
-
-__all__ = ["ADDRESS", "Reply", "reply", "translated"]
-
-ADDRESS = "https://html.duckduckgo.com"
-ELSEWHERE = "Wait a few minutes, or choose another web provider in Settings."
-REFUSALS = frozenset({202, 403, 418, 429})
-"""202 is the puzzle that DuckDuckGo sets to what it takes for a robot."""
-PUZZLE = ("anomaly-modal", "challenge-form")
-MAX_BYTES = 1_000_000
-"""Of a page of results, unpacked: ten times what one has."""
-NONE_FOUND = ("no-results", "result--no-result")
-"""Classes on the page by which DuckDuckGo says that it found nothing."""
+__all__ = ["DUCKDUCKGO"]
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The results as rows of address, title and text. `sure`: whether none means that there are none."""
+class DuckDuckGoSearch(Searching):
+    """Its client is imported where it is used: it is as much as a browser's, for which no other run should pay."""
 
-    rows: list[dict[str, Any]]
-    sure: bool
+    name, title = "duckduckgo", "DuckDuckGo"
 
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+        from crag.web import ddgs_page
 
-class _Result(TextResult):
-    """A result with its address as it was written: decoded, %23 and %3F would mean something else."""
+        address = self._address or ddgs_page.ADDRESS
+        reply = wait_for(
+            lambda: ddgs_page.reply(query, address=address, seconds=seconds),
+            seconds=seconds,
+            cancel=self._meter.cancel,
+        )
+        unsure = not reply.rows and not reply.sure
+        return list(reply.rows), ["DuckDuckGo gave no results: there are none, or it refused the search."] * unsure
 
-    _normalizers: ClassVar[Mapping[str, Callable[[Any], str]]] = {
-        name: normalize for name, normalize in TextResult._normalizers.items() if name != "href"
-    }
+    def _translated(self, error: Exception) -> Exception:
+        from crag.web import ddgs_page
 
-
-class _Engine(Duckduckgo):
-    """What ddgs knows of DuckDuckGo: what to ask and how to read the page. It has no connection of its own."""
-
-    def __init__(self) -> None:
-        self.results = []
-
-    @property
-    def result_type(self) -> type[TextResult]:
-        return _Result
-
-    def read(self, page: str) -> list[TextResult]:
-        # Whoever answers at its address may send what ddgs' parser takes long for.
-        return list(self.post_extract_results(self.extract_results(plain_markup(page))))
+        return ddgs_page.translated(error)
 
 
-async def reply(query: str, *, address: str, seconds: float) -> Reply:
-    """What DuckDuckGo at `address` replies to `query`, within `seconds`, rounded up.
-
-    Raises WebSearchError for a refusal, a failure or too much; what `translated` takes for a broken connection or page.
-    """
-    engine = _Engine()
-    asked = engine.build_payload(query, region="us-en", safesearch="moderate", timelimit=None)
-    status, page = await _sent(f"{address}/html/", asked, math.ceil(seconds))
-    found = await asyncio.to_thread(engine.read, page) if status == 200 and page.strip() else []
-    if status in REFUSALS or (not found and any(mark in page for mark in PUZZLE)):
-        raise WebSearchError("DuckDuckGo refused the search: too many searches, or it suspects a robot.", ELSEWHERE)
-    if status != 200:
-        raise WebSearchError(f"DuckDuckGo failed (status {status}).", ELSEWHERE)
-    if "duckduckgo" not in page.lower():
-        raise WebSearchError("What came back is no page of DuckDuckGo's.", ELSEWHERE)
-    rows = [{"url": _target(each.href), "title": each.title, "text": each.body} for each in found]
-    return Reply([row for row in rows if row["url"]], any(mark in page for mark in NONE_FOUND))
-
-
-async def _sent(address: str, asked: dict[str, Any], seconds: float) -> tuple[int, str]:
-    """Status and page. Asked as ddgs does, as some browser; but read and unpacked no further than the limit.
-
-    No redirect is followed: the query is for DuckDuckGo.
-    """
-    client = primp.AsyncClient(impersonate="random", impersonate_os="random", timeout=seconds)
-    data = bytearray()
-    async with await client.request("POST", address, data=asked, follow_redirects=False, stream=True) as response:
-        async for part in response.aiter_bytes():
-            data += part
-            if len(data) > MAX_BYTES:
-                raise WebSearchError(f"DuckDuckGo sent more than {MAX_BYTES // 1_000_000} MB.", ELSEWHERE)
-    return response.status_code, data.decode("utf-8", "replace")
-
-
-def _target(href: str) -> str:
-    """Where a link of the page leads in the end; nothing for an advertisement and for what is no link."""
-    try:
-        url = f"https:{href}" if href.startswith("//") else href
-        for _ in range(3):
-            parts = urlsplit(url)
-            if parts.hostname not in ("duckduckgo.com", "www.duckduckgo.com", "html.duckduckgo.com"):
-                break
-            if parts.path == "/y.js":
-                return ""
-            if parts.path == "/l/":
-                url = parse_qs(parts.query).get("uddg", [""])[0]
-    except ValueError:
-        return ""
-    return url
-
-
-def translated(error: Exception) -> ProviderError:
-    """An error of ddgs' client or of its page reader as ours."""
-    match error:
-        case ProviderError():
-            return error
-        case primp.TimeoutError():
-            return UnreachableError("DuckDuckGo did not reply in time.", ELSEWHERE)
-        case primp.ConnectError() | primp.DNSError():
-            return UnreachableError(
-                "DuckDuckGo can't be reached.",
-                "Check this machine's connection to the internet, or choose another web provider in Settings.",
-            )
-        case primp.PrimpError():
-            return UnreachableError("DuckDuckGo broke off its reply.", ELSEWHERE)
-        case _:
-            return WebSearchError("DuckDuckGo's page of results can't be read.", ELSEWHERE)
+DUCKDUCKGO = WebProvider(
+    name=DuckDuckGoSearch.name,
+    title=DuckDuckGoSearch.title,
+    about="Queries go to DuckDuckGo, without a key.",
+    home="html.duckduckgo.com",
+    price=Price(),
+    make=DuckDuckGoSearch,
+)

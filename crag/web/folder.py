@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crag.core.errors import WebSearchError
+from crag.core.protocols import WebSearch
+from crag.core.provider import WebParts, WebProvider
 from crag.core.types import WebPage
 from crag.text.keywords import STOP_WORDS
 from crag.web.webpage import SavedPage, read_page
 
-__all__ = ["FolderWeb"]
+__all__ = ["FOLDER", "FolderWeb"]
 
 log = logging.getLogger(__name__)
 
@@ -216,3 +218,20 @@ def _spaced(text: str) -> str:
 
 def _reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or type(error).__name__).lower()
+
+
+def _shared(parts: WebParts) -> WebSearch:
+    """The pages are read once, for all runs. Raises WebSearchError where there are none."""
+    if parts.folder is None:
+        raise WebSearchError("No folder of pages is set.", "Name it in Settings, or choose another web provider.")
+    return parts.folder
+
+
+FOLDER = WebProvider(
+    name="folder",
+    title="Folder",
+    phrase="the folder of saved pages",
+    about="Pages saved on this machine stand in for the web; nothing leaves it.",
+    leaves=False,
+    make=_shared,
+)

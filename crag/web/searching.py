@@ -1,4 +1,4 @@
-"""Web search by Tavily or DuckDuckGo, through their own clients. Foreign errors are translated here."""
+"""What web providers share: a search within its limits, its failures as ours, its results cleaned."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ import ssl
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urldefrag, urlsplit
 
 import httpx
-from pydantic import SecretStr
 
 from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
-from crag.core.meter import Call, Meter
-from crag.core.outgoing import outgoing
+from crag.core.outgoing import MAX_QUERY, outgoing
+from crag.core.provider import WebParts
 from crag.core.types import WebPage
 from crag.core.waiting import wait_for
 
-if TYPE_CHECKING:
-    from crag.web.fetching import PageFetcher
-
-__all__ = ["DuckDuckGoSearch", "TavilySearch"]
+__all__ = ["ELSEWHERE", "Row", "Searching", "certificates", "usable_address"]
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +36,28 @@ Row = Mapping[str, Any]
 """A result as the provider gave it: `url`, `title`, `text`, and `date` if known; each may be anything."""
 
 
-class _Metered:
-    """A web provider within one run: searches are admitted, timed and counted, and end on Stop."""
+class Searching:
+    """A web provider within one run. One of its own says `name`, `title` and how results are `_found`."""
 
     name = ""
+    title = ""
     leaves = True
+    needs_key = False
+    most_words = MAX_QUERY
+    """Of a query, where a provider takes fewer than there can be."""
+    connection = CONNECTION
+    """What to do where it can't be reached."""
 
-    def __init__(self, meter: Meter, fetcher: PageFetcher | None, seconds: float) -> None:
-        """`fetcher` reads the pages behind the results; None: the provider's own text of them is all there is."""
-        self._meter, self._fetcher, self._seconds = meter, fetcher, seconds
-        self.id = f"{self.name}+pages" if fetcher else self.name
+    def __init__(self, parts: WebParts) -> None:
+        """Raises KeyRejectedError without a key, where it needs one, and for what can be none."""
+        self._meter, self._fetcher = parts.meter, parts.fetcher
+        self._address = parts.address.strip().rstrip("/")
+        self._key = parts.key.get_secret_value().strip() if parts.key else ""
+        if self.needs_key and not self._key:
+            raise KeyRejectedError(f"{self.title} needs a key.")
+        if self._key and not re.fullmatch(r"[!-~]+", self._key):
+            raise KeyRejectedError(f"{self.title}'s key holds characters that no key has.")
+        self.id = f"{self.name}+pages" if self._fetcher else self.name
         self.problems: tuple[str, ...] = ()
         """What is to be known of the last search: which pages could not be read, and why."""
 
@@ -59,10 +67,12 @@ class _Metered:
         Raises ProviderError, CancelledError.
         """
         self.problems = ()
-        sent = outgoing(query)
+        sent = " ".join(outgoing(query).split()[: self.most_words])
         if not sent or max_results < 1:
             return []
-        rows, problems = self._asked(sent, max_results)
+        # What a server or its client writes may repeat the key, and would be in a traceback: it is a secret.
+        with self._meter.call(self.name, translate=self._translated, secret=True) as call:
+            rows, problems = self._found(sent, max_results, min(SECONDS, call.seconds))
         pages = _pages(rows, self.name, sent)[:max_results]
         if self._fetcher is not None and pages:
             pages, unread = self._fetcher.fetched(pages, seconds=self._meter.left(), cancel=self._meter.cancel)
@@ -70,155 +80,65 @@ class _Metered:
         self.problems = tuple(problems)
         return pages
 
-    def _asked(self, query: str, max_results: int) -> tuple[list[Row], list[str]]:
-        """One search, admitted and recorded."""
-        seconds = min(self._seconds, self._meter.admit())
-        began = self._meter.left()
-        error: CragError | None = None
-        try:
-            return self._found(query, max_results, seconds)
-        except CragError as failure:
-            error = failure
-            raise
-        finally:
-            self._meter.record(
-                Call(
-                    step=self._meter.step,
-                    provider=self.name,
-                    model="",
-                    seconds=began - self._meter.left(),
-                    error=error.message if error else None,
-                )
-            )
-
     def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
-        """The results, and what is to be known of them. Raises ProviderError, CancelledError."""
+        """The results, and what is to be known of them. Raises what `_translated` takes."""
         raise NotImplementedError
 
+    def _got(self, address: str, asked: Mapping[str, str], headers: Mapping[str, str], seconds: float) -> Any:
+        """The JSON that an address gives. No redirect is followed: query and key are for this address."""
 
-class TavilySearch(_Metered):
-    """Tavily, with the caller's own key: without one its client would go to the network all the same."""
+        async def sent() -> httpx.Response:
+            async with BoundedClient(verify=certificates(), follow_redirects=False, timeout=seconds) as connection:
+                return await connection.get(address, params=asked, headers={"Accept": "application/json", **headers})
 
-    name = "tavily"
+        reply = wait_for(sent, seconds=seconds, cancel=self._meter.cancel)
+        if reply.status_code != 200:
+            raise self._refused(reply)
+        return reply.json()
 
-    def __init__(
-        self,
-        key: SecretStr,
-        meter: Meter,
-        fetcher: PageFetcher | None = None,
-        base_url: str | None = None,
-        seconds: float = SECONDS,
-    ) -> None:
-        """Raises KeyRejectedError without a key. `base_url`: another address than Tavily's own."""
-        super().__init__(meter, fetcher, seconds)
-        self._key, self._base_url = key.get_secret_value().strip(), base_url
-        if not self._key:
-            raise KeyRejectedError("Tavily needs a key.")
-        if not re.fullmatch(r"[!-~]+", self._key):
-            raise KeyRejectedError("Tavily's key holds characters that no key has.")
+    def _refused(self, reply: httpx.Response) -> ProviderError:
+        """Why there are no results, from a reply of another status than 200."""
+        return WebSearchError(f"{self.title} failed (status {reply.status_code}).", ELSEWHERE)
 
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
-        async def searched() -> Any:
-            from tavily import AsyncTavilyClient
+    def _rows(self, found: Any, names: Mapping[str, str]) -> list[Row]:
+        """The results in a list of objects, `names` giving ours for theirs. Raises WebSearchError where it is none."""
+        if not isinstance(found, list):
+            raise WebSearchError(f"{self.title}'s reply holds no list of results.", ELSEWHERE)
+        return [{ours: row.get(theirs) for ours, theirs in names.items()} for row in found if isinstance(row, dict)]
 
-            # A connection of our own: it follows no redirect with the key, and its certificates are loaded but once.
-            async with BoundedClient(verify=_certificates(), follow_redirects=False) as connection:
-                client = AsyncTavilyClient(self._key, api_base_url=self._base_url, client=connection)
-                return await client.search(query, max_results=max_results, timeout=seconds)
-
-        try:
-            reply = wait_for(searched, seconds=seconds, cancel=self._meter.cancel)
-        except UnreachableError:
-            raise UnreachableError("Tavily did not reply in time.", CONNECTION) from None
-        except CragError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the client raises is a failure of the search
-            # Not as its cause: what a server or its client writes may repeat the key, and would be in a traceback.
-            raise _tavily_error(error) from None
-        rows = reply.get("results") if isinstance(reply, dict) else None
-        # The client itself puts an empty list where there is none; a real reply repeats the query.
-        if not isinstance(rows, list) or (not rows and "query" not in reply):
-            raise WebSearchError("Tavily's reply holds no list of results.", ELSEWHERE)
-        names = {"url": "url", "title": "title", "text": "content", "date": "published_date"}
-        return [{ours: row.get(theirs) for ours, theirs in names.items()} for row in rows if isinstance(row, dict)], []
+    def _translated(self, error: Exception) -> Exception:
+        """Whatever its client raises, as ours."""
+        match error:
+            case UnreachableError() | httpx.TimeoutException():
+                return UnreachableError(f"{self.title} did not reply in time.", self.connection)
+            case CragError():
+                return error
+            case OversizedError():
+                return WebSearchError(f"{self.title} sent more than {error.limit // 1_000_000} MB.", ELSEWHERE)
+            case PackingError() | zlib.error():
+                return WebSearchError(f"{self.title} sent a reply that can't be unpacked.", ELSEWHERE)
+            case httpx.HTTPStatusError():
+                return self._refused(error.response)
+            case httpx.RemoteProtocolError() | httpx.ReadError():
+                return UnreachableError(f"{self.title} broke off its reply.", ELSEWHERE)
+            case httpx.HTTPError() | httpx.InvalidURL():
+                return UnreachableError(f"{self.title} can't be reached.", self.connection)
+            case _:
+                log.warning("an unexpected %s from %s", type(error).__name__, self.title)
+                return WebSearchError(f"{self.title}'s reply can't be read.", ELSEWHERE)
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
+    """Loaded but once."""
     return httpx.create_ssl_context()
-
-
-def _tavily_error(error: Exception) -> ProviderError:
-    from tavily import errors as theirs
-
-    match error:
-        case theirs.InvalidAPIKeyError() | theirs.MissingAPIKeyError():
-            return KeyRejectedError("Tavily does not accept the key.")
-        case theirs.UsageLimitExceededError():
-            return WebSearchError("Tavily allows no more searches at present.", "Wait, or look at your plan at Tavily.")
-        case theirs.ForbiddenError():
-            return WebSearchError("Tavily refused the search: the plan's limit may be reached.", "Look at your plan.")
-        case theirs.BadRequestError():
-            return WebSearchError("Tavily did not understand the search.", "Ask in other words.")
-        case theirs.TimeoutError() | httpx.TimeoutException():
-            return UnreachableError("Tavily did not reply in time.", CONNECTION)
-        case OversizedError():
-            return WebSearchError(f"Tavily sent more than {error.limit // 1_000_000} MB.", ELSEWHERE)
-        case PackingError() | zlib.error():
-            return WebSearchError("Tavily sent a reply that can't be unpacked.", ELSEWHERE)
-        case httpx.HTTPStatusError():
-            return WebSearchError(f"Tavily failed (status {error.response.status_code}).", ELSEWHERE)
-        case httpx.RemoteProtocolError() | httpx.ReadError():
-            return UnreachableError("Tavily broke off its reply.", ELSEWHERE)
-        case httpx.HTTPError() | httpx.InvalidURL():
-            return UnreachableError("Tavily can't be reached.", CONNECTION)
-        case _:
-            log.warning("an unexpected %s from Tavily", type(error).__name__)
-            return WebSearchError("Tavily's reply can't be read.", ELSEWHERE)
-
-
-class DuckDuckGoSearch(_Metered):
-    """DuckDuckGo, without a key, through the ddgs client held to this one engine."""
-
-    name = "duckduckgo"
-
-    def __init__(
-        self,
-        meter: Meter,
-        fetcher: PageFetcher | None = None,
-        base_url: str | None = None,
-        seconds: float = SECONDS,
-    ) -> None:
-        """`base_url`: another address than DuckDuckGo's own."""
-        super().__init__(meter, fetcher, seconds)
-        self._base_url = base_url
-
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
-        # Imported here: the engine brings a browser's worth of client, which a run without it should not pay for.
-        from crag.web import duckduckgo
-
-        address = self._base_url or duckduckgo.ADDRESS
-        try:
-            reply = wait_for(
-                lambda: duckduckgo.reply(query, address=address, seconds=seconds),
-                seconds=seconds,
-                cancel=self._meter.cancel,
-            )
-        except UnreachableError:
-            raise UnreachableError("DuckDuckGo did not reply in time.", CONNECTION) from None
-        except CragError:
-            raise
-        except Exception as error:
-            raise duckduckgo.translated(error) from error
-        unsure = not reply.rows and not reply.sure
-        return list(reply.rows), ["DuckDuckGo gave no results: there are none, or it refused the search."] * unsure
 
 
 def _pages(rows: Sequence[Row], provider: str, query: str) -> list[WebPage]:
     """Results as pages: with an address of the web and some text, each address once."""
     found: dict[str, WebPage] = {}
     for row in rows:
-        url, text = _address(row.get("url")), _plain(row.get("text"), MAX_SNIPPET)
+        url, text = usable_address(row.get("url")), _plain(row.get("text"), MAX_SNIPPET)
         place = urldefrag(url).url
         if url and text and place not in found:
             found[place] = WebPage(
@@ -239,7 +159,7 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 _UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0<>\"'`\\^{|}\ud800-\udfff]")
 
 
-def _address(value: object) -> str:
+def usable_address(value: object) -> str:
     """The address, if it is one that a browser may be sent to, with every unsafe character escaped; else nothing."""
     url = value.strip()[:2001] if isinstance(value, str) else ""
     url = _UNSAFE.sub(lambda unsafe: quote(unsafe.group(), errors="replace"), url)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Grade, Strip
 from crag.whatif.flips import Saved
 
-__all__ = ["Entry", "Kind", "Retrieval", "Source", "Stage", "Unusable", "entries_from"]
+__all__ = ["Entry", "Kind", "Retrieval", "Source", "Stage"]
 
 Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
 """retrieve and grade: once a round. retry: the rewrite for another round. documents: their refinement. query: the
@@ -84,14 +83,14 @@ class Entry:
 
     @classmethod
     def of(cls, trace: Trace) -> Entry:
-        """What re-deciding needs of a trace. Raises SettingsError where its settings are no longer valid."""
+        """What re-deciding needs of a trace."""
         pages = {page.id for page in trace.pages}
         return cls(
             run_id=trace.run_id,
             question=trace.question,
             strategy=trace.strategy,
             started_at=trace.started_at,
-            settings=Settings.checked(trace.settings),
+            settings=Settings.stored(trace.settings).settings,
             before=trace.action,
             rounds=tuple(_retrieval(trace, number) for number in range(len(trace.rounds))),
             sources=tuple(_source(id, strips, id in pages) for id, strips in trace.strips.items()),
@@ -103,30 +102,6 @@ class Entry:
             calls=dict(Counter(call.step for call in trace.calls)),
             searches=_left(trace),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unusable:
-    """A stored run that can't be decided anew, and why, in words."""
-
-    run_id: str
-    question: str
-    message: str
-    remedy: str
-
-
-def entries_from(traces: Iterable[Trace]) -> tuple[list[Entry], list[Unusable]]:
-    """The runs that can be decided anew, and those that can't, both in order: none is lost."""
-    entries: list[Entry] = []
-    unusable: list[Unusable] = []
-    for trace in traces:
-        try:
-            entries.append(Entry.of(trace))
-        except SettingsError as error:
-            message = f"This run had settings that are no longer valid: {error.message}"
-            remedy = "Ask its question again; the run itself stays in the history."
-            unusable.append(Unusable(run_id=trace.run_id, question=trace.question, message=message, remedy=remedy))
-    return entries, unusable
 
 
 def _retrieval(trace: Trace, number: int) -> Retrieval:

@@ -37,12 +37,7 @@ class Saved:
     def of(cls, parts: Iterable[Saved]) -> Saved:
         """All of them together."""
         every = list(parts)
-        return cls(
-            searches=sum(each.searches for each in every),
-            calls=sum(each.calls for each in every),
-            seconds=sum(each.seconds for each in every),
-            uncounted=sum(each.uncounted for each in every),
-        )
+        return cls(**{name: sum(getattr(each, name) for each in every) for name in cls.__slots__})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +116,6 @@ class Outcome:
     def open(self) -> dict[str, int]:
         """What is unknown though the action is known, with the number of runs; the most frequent first."""
         return dict(Counter(reason for row in self.rows for reason in row.open).most_common())
-
-    @cached_property
-    def documents_unknown(self) -> tuple[str, ...]:
-        """The runs of which it is unknown which strips of documents would be kept, though the action is known."""
-        return tuple(row.run_id for row in self.rows if row.documents == "unknown")
-
-    @cached_property
-    def web_unknown(self) -> tuple[str, ...]:
-        """The runs that would want the web and have not searched it, or not so, though the action is known."""
-        return tuple(row.run_id for row in self.rows if row.web == "unknown")
 
     @cached_property
     def saved(self) -> Saved:

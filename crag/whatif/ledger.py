@@ -23,15 +23,13 @@ __all__ = ["Ledger"]
 class _Strips:
     """The strips of all runs side by side: how many of each source pass, for any floor."""
 
-    def __init__(self, entries: Sequence[Entry], before: _Strips | None = None) -> None:
-        """Those of `entries` after those of `before`."""
-        first = before.count if before else 0
+    def __init__(self, entries: Sequence[Entry]) -> None:
         self.place: list[dict[str, int]] = []
         """By run: where each of its sources stands in what `passing` returns."""
         scores: list[float] = []
         selected: list[int] = []
         owner: list[int] = []
-        count = first
+        count = 0
         for entry in entries:
             own: dict[str, int] = {}
             self.place.append(own)
@@ -48,12 +46,6 @@ class _Strips:
         some = np.bincount(self._owner[scored], minlength=count) > 0
         self._fills = ~scored & ~some[self._owner]
         """Unscored strips of sources where nothing is scored."""
-        if before:
-            self.place = [*before.place, *self.place]
-            self._scores = np.concatenate((before._scores, self._scores))
-            self._selected = np.concatenate((before._selected, self._selected))
-            self._owner = np.concatenate((before._owner, self._owner))
-            self._fills = np.concatenate((before._fills, self._fills))
 
     def passing(self, settings: Settings) -> list[int]:
         """By source: how many of its strips `filter_strips` would keep if there were room for all."""
@@ -67,18 +59,10 @@ class _Strips:
 class Ledger:
     """All stored runs, ready to be re-decided together; safe to share, nothing in it changes."""
 
-    def __init__(self, entries: Iterable[Entry], before: Ledger | None = None) -> None:
-        """The runs of `before`, then `entries`; what was worked out for `before` is not worked out again."""
-        added = tuple(entries)
-        self._strips: _Strips = _Strips(added, before._strips if before else None)
-        places = self._strips.place[len(before.entries) :] if before else self._strips.place
-        facts = [_Facts(entry, place) for entry, place in zip(added, places, strict=True)]
-        self.entries: tuple[Entry, ...] = (*(before.entries if before else ()), *added)
-        self._facts: list[_Facts] = [*(before._facts if before else ()), *facts]
-
-    def with_added(self, entries: Iterable[Entry]) -> Ledger:
-        """A ledger of these runs and, after them, `entries`; much cheaper than one made anew."""
-        return Ledger(entries, self)
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.entries = tuple(entries)
+        self._strips = _Strips(self.entries)
+        self._facts = [_Facts(entry, place) for entry, place in zip(self.entries, self._strips.place, strict=True)]
 
     def redecide(self, settings: Settings) -> Outcome:
         """Every run under `settings`. No model, library or web is asked."""

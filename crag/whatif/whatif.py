@@ -11,6 +11,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
 from crag.core.wording import decision_sentence
+from crag.correct.refinement import make_strip
 from crag.correct.strips import filter_strips
 from crag.whatif.entries import Entry
 from crag.whatif.flips import Documents, Web
@@ -46,17 +47,9 @@ class WhatIf:
         """Whether the action is known to differ from the stored run's."""
         return self.decision is not None and self.action != self.before
 
-    @property
-    def kept_known(self) -> bool:
-        """Whether `strips` are all that would be kept."""
-        return not self.unknown
-
 
 def redecide(trace: Trace, settings: Settings) -> WhatIf:
-    """The stored run under `settings`: action, kept strips, and what would be unknown.
-
-    Raises SettingsError where the run's own settings are no longer valid.
-    """
+    """The stored run under `settings`: action, kept strips, and what would be unknown."""
     plan = Planner(Entry.of(trace)).plan(settings)
     plain = "" if plan.reason else "Plain RAG: nothing is graded."
     return WhatIf(
@@ -85,16 +78,7 @@ def _whole(stored: Round, id: str, settings: Settings) -> Strip:
     """A chunk that is used as it is."""
     text = next(found.chunk.text for found in stored.chunks if found.chunk.id == id)
     grade = stored.grades.get(id) if settings.evaluator == "chunk" else None
-    return Strip(
-        id=f"{id}:0-{len(text)}",
-        source_id=id,
-        origin="internal",
-        start=0,
-        end=len(text),
-        text=text,
-        score=grade.score if grade else None,
-        kept=True,
-    )
+    return make_strip(id, text, "internal", 0, len(text), grade.score if grade else None, kept=True)
 
 
 def _pages(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Strip, ...]]:

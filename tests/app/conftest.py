@@ -16,8 +16,8 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
-from crag.core.keys import VARIABLES
 from crag.engine import Engine
+from crag.providers.registry import key_variables
 from crag.sample import load_sample
 from tests.support import local_models
 from tests.support.model_server import Server, serving
@@ -39,7 +39,7 @@ def make() -> Callable[[AppConfig], Engine]:
 def data(tmp_path, monkeypatch, make):
     """An empty data folder for the app of this test, and nothing remembered from another test."""
     given = [name for name in os.environ if name.startswith("CRAG_")]
-    for name in (*given, *(name for names in VARIABLES.values() for name in names)):
+    for name in (*given, *(name for names in key_variables().values() for name in names)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CRAG_DATA", str(tmp_path))
     monkeypatch.setenv("CRAG_WORKSPACES", "one")  # there is no server here whose address could decide

@@ -49,8 +49,8 @@ def asked(app, act: Callable[[Job], None]):
 
 
 def the_run() -> Trace:
-    [summary] = program().engine.library().runs(1)
-    return Trace.from_events(program().engine.library().run_events(summary.run_id))
+    [summary] = program().engine.library().runs.latest(1)
+    return Trace.from_events(program().engine.library().runs.events(summary.run_id))
 
 
 def test_a_yes_sends_exactly_the_query_that_was_shown(web, app):

@@ -21,8 +21,8 @@ def ask(app, question=QUESTION):
 
 
 def run_of(app) -> Trace:
-    [summary] = program().engine.library().runs(1)
-    return Trace.from_events(program().engine.library().run_events(summary.run_id))
+    [summary] = program().engine.library().runs.latest(1)
+    return Trace.from_events(program().engine.library().runs.events(summary.run_id))
 
 
 def test_an_empty_library_offers_the_sample_and_says_what_is_on(app):
@@ -87,7 +87,7 @@ def test_sliders_re_decide_at_once_and_can_be_kept(with_sample, app):
     slider = next(slider for slider in app.slider if slider.label == "Thresholds")
     slider.set_value((0.3, 1.0)).run()
     assert not app.exception and "What if" in said(app) and "would become" in said(app)
-    assert len(program().engine.library().runs(10)) == 1, "no new run was needed"
+    assert len(program().engine.library().runs.latest(10)) == 1, "no new run was needed"
     app.button(key="tune-use").click().run()
     app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
     assert Settings.checked(run_of(app).settings).upper == 1.0
@@ -143,7 +143,7 @@ def test_a_defect_in_a_part_is_told_in_words_and_the_page_lives_on(with_sample, 
 def test_a_deleted_run_is_gone_for_good(with_sample, app):
     ask(app)
     app.button(key="delete-run").click().run()
-    assert not app.exception and not program().engine.library().runs(5) and "run" not in app.query_params
+    assert not app.exception and not program().engine.library().runs.latest(5) and "run" not in app.query_params
 
 
 def test_a_second_question_leaves_the_first_one_a_click_away(with_sample, app):
@@ -161,9 +161,9 @@ def test_a_question_before_any_document_says_what_to_do(app):
     list(program().engine.ask("Anything?"))
     assert not library.made, "a question that nothing could be retrieved for leaves nothing behind"
     list(program().engine.add("light.pdf", small_pdf("The lighthouse guided ships.")))
-    library.delete(library.documents()[0].id)
+    library.documents.delete(library.documents.all()[0].id)
     list(program().engine.ask("Anything?"))
-    [summary] = library.runs(1)
+    [summary] = library.runs.latest(1)
     app.query_params["run"] = summary.run_id
     app.run()
     assert not app.exception and "Add a PDF on the Documents page" in said(app)

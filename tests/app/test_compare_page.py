@@ -43,7 +43,7 @@ def led_to(app):
 
 
 def lanes(page) -> list[Trace]:
-    return [program().engine.library().run_trace(run) for run in page.query_params["runs"].split(",")]
+    return [program().engine.library().runs.trace(run) for run in page.query_params["runs"].split(",")]
 
 
 def test_an_empty_library_says_what_to_do(app):

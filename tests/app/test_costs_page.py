@@ -33,7 +33,7 @@ def spend(days, *calls):
     """Store a run that made these calls so many days ago."""
     at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
     run = Trace(run_id=f"{days}-{len(calls)}", question="q", started_at=at, calls=calls, finished=True)
-    program().engine.library("default").save_run(run, [])
+    program().engine.library("default").runs.save(run, [])
 
 
 def call(given=None, written=None, model="gpt-4o-mini", provider="openai", **more):

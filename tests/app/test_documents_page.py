@@ -53,7 +53,7 @@ def test_a_hostile_name_stays_text_and_loses_its_path(documents):
     drop(documents, ("../../<img src=x onerror=alert(1)>.pdf", small_pdf(TEXT)))
     page = said(documents)
     assert "<img src=x" not in page and program().engine.library().size[0] == 1
-    assert "/" not in program().engine.library().documents()[0].name
+    assert "/" not in program().engine.library().documents.all()[0].name
 
 
 def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(documents):
@@ -61,7 +61,7 @@ def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(docu
     [frame] = documents.dataframe
     row = frame.value.iloc[0]
     assert row["Document"] == "'@SUM(1).pdf" and row["Title"].startswith("'@SUM")
-    assert program().engine.library().documents()[0].name == "@SUM(1).pdf"
+    assert program().engine.library().documents.all()[0].name == "@SUM(1).pdf"
     assert documents.selectbox[0].options == ["@SUM(1).pdf"]
 
 
@@ -74,7 +74,7 @@ def test_a_document_shows_its_chunks_on_its_pages(documents):
 
 def test_delete_asks_first_and_then_removes(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT)))
-    [document] = program().engine.library().documents()
+    [document] = program().engine.library().documents.all()
     documents.button(key=f"delete-{document.id}").click().run()
     assert not documents.exception and program().engine.library().size == (0, 0)
     assert "The library is empty" in said(documents)

@@ -16,8 +16,6 @@ from tests.support.whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_o
 from ui.kit import words
 from ui.run import answer, evidence, export, flags, path, replay
 
-ITSELF = "The question itself is searched for."
-
 
 @pytest.fixture(autouse=True)
 def data():
@@ -88,13 +86,13 @@ def test_a_grade_made_in_anothers_place_is_marked_and_counted_once():
 
 
 def test_a_failure_is_listed_once_however_often_it_came():
-    again = worked_around("rewrite", ProviderError("It broke.", "Wait."), ITSELF, 5.0)
+    again = worked_around("rewrite", ProviderError("It broke.", "Wait."), "question", 5.0)
     said = seen(path.action(of([*asked_outside(), again, again]))).said
     assert said.count("It broke.") == 1 and said.count("Wait.") == 1
 
 
 def test_a_cause_that_struck_several_steps_stands_once_with_all_of_them():
-    same = worked_around("rewrite", ProviderError(BUSY, "Wait."), ITSELF, 5.0)
+    same = worked_around("rewrite", ProviderError(BUSY, "Wait."), "question", 5.0)
     said = seen(path.action(of([*asked_outside(), same]))).said
     assert said.count("allows no more requests") == 1 and said.count("Wait.") == 1
     assert "Evaluate2 of 3 grades are the local evaluator's.RewriteThe question itself is searched for." in said

@@ -176,7 +176,7 @@ def test_deleting_a_set_takes_its_evaluations_along(with_sample, page):
     assert "its 1 evaluation" in said(view(page, "questions"))
     page.button(key=f"eval-delete-{stored.id}").click().run()
     assert not page.exception and "No questions yet" in said(page)
-    assert evaluations.evaluations(library()) == [] and len(library().run_ids()) == 2
+    assert evaluations.evaluations(library()) == [] and len(library().runs.ids()) == 2
 
 
 # ---- runs ----------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, 
 def test_a_deleted_run_is_said_to_be_so(with_sample, page):
     drop(page, "two.jsonl", TWO)
     over(run(page, "plain-rag"))
-    library().delete_run(library().run_ids()[0])
+    library().runs.delete(library().runs.ids()[0])
     assert said(view(page, "results")).count("run deleted") == 1
 
 
@@ -224,7 +224,7 @@ def test_an_evaluation_is_deleted_after_a_question_with_its_runs_if_wanted(with_
     page.checkbox(key=f"eval-gone-runs-{made.id}").check().run()
     page.button(key=f"eval-gone-{made.id}").click().run()
     assert not page.exception and "No results yet" in said(page)
-    assert evaluations.evaluations(library()) == [] and library().run_ids() == []
+    assert evaluations.evaluations(library()) == [] and library().runs.ids() == []
 
 
 class Waiting:
@@ -274,7 +274,7 @@ def test_a_run_shows_its_progress_stops_and_goes_on_where_it_was(held, page):
     page.button(key=f"eval-resume-{made.id}").click().run()
     over(page)
     [made] = evaluations.evaluations(library())
-    assert made.done == 2 and made.finished_at and len(library().run_ids()) == 2
+    assert made.done == 2 and made.finished_at and len(library().runs.ids()) == 2
 
 
 def test_another_browser_finds_the_run_and_can_stop_it(held, page, app):

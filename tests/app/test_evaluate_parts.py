@@ -3,15 +3,17 @@
 import math
 
 import pytest
+from pydantic import SecretStr
 
 from crag.core.config import AppConfig
+from crag.core.keys import Keys
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.evaluation.evaluate import Evaluation, Progress
-from crag.metrics.metrics import ResultRow
-from crag.metrics.ranking import Ranked
+from crag.metrics.metrics import Ranked, ResultRow
 from crag.metrics.results import compared, summed_up
 from crag.questions.sets import read_set
+from crag.run.wiring import Wiring, wired
 from crag.spending.costs import Spent
 from crag.strategies import STRATEGIES
 from tests.support.inspector import Inspector
@@ -26,8 +28,11 @@ NASTY = "<img src=x onerror=alert(1)>"
 LLM = {"llm": "openai", "llm_model": "m", "evaluator": "llm"}
 
 
-def config(**values) -> AppConfig:
-    return AppConfig.from_environment({}, **values)
+KEYS = Keys(llm=SecretStr("k"), tavily=SecretStr("k"))
+
+
+def wiring(**values) -> Wiring:
+    return wired(AppConfig.from_environment({}, **values), KEYS)
 
 
 def row(number: int, **values) -> ResultRow:
@@ -58,30 +63,30 @@ def evaluation(id="a", strategy="balanced", settings=None, at="2026-11-21T10:00:
 
 
 def test_local_models_cost_nothing():
-    assert calls(Settings(), config()).most == 0
-    assert "no cost" in sentence([Settings()], 15, config())
+    assert calls(Settings(), wiring(), 150).most == 0
+    assert "no cost" in sentence([Settings()], 15, wiring(), 150)
 
 
 def test_a_model_that_grades_takes_a_call_for_each_chunk_of_each_retrieval():
     settings = Settings(k=10, max_rewrites=1, verify=False, web_on=())
-    found = calls(settings, config(**LLM))
+    found = calls(settings, wiring(**LLM), 150)
     assert (found.least, found.most) == (11, 22), "ten grades and an answer; or twice ten, a rewriting and an answer"
     joint = STRATEGIES["joint"].settings.changed(web_on=())
-    assert calls(joint, config(**LLM)).most == 2, "one grade over all, one answer"
+    assert calls(joint, wiring(**LLM), 150).most == 2, "one grade over all, one answer"
 
 
 def test_plain_rag_takes_one_call_and_no_search():
-    found = calls(STRATEGIES["plain-rag"].settings, config(**LLM, web="tavily"))
+    found = calls(STRATEGIES["plain-rag"].settings, wiring(**LLM, web="tavily"), 150)
     assert (found.least, found.most, found.searches) == (1, 1, 0)
 
 
 def test_the_estimate_never_passes_the_limit_of_a_run():
-    assert calls(Settings(k=20), config(**LLM, run_calls=5)).most == 5
+    assert calls(Settings(k=20), wiring(**LLM), 5).most == 5
 
 
 def test_searches_count_where_they_leave_this_machine():
-    assert "up to 30 web searches" in sentence([Settings(), Settings()], 15, config(web="tavily"))
-    assert "search" not in sentence([Settings()], 15, config(web="folder"))
+    assert "up to 30 web searches" in sentence([Settings(), Settings()], 15, wiring(web="tavily"), 150)
+    assert "search" not in sentence([Settings()], 15, wiring(web="folder"), 150)
 
 
 # ---- progress ------------------------------------------------------------------------------------------------------

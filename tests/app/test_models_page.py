@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
+from crag.providers import registry
 from crag.providers.discovery import LOCAL_SERVERS
 from tests.support.app_text import said
 from tests.support.model_server import GRADE, WORDS
@@ -347,6 +348,39 @@ def test_tavily_wants_a_key_and_keeps_it_for_itself(models):
     assert "Tavily needs a key" in said(models)
 
 
+def test_a_search_server_of_one_s_own_is_named_and_needs_no_key(models):
+    choose(models, web="searxng", web_fallback="brave")
+    assert "The SearXNG server has no address" in said(models) and "Brave Search needs one" in said(models)
+    choose(models, searxng_base_url="http://127.0.0.1:8888/")
+    assert "SearXNG at 127.0.0.1:8888" in plain(models)
+    enter(models, "brave")
+    press(models, "keep")
+    assert program().config.get("searxng_base_url") == "http://127.0.0.1:8888/"
+    later = opened(models)
+    assert widget(later, "searxng_base_url").value == "http://127.0.0.1:8888/" and "Brave Search key" in labels(later)
+
+
+def labels(app) -> set[str]:
+    return {element.label for element in app.text_input}
+
+
+def test_a_choice_that_is_no_longer_there_is_told_and_can_be_changed(app, data):
+    (data / "settings.json").write_text(json.dumps({"web": "gone", "evaluator": "went", "run_calls": 77}))
+    models = opened(app)
+    assert "no provider called 'gone'" in plain(models) and "no provider called 'went'" in plain(models)
+    assert program().config.run_calls == 77, "the other choices hold"
+    choose(models, web="duckduckgo", evaluator="local")
+    assert "no provider called" not in plain(models)
+
+
+def test_strangers_name_a_search_server_only_where_one_is_allowed(shared, app, monkeypatch):
+    assert "SearXNG" not in widget(opened(app), "web").options
+    monkeypatch.setenv("CRAG_SERVERS", "http://127.0.0.1:8888")
+    program().close()
+    models = choose(opened(app), web="searxng")
+    assert widget(models, "searxng_base_url-allowed").options == ["http://127.0.0.1:8888"]
+
+
 def test_every_choice_has_its_widget(models, model_server):
     with_model(models, model_server)
     choose(models, evaluator="reranker", web="tavily", web_fallback="folder")
@@ -355,7 +389,8 @@ def test_every_choice_has_its_widget(models, model_server):
         for kind in ("selectbox", "toggle", "text_input", "number_input", "segmented_control")
         for element in getattr(models, kind)
     }
-    assert {forms.label(AppConfig, name) for name in permits.CHOICES} <= shown
+    unused = {"searxng_base_url", "brave_base_url"}
+    assert {registry.about(name)["label"] for name in permits.choices() if name not in unused} <= shown
     assert forms.label(AppConfig, "servers") not in shown
 
 
@@ -376,15 +411,20 @@ def test_choices_are_kept_for_new_sessions_and_keys_are_not(models, app, data, m
     assert widget(later, "llm").value == "openai-compatible" and later.button(key="models-reset").disabled
 
 
-def test_what_is_under_way_keeps_its_engine(models, model_server):
+def test_keeping_a_choice_leaves_what_is_under_way_and_what_is_loaded_as_they_are(with_sample, models, model_server):
     with_model(models, model_server)
+    engine = program().engine
+    before = (engine, engine.embedder, engine.evaluator, engine.library())
     job = program().jobs.start("run", "a question", lambda cancel, emit: cancel.wait(30), workspace="default")
     try:
         press(models, "keep")
-        assert "is under way" in models.error[0].value and program().config.llm == "none"
-        assert "3 choices changed" in said(models)
+        assert "Kept" in said(models) and program().config.llm == "openai-compatible" and job.running
+        engine = program().engine
+        after = (engine, engine.embedder, engine.evaluator, engine.library())
+        assert all(one is other for one, other in zip(before, after, strict=True))
     finally:
         job.stop()
+    assert engine.library().documents.all(), "it is still open"
 
 
 def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
@@ -406,7 +446,7 @@ def test_strangers_choose_none_or_openai_with_a_key_of_their_own(shared, app):
     assert "OpenAI needs one" in said(models)
     assert not {"web_folder", "private_addresses", "tavily_base_url", "keep"} & names(models)
     assert not [button for button in models.button if button.key in ("models-keep", "models-look")]
-    assert widget(models, "web").options == ["Off", "Tavily", "DuckDuckGo"]
+    assert widget(models, "web").options == ["Off", "Tavily", "DuckDuckGo", "Brave Search"]
 
 
 def test_strangers_pick_from_the_servers_that_are_allowed(shared, app, model_server, other_server, monkeypatch):
@@ -430,7 +470,7 @@ def test_a_choice_smuggled_past_the_widgets_is_dropped(shared, app, other_server
     models.run()
     assert not models.exception
     ask(models, "Who leads the agency?")
-    [run] = library.runs(5)
+    [run] = library.runs.latest(5)
     assert run.action and not other_server.heard
 
 
@@ -446,7 +486,7 @@ def ask(app, question="What is the mission of the agency?"):
 
 def last_run() -> Trace:
     library = program().engine.library()
-    return Trace.from_events(library.run_events(library.runs(1)[0].run_id))
+    return Trace.from_events(library.runs.events(library.runs.latest(1)[0].run_id))
 
 
 def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowhere(

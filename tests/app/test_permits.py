@@ -18,7 +18,7 @@ OWN = AppConfig(llm="openai-compatible", llm_base_url=HERE, llm_model="m", reran
 
 def given(config: AppConfig, own: AppConfig = OWN, *, shared: bool = False) -> set[str]:
     keys = usable(OWNER, own, config, shared=shared)
-    return {name for name in ("llm", "openai", "rerank", "tavily") if getattr(keys, name)}
+    return {name for name in ("llm", "openai", "rerank", "tavily") if keys.get(name)}
 
 
 def changed(own: AppConfig = OWN, **values: object) -> AppConfig:
@@ -73,7 +73,7 @@ def test_what_reaches_into_the_machine_is_not_for_strangers(name):
 
 def test_strangers_may_name_no_server_where_none_is_allowed():
     own = AppConfig()
-    assert permits.services(own, shared=True) == ["none", "openai"] and permits.addresses(own, shared=True) == ()
+    assert permits.offered("llm", own, shared=True) == ["none", "openai"] and permits.addresses(own, shared=True) == ()
     asked = {"llm": "openai-compatible", "llm_base_url": HERE, "rerank_base_url": HERE, "evaluator": "reranker"}
     found = permits.permitted(own, asked, shared=True)
     assert (found.llm, found.llm_base_url, found.rerank_base_url) == ("none", "", "")
@@ -95,6 +95,27 @@ def test_what_the_environment_sets_is_not_for_a_session_to_change(monkeypatch):
     monkeypatch.setenv("CRAG_LLM", "none")
     assert permits.permitted(AppConfig(), {"llm": "openai"}, shared=False).llm == "none"
     assert "CRAG_LLM;" in permits.why_fixed("llm") and not permits.why_fixed("web")
+
+
+def test_a_search_server_is_limited_as_model_servers_are():
+    own = AppConfig(servers=(THERE,), searxng_base_url=HERE)
+    assert set(permits.addresses(own, shared=True)) == {THERE, HERE}
+    chosen = permits.permitted(own, {"web": "searxng", "searxng_base_url": THERE}, shared=True)
+    assert chosen.get("searxng_base_url") == THERE
+    for address in ("http://169.254.169.254", "http://elsewhere.test:81/v1"):
+        chosen = permits.permitted(own, {"searxng_base_url": address}, shared=True)
+        assert chosen.get("searxng_base_url") == HERE
+    away = permits.permitted(AppConfig(), {"searxng_base_url": "http://127.0.0.1:8888"}, shared=True)
+    assert away.get("searxng_base_url") == ""
+    assert "searxng" not in permits.offered("web", AppConfig(), shared=True)
+
+
+def test_a_key_of_brave_s_goes_as_tavily_s_does():
+    keys = Keys(brave=SecretStr("b"))
+    own = AppConfig(web="tavily")
+    assert usable(keys, own, own, shared=False).get("brave") and not usable(keys, own, own, shared=True).get("brave")
+    away = AppConfig(web="brave", brave_base_url=THERE)
+    assert not usable(keys, AppConfig(web="brave"), away, shared=False).get("brave")
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://host:port/v1", "http://host:99999/v1"])

@@ -71,7 +71,7 @@ def tab(app):
 
     def opened(*traces):
         for trace in traces:
-            program().engine.library().save_run(trace, [])
+            program().engine.library().runs.save(trace, [])
         app.run()
         app.switch_page("pages/tune.py").run()
         assert not app.exception
@@ -119,7 +119,7 @@ def test_a_moved_threshold_flips_runs_at_once_without_any_model(silent, tab):
     words = moved(page, "Chunks retrieved", 1)
     moved(page, "Strip filter", 0.5)
     page.selectbox(key=page.selectbox[-1].key).set_value(page.selectbox[-1].options[1]).run()
-    assert not page.exception and len(program().engine.library().run_ids()) == 3
+    assert not page.exception and len(program().engine.library().runs.ids()) == 3
 
 
 def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):
@@ -145,8 +145,8 @@ def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
     library, book = program().engine.library(), ledgers.book("default")
     assert set(book.reads) == {"run-1", "run-2"} and list(book.renew(library, {})) == []
     kept = book.reads["run-2"]
-    library.delete_run("run-1")
-    library.save_run(run(3, [0.1]), [])
+    library.runs.delete("run-1")
+    library.runs.save(run(3, [0.1]), [])
     page.run()
     assert "All (2 runs)" in page.selectbox(key="tune-runs").options
     assert set(book.reads) == {"run-2", "run-3"} and book.reads["run-2"] is kept
@@ -297,9 +297,9 @@ def test_a_thumb_on_a_chunk_counts(with_sample, app):
     app.run()
     app.chat_input(key="question").set_value(load_sample().questions[0].question).run()
     library = program().engine.library()
-    trace = library.run_trace(library.run_ids()[0])
+    trace = library.runs.trace(library.runs.ids()[0])
     for place, found in enumerate(trace.rounds[0].chunks):
-        library.save_label(trace.question, found.chunk.id, "irrelevant" if place else "relevant")
+        library.labels.save(trace.question, found.chunk.id, "irrelevant" if place else "relevant")
     app.switch_page("pages/tune.py").run()
     assert not app.exception and "chunks labelled by hand" in said(app) and "average precision" in said(app)
 
@@ -319,7 +319,7 @@ def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app)
     assert app.selectbox(key="strategy-choice").value == "paper"
     app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
     library = program().engine.library()
-    trace = library.run_trace(library.run_ids()[-1])
+    trace = library.runs.trace(library.runs.ids()[-1])
     settings = Settings.checked(trace.settings)
     assert (trace.strategy, settings.lower, settings.upper, settings.k) == ("paper", 0.11, 0.93, 6)
 

@@ -123,9 +123,9 @@ def test_a_key_is_in_no_folder_record_or_export(private, app, caplog):
     owner.switch_page("pages/ask.py").run()
     owner.chat_input(key="question").set_value("What guided ships into the harbour?").run()
     library = program().engine.library(name_of(key(owner)))
-    [run] = library.run_ids()
-    events = library.run_events(run)
-    exported = [events_to_jsonl(events), library.run_trace(run).to_json(), page(library.run_trace(run), events)]
+    [run] = library.runs.ids()
+    events = library.runs.events(run)
+    exported = [events_to_jsonl(events), library.runs.trace(run).to_json(), page(library.runs.trace(run), events)]
     library.rest()
     stored = [file.read_bytes().decode("latin-1") for file in program().config.data.rglob("*") if file.is_file()]
     names = [str(file) for file in program().config.data.rglob("*")]
@@ -144,7 +144,7 @@ def test_a_library_that_is_deleted_on_the_disk_is_noticed_and_begins_anew(app):
     assert "The library is empty" in said(visitor)
     drop(visitor)
     program().close()
-    assert [each.name for each in program().engine.library().documents()] == ["light.pdf"]
+    assert [each.name for each in program().engine.library().documents.all()] == ["light.pdf"]
 
 
 def test_a_run_opens_in_its_own_library_only(private, app):

@@ -7,8 +7,7 @@ import pytest
 from benchmarks.financebench import differences
 from benchmarks.financebench_report import page_hit, report, seconds_to_answer, strategy_figures
 from crag.core.types import Action
-from crag.metrics.metrics import ResultRow
-from crag.metrics.ranking import Ranked, ranked
+from crag.metrics.metrics import Ranked, ResultRow, ranked
 
 
 def ranking(rank: int | None) -> Ranked | None:

@@ -56,10 +56,10 @@ def runs(tmp_path_factory) -> tuple[Path, list[str]]:
             model=engine.embedder.id,
             warnings=(f"Page 1 {ALL}",),
         )
-        library.add(document, small_pdf("The harbour"), [chunk], engine.embedder.embed([chunk.indexed_text]))
+        library.documents.add(document, small_pdf("The harbour"), [chunk], engine.embedder.embed([chunk.indexed_text]))
     asked = [Trace.from_events(engine.ask(f"When was the harbour built? {ALL}"[:1900])).run_id]
     written = whole_run()
-    library.save_run(Trace.from_events(written), written)
+    library.runs.save(Trace.from_events(written), written)
     asked.append(Trace.from_events(written).run_id)
     row = dict.fromkeys(("answer", "source", "topics", "labels"), ALL)
     row |= {"id": HOSTILE[0], "question": f"When was the harbour built? {ALL}"}
@@ -67,7 +67,7 @@ def runs(tmp_path_factory) -> tuple[Path, list[str]]:
     set_id = add_set(library, read_set(f"set {HOSTILE[0]}.json", rows.encode()))
     for _ in evaluate(engine, set_id, "plain-rag"):
         pass
-    asked += [run for run in library.run_ids() if run not in asked]
+    asked += [run for run in library.runs.ids() if run not in asked]
     engine.close()
     return folder, asked
 

@@ -31,7 +31,7 @@ def filled(served_fresh):
         )
     call = Call(step="answer", provider="openai", model="=1+1", seconds=0.5, input_tokens=5, output_tokens=5)
     run = Trace(run_id="r", started_at=datetime.now(UTC).isoformat(), question="q", calls=(call,), finished=True)
-    engine.library().save_run(run, [])
+    engine.library().runs.save(run, [])
     engine.close()
     (served_fresh.data / "settings.json").write_text(json.dumps({"prices": ["=1+1=1/2", "@cf/meta=0/0"]}))
     return served_fresh

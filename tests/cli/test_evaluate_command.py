@@ -134,14 +134,14 @@ def test_what_was_evaluated_is_not_asked_again_unless_anew(place: Path, tmp_path
     file.write_text(SET + "keeper,Who was the keeper?,Anna Marrow,lighthouse.pdf,1\n", encoding="utf-8")
     arguments = ("evaluate", file, "--library", place, "--json")
     (first,) = crag(*arguments).records
-    runs = len(looked.run_ids())
+    runs = len(looked.runs.ids())
     again = crag(*arguments)
     assert again.records == [first]
     assert "3 of 3 questions were done before" in again.err
-    assert len(looked.run_ids()) == runs
+    assert len(looked.runs.ids()) == runs
     (anew,) = crag(*arguments, "--anew").records
     assert anew["id"] != first["id"]
-    assert len(looked.run_ids()) == runs + 3
+    assert len(looked.runs.ids()) == runs + 3
     (other,) = crag(*arguments, "--k", 1).records
     assert other["id"] not in (first["id"], anew["id"])
 

@@ -6,35 +6,37 @@ import threading
 
 import pytest
 
-from crag.core.errors import BudgetError, CancelledError
-from crag.core.meter import Budget, Call, Meter
+from crag.core.errors import BudgetError, BusyError, CancelledError
+from crag.core.meter import Budget, Call, Meter, OpenCall
 
 
-def call(**more: int) -> Call:
-    return Call(step="answer", provider="p", model="m", seconds=0.1, **more)
+def call(meter: Meter, given: int | None = None, written: int | None = None) -> float:
+    """One call of so many tokens; the seconds it might take."""
+    with meter.call("p", "m") as made:
+        made.input_tokens, made.output_tokens = given, written
+    return made.seconds
 
 
 def test_calls_are_admitted_while_they_last() -> None:
     meter = Meter(Budget(calls=2))
-    assert 0 < meter.admit() <= meter.budget.seconds
-    meter.admit()
+    assert 0 < call(meter) <= meter.budget.seconds
+    call(meter)
     with pytest.raises(BudgetError, match="2 outside calls"):
-        meter.admit()
+        call(meter)
 
 
 def test_tokens_in_and_out_count_and_uncounted_ones_do_not() -> None:
     meter = Meter(Budget(tokens=100))
-    meter.record(call(input_tokens=60, output_tokens=39))
-    meter.record(call())
-    meter.admit()
-    meter.record(call(output_tokens=1))
+    call(meter, 60, 39)
+    call(meter)
+    call(meter, written=1)
     with pytest.raises(BudgetError, match="100 tokens"):
-        meter.admit()
+        call(meter)
 
 
 def test_nothing_is_admitted_when_the_time_is_over() -> None:
     with pytest.raises(BudgetError, match="0 seconds"):
-        Meter(Budget(seconds=0.0)).admit()
+        call(Meter(Budget(seconds=0.0)))
 
 
 def test_time_in_which_a_person_is_waited_for_does_not_count() -> None:
@@ -48,7 +50,7 @@ def test_after_stop_nothing_is_admitted() -> None:
     stop = threading.Event()
     stop.set()
     with pytest.raises(CancelledError):
-        Meter(cancel=stop).admit()
+        call(Meter(cancel=stop))
 
 
 def test_every_call_is_heard_of_and_many_threads_never_pass_the_limit() -> None:
@@ -59,11 +61,9 @@ def test_every_call_is_heard_of_and_many_threads_never_pass_the_limit() -> None:
     def spend() -> None:
         for _ in range(20):
             try:
-                meter.admit()
+                call(meter, 1)
             except BudgetError as error:
                 refused.append(error)
-            else:
-                meter.record(call(input_tokens=1))
 
     threads = [threading.Thread(target=spend) for _ in range(5)]
     for thread in threads:
@@ -71,3 +71,43 @@ def test_every_call_is_heard_of_and_many_threads_never_pass_the_limit() -> None:
     for thread in threads:
         thread.join()
     assert (len(heard), len(refused)) == (50, 50)
+
+
+def test_a_call_that_fails_is_recorded_and_its_error_is_ours() -> None:
+    heard: list[Call] = []
+    meter = Meter(listener=heard.append, step="answer")
+    key_error = KeyError("the key, sk-123")
+    with (
+        pytest.raises(BusyError) as caught,
+        meter.call("p", "m", attempt=2, translate=lambda error: BusyError(f"p failed: {type(error).__name__}.")),
+    ):
+        raise key_error
+    assert caught.value.__cause__ is key_error
+    [made] = heard
+    assert (made.step, made.provider, made.model, made.attempt, made.error) == (
+        *("answer", "p", "m"),
+        *(2, "p failed: KeyError."),
+    )
+
+
+def test_what_may_repeat_a_key_is_not_kept_as_the_cause() -> None:
+    with pytest.raises(BusyError) as caught, Meter().call("p", translate=lambda error: BusyError("p."), secret=True):
+        raise ValueError("sk-123")
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+
+
+def test_an_error_that_is_ours_goes_through_as_it_is() -> None:
+    heard: list[Call] = []
+    ours = BusyError("p is busy.")
+    with pytest.raises(BusyError) as caught, Meter(listener=heard.append).call("p"):
+        raise ours
+    assert caught.value is ours and [each.error for each in heard] == ["p is busy."]
+
+
+def test_a_call_that_was_given_up_is_recorded_once() -> None:
+    heard: list[Call] = []
+    others: set[OpenCall] = set()
+    with Meter(listener=heard.append).call("p", name="p:m", others=others):
+        for each in tuple(others):
+            each.given_up()
+    assert [each.error for each in heard] == ["p:m was given up before its reply was complete."] and not others

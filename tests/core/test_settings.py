@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Aggregation
+from crag.core.wording import stored_sentence
 from crag.strategies import STRATEGIES, strategy
+
+ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text()) | st.just({"a": [1]})
 
 
 @pytest.mark.parametrize(
@@ -31,6 +37,47 @@ from crag.strategies import STRATEGIES, strategy
 def test_a_bad_setting_is_named(changes: dict[str, object], names: str) -> None:
     with pytest.raises(SettingsError, match=names):
         Settings().changed(**changes)
+
+
+@pytest.mark.parametrize(
+    ("values", "changes", "unknown", "invalid"),
+    [
+        ({}, {}, (), ()),
+        ({"k": 3, "web_on": ["CORRECT"]}, {"k": 3, "web_on": ("CORRECT",)}, (), ()),
+        ({"k": 3, "speed": 9, "half": None}, {"k": 3}, ("speed", "half"), ()),
+        ({"k": 99, "lower": 0.1}, {"lower": 0.1}, (), ("k",)),
+        ({"k": "many", "upper": float("nan"), "strips": "halves", "verify": [], "lower": 0.1}, {"lower": 0.1}, (), ...),
+        ({"web_on": ["CORRECT", "MAYBE"], "loop_on": []}, {"loop_on": ()}, (), ("web_on",)),
+        ({"lower": 0.9, "upper": 0.3, "k": 3}, {"k": 3}, (), ("lower", "upper")),
+        ({"upper": 7, "lower": 0.6, "k": 3}, {"k": 3}, (), ("upper", "lower")),
+        ({"binary": True, "upper": 0.5, "lower": 0.2}, {"lower": 0.2}, (), ("binary", "upper")),
+        ({"evaluator": "joint", "aggregation": "best", "upper": 0.9}, {"upper": 0.9}, (), ("evaluator", "aggregation")),
+        ({"evaluator": "none", "forced": "CORRECT", "k": 3}, {"k": 3}, (), ("evaluator", "forced")),
+        ({"evaluator": "joint", "lower": 0.9, "upper": 0.1, "k": 3}, {}, (), ("evaluator", "lower", "upper", "k")),
+        ({"changed": 1, "": 2, "model_fields": 3, "upper": {"a": {}}}, {}, ("changed", "", "model_fields"), ("upper",)),
+    ],
+)
+def test_stored_settings_of_another_build_are_read_as_far_as_they_go(
+    values: dict[str, Any], changes: dict[str, Any], unknown: tuple[str, ...], invalid: Any
+) -> None:
+    stored = Settings.stored(values)
+    assert stored.settings == Settings().changed(**changes)
+    assert stored.unknown == unknown
+    assert stored.invalid == (("k", "upper", "strips", "verify") if invalid is ... else invalid)
+
+
+@given(st.dictionaries(st.sampled_from([*Settings.model_fields, "gone", ""]), ANY))
+def test_no_stored_settings_are_unreadable(values: dict[str, Any]) -> None:
+    stored = Settings.stored(values)
+    assert Settings.checked(stored.settings.model_dump()) == stored.settings
+    assert bool(stored_sentence(stored)) == bool(stored.unknown or stored.invalid)
+
+
+def test_what_of_stored_settings_is_lost_is_said_in_one_line() -> None:
+    assert stored_sentence(Settings.stored({"k": 3})) == ""
+    names = {f"unheard_of_{number}": number for number in range(7)}
+    said = stored_sentence(Settings.stored({"upper": 7, **names}))
+    assert "unheard_of_4 and 2 more." in said and said.endswith("at their default: Upper threshold.")
 
 
 def test_every_setting_says_what_a_form_needs() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from crag.core.protocols import Rewriter
 from crag.correct.rewriting import KeywordRewriter
 from crag.testing.fakes import chunk_of
+from crag.testing.rewriter_contract import RewriterContract
 from crag.text.keywords import keywords, variants
-from tests.support.rewriter_contract import RewriterContract
 
 
 def query(question: str, limit: int = 3, **more: object) -> str:

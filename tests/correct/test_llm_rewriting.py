@@ -11,7 +11,7 @@ from crag.core.errors import ProviderError, UnreachableError
 from crag.core.protocols import Rewriter
 from crag.correct.rewriting import LlmRewriter
 from crag.testing.fakes import FakeChat, chunk_of
-from tests.support.rewriter_contract import RewriterContract
+from crag.testing.rewriter_contract import RewriterContract
 
 
 def rewritten(reply: str, limit: int = 3, question: str = "Who owns the mine?", **more: Any) -> str:

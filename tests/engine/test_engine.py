@@ -34,8 +34,8 @@ def test_a_run_is_stored_and_replays_to_the_same_trace(engine: Engine, strategy:
     assert trace.answer is not None and trace.failure is None
     assert [event.at for event in events] == sorted(event.at for event in events)
     library = engine.library()
-    assert library.run_events(trace.run_id) == events
-    (summary,) = library.runs()
+    assert library.runs.events(trace.run_id) == events
+    (summary,) = library.runs.latest()
     assert (summary.run_id, summary.question, summary.strategy, summary.action) == (
         trace.run_id,
         QUESTION,
@@ -95,7 +95,7 @@ def test_stop_is_an_event_and_the_run_is_stored(engine: Engine) -> None:
             stop.set()
     trace = Trace.from_events(seen)
     assert trace.cancelled and trace.finished and trace.answer is None
-    assert engine.library().run_events(trace.run_id) == seen
+    assert engine.library().runs.events(trace.run_id) == seen
 
 
 def test_a_data_folder_that_is_a_file_is_a_clear_failure(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) ->
 
     Over all settings and the graph alone: tests/whatif/test_whatif.py.
     """
-    if not engine.library().documents():
+    if not engine.library().documents.all():
         fill(engine)
     bounds = drawn.pop("bounds")
     assert isinstance(bounds, tuple)

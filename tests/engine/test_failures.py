@@ -148,7 +148,7 @@ def sound(run: Run) -> Trace:
 def recorded(run: Run) -> None:
     """The whole run survives JSON and the library, and holds neither a key nor a word that a failing server said."""
     lines, trace = ev.events_to_jsonl(run.events), run.trace.to_json()
-    assert ev.events_from_jsonl(lines) == run.events == run.engine.library().run_events(run.trace.run_id)
+    assert ev.events_from_jsonl(lines) == run.events == run.engine.library().runs.events(run.trace.run_id)
     assert Trace.from_json(trace) == run.trace
     assert not any(secret in lines + trace for secret in (LLM_KEY, TAVILY_KEY, SERVER_WORDS))
 
@@ -312,10 +312,11 @@ def test_a_step_whose_share_is_over_says_so() -> None:
     meter = Meter(Budget(seconds=0.1))
     meter.step = "search"
     threading.Event().wait(0.06)
-    with pytest.raises(BudgetError, match="The step's share"):
-        meter.admit()
+    with pytest.raises(BudgetError, match="The step's share"), meter.call("p"):
+        pass
     meter.step = "answer"
-    assert meter.admit() <= 0.05
+    with meter.call("p") as call:
+        assert call.seconds <= 0.05
 
 
 def test_what_timed_out_once_is_not_tried_again() -> None:

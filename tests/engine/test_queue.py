@@ -11,6 +11,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
+from crag.core.errors import SettingsError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, ReadingPage, ReadingQueued
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.trace import Trace
@@ -84,7 +85,7 @@ def test_six_questions_two_at_once_all_answered_each_seeing_its_place(engine: En
     assert all(each[-1] == 0 and each == sorted(each, reverse=True) for each in waited)
     for trace, seen in zip(traces, lists, strict=True):
         assert [event.at for event in seen] == sorted(event.at for event in seen), "the clock stands still meanwhile"
-        assert engine.library().run_events(trace.run_id) == seen
+        assert engine.library().runs.events(trace.run_id) == seen
 
 
 def test_stop_ends_a_run_that_waits_and_those_before_it_go_on(engine: Engine, evaluator: Held) -> None:
@@ -148,5 +149,35 @@ def test_a_document_over_the_library_s_room_is_refused_in_words(tmp_path: Path) 
     engine = Engine(AppConfig(data=tmp_path, library_mb=1), embedder=WordEmbedder())
     [*_, last] = engine.add("one.pdf", report)
     assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and "CRAG_LIBRARY_MB" in last.remedy
-    assert engine.library().documents() == []
+    assert engine.library().documents.all() == []
+    engine.close()
+
+
+def test_a_saved_limit_lets_those_who_wait_in_and_what_runs_keeps_its_configuration(
+    engine: Engine, evaluator: Held
+) -> None:
+    never, waits, before = threading.Event(), threading.Semaphore(0), engine.embedder
+    lists: list[list[ev.Event]] = [[] for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(asked, engine, never, seen, waits) for seen in lists]
+        assert waits.acquire(timeout=60), "two at once, one waits"
+        engine.reconfigure(engine.config.model_copy(update={"runs_at_once": 3, "web": "tavily"}))
+        while evaluator.now < 3:
+            threading.Event().wait(0.01)
+        evaluator.free.set()
+        traces = [run.result(60) for run in runs]
+    assert all(trace.answer and not trace.failures for trace in traces), "begun with no web, none is missed"
+    assert "Tavily needs a key." in Trace.from_events(engine.ask(QUESTION)).failures[0].message
+    assert engine.embedder is before
+
+
+def test_a_saved_limit_of_a_library_counts_for_the_next_file(tmp_path: Path) -> None:
+    report = next((ROOT / "samples").glob("*.pdf")).read_bytes()
+    engine = Engine(AppConfig(data=tmp_path), embedder=WordEmbedder())
+    library = engine.library()
+    engine.reconfigure(engine.config.model_copy(update={"library_mb": 1}))
+    [*_, last] = engine.add("one.pdf", report)
+    assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and engine.library() is library
+    with pytest.raises(SettingsError, match="data folder"):
+        engine.reconfigure(engine.config.model_copy(update={"data": tmp_path / "other"}))
     engine.close()

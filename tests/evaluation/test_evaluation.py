@@ -22,7 +22,6 @@ from crag.core.errors import (
     SettingsError,
     StorageError,
 )
-from crag.core.keys import Keys
 from crag.core.types import Action
 from crag.engine import Engine
 from crag.evaluation.asking import FAILURES_IN_A_ROW
@@ -37,6 +36,7 @@ from crag.evaluation.evaluate import (
     rows,
     stored_sets,
 )
+from crag.providers.registry import given_keys
 from crag.questions.sets import Problem, Question, QuestionSet
 from crag.strategies import strategy
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of
@@ -54,7 +54,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def asked(engine: Engine) -> list[str]:
     """The questions of all stored runs."""
-    return [run.question for run in reversed(engine.library().runs(1000))]
+    return [run.question for run in reversed(engine.library().runs.latest(1000, every=True))]
 
 
 # Sets
@@ -106,7 +106,7 @@ def test_every_question_is_measured_in_order_and_its_run_is_in_the_history(engin
     assert [row.question_id for row in found] == ["q1", "q2", "q3"]
     assert all(row.answer_holds and row.judged_by == "page" for row in found)
     for row in found:
-        trace = engine.library().run_trace(row.run_id)
+        trace = engine.library().runs.trace(row.run_id)
         assert (trace.question, trace.strategy) == (row.question, "balanced")
 
 
@@ -121,7 +121,7 @@ def test_strategies_one_after_another_are_evaluations_of_their_own(engine: Engin
         {"plain-rag"},
         {"balanced"},
     ]
-    assert len(engine.library().run_ids()) == 6
+    assert len(engine.library().runs.ids()) == 6
 
 
 def test_other_settings_are_kept_and_used(engine: Engine) -> None:
@@ -150,7 +150,7 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
     )
     cancel = threading.Event()
     cancel.set()
-    keys = Keys.from_mapping({"TAVILY_API_KEY": "tvly-very-secret"})
+    keys = given_keys({"TAVILY_API_KEY": "tvly-very-secret"})
     list(evaluate(engine, id, "balanced", config=config, keys=keys, cancel=cancel))
     (made,) = evaluations(engine.library())
     assert made.parts == (
@@ -218,12 +218,12 @@ def test_a_run_that_is_stopped_in_the_middle_is_no_result_and_is_asked_again(tmp
     list(evaluate(engine, id, "balanced", cancel=cancel))
     (broken,) = evaluations(engine.library())
     assert broken.done == 1
-    stopped = engine.library().run_trace(f"{broken.id}-2")
+    stopped = engine.library().runs.trace(f"{broken.id}-2")
     assert stopped.cancelled
     cancel.clear()
     list(evaluate(engine, id, "balanced"))
-    assert not engine.library().run_trace(f"{broken.id}-2").cancelled
-    assert len(engine.library().run_ids()) == 3
+    assert not engine.library().runs.trace(f"{broken.id}-2").cancelled
+    assert len(engine.library().runs.ids()) == 3
     assert [row.problem for row in rows(engine.library(), broken.id)] == ["", "", ""]
     engine.close()
 
@@ -235,9 +235,9 @@ def test_a_run_stored_without_its_result_is_measured_and_not_asked_again(engine:
     events.close()
     run_id = f"{begun.evaluation}-1"
     list(engine.ask(questions_for(2).questions[0].question, "balanced", run_id=run_id))
-    before = engine.library().run_trace(run_id)
+    before = engine.library().runs.trace(run_id)
     list(evaluate(engine, id, "balanced"))
-    assert engine.library().run_trace(run_id) == before
+    assert engine.library().runs.trace(run_id) == before
     assert [row.run_id for row in rows(engine.library(), begun.evaluation)] == [run_id, f"{begun.evaluation}-2"]
 
 
@@ -263,13 +263,13 @@ def test_an_evaluation_is_gone_on_with_only_where_everything_is_the_same(engine:
 def test_one_over_other_documents_is_not_gone_on_with(engine: Engine) -> None:
     id = stored_set(engine, 2)
     first = begun_and_left(engine, id)
-    engine.library().delete("report.pdf")
+    engine.library().documents.delete("report.pdf")
     fill(engine, TEXTS[:2])
     assert begun_and_left(engine, id).evaluation == first.evaluation, "the same content is the same document"
     library = engine.library()
-    (document,) = library.documents()
+    (document,) = library.documents.all()
     chunk = chunk_of("Of something else.", name="other.pdf")
-    library.add(replace(document, id="other.pdf"), b"other", [chunk], engine.embedder.embed([chunk.text]))
+    library.documents.add(replace(document, id="other.pdf"), b"other", [chunk], engine.embedder.embed([chunk.text]))
     assert begun_and_left(engine, id).evaluation != first.evaluation
 
 
@@ -336,7 +336,7 @@ def test_questions_the_engine_refuses_are_rows_with_a_problem(engine: Engine) ->
     assert [bool(row.problem) for row in found] == [False, *[True] * 8, False]
     assert "empty" in found[1].problem and "2,001" in found[2].problem
     assert all(row.run_id == "" and row.answer_holds is None for row in found[1:9])
-    assert len(engine.library().run_ids()) == 2
+    assert len(engine.library().runs.ids()) == 2
 
 
 class FailsOn:
@@ -379,7 +379,7 @@ def test_failed_runs_are_rows_and_the_others_go_on(tmp_path: Path) -> None:
     assert made.finished_at
     assert [row.problem for row in found[:3]] == ["", "The plug is out.", "The plug is out."]
     assert sum(bool(row.problem) for row in found) == 10
-    assert engine.library().run_trace(found[1].run_id).failure is not None
+    assert engine.library().runs.trace(found[1].run_id).failure is not None
     engine.close()
 
 
@@ -397,7 +397,7 @@ def test_too_many_alike_stop_it_and_are_asked_again_later(tmp_path: Path) -> Non
     (done,) = evaluations(engine.library())
     assert done.id == broken.id and done.finished_at
     assert not any(row.problem for row in rows(engine.library(), done.id))
-    assert len(engine.library().run_ids()) == 20
+    assert len(engine.library().runs.ids()) == 20
     engine.close()
 
 
@@ -446,11 +446,11 @@ def test_results_outlive_their_runs_and_documents(engine: Engine) -> None:
     list(evaluate(engine, id, "balanced"))
     (made,) = evaluations(engine.library())
     before = rows(engine.library(), made.id)
-    engine.library().delete_run(before[0].run_id)
-    engine.library().delete("report.pdf")
+    engine.library().runs.delete(before[0].run_id)
+    engine.library().documents.delete("report.pdf")
     assert rows(engine.library(), made.id) == before
     with pytest.raises(NotFoundError):
-        engine.library().run_trace(before[0].run_id)
+        engine.library().runs.trace(before[0].run_id)
 
 
 def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
@@ -460,7 +460,7 @@ def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
     plain, balanced = evaluations(engine.library())
     remove_evaluation(engine.library(), balanced.id, runs=True)
     assert [each.id for each in evaluations(engine.library())] == [plain.id]
-    assert engine.library().run_ids() == [f"{plain.id}-1", f"{plain.id}-2"]
+    assert engine.library().runs.ids() == [f"{plain.id}-1", f"{plain.id}-2"]
     with pytest.raises(NotFoundError):
         rows(engine.library(), balanced.id)
 

@@ -45,7 +45,9 @@ def test_mixed_encodings_and_equal_ids_come_through_to_the_exported_rows(engine:
         ("d-2", "Wie lange dauert die Prüfung für 5 €?"),
         ("f", "Why? 日"),
     ]
-    assert [engine.library().run_trace(each["run_id"]).question for each in told] == [each["question"] for each in told]
+    assert [engine.library().runs.trace(each["run_id"]).question for each in told] == [
+        each["question"] for each in told
+    ]
 
 
 def test_formulas_are_asked_as_they_are_and_exported_as_text(engine: Engine) -> None:
@@ -85,7 +87,7 @@ def test_what_an_evaluation_spent_is_known_when_its_runs_are_gone(engine: Engine
     assert spending(library, made.id, prices).cost == "$0"
     for run, tokens in ((f"{made.id}-1", 1_000_000), (f"{made.id}-2", 500_000), ("another", 9_000_000)):
         call = Call(step="answer", provider="openai", model="gpt-4o", seconds=1.0, input_tokens=tokens, output_tokens=0)
-        library.save_run(Trace(run_id=run, started_at="2026-01-01", calls=(call,), finished=True), [])
-    library.delete_run(f"{made.id}-1")
+        library.runs.save(Trace(run_id=run, started_at="2026-01-01", calls=(call,), finished=True), [])
+    library.runs.delete(f"{made.id}-1")
     found = spending(library, made.id, prices)
     assert (found.calls, found.input_tokens, found.cost) == (2, 1_500_000, "$3.75")

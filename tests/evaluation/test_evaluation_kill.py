@@ -48,8 +48,8 @@ def whole(engine: Engine, total: int) -> Evaluation:
     found = rows(engine.library(), done.id)
     assert [row.question_id for row in found] == [f"q{number}" for number in range(1, total + 1)]
     assert not any(row.problem for row in found)
-    assert sorted(engine.library().run_ids()) == sorted(f"{done.id}-{place}" for place in range(1, total + 1))
-    assert {row.run_id for row in found} == set(engine.library().run_ids())
+    assert sorted(engine.library().runs.ids()) == sorted(f"{done.id}-{place}" for place in range(1, total + 1))
+    assert {row.run_id for row in found} == set(engine.library().runs.ids())
     return done
 
 
@@ -63,9 +63,9 @@ def test_an_evaluation_killed_half_way_goes_on_and_ends_whole(tmp_path: Path) ->
     ended(child, -signal.SIGKILL)
     (broken,) = evaluations(engine.library())
     assert QUESTIONS // 2 <= len(before) <= broken.done < QUESTIONS and not broken.finished_at
-    runs = engine.library().run_ids()
+    runs = engine.library().runs.ids()
     assert len(runs) - broken.done in (0, 1), "at most the run that the kill left without its result"
-    first = list(engine.library().traces(runs))
+    first = list(engine.library().runs.traces(runs))
 
     child = started(tmp_path, set_id)
     after = told(child)
@@ -73,7 +73,7 @@ def test_an_evaluation_killed_half_way_goes_on_and_ends_whole(tmp_path: Path) ->
     assert whole(engine, QUESTIONS).id == broken.id
     assert not set(before) & set(after), "a stored question is not asked again"
     assert len(after) == QUESTIONS - broken.done
-    assert list(engine.library().traces(runs)) == first, "what was asked before is as it was"
+    assert list(engine.library().runs.traces(runs)) == first, "what was asked before is as it was"
     engine.close()
 
 

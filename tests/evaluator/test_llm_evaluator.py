@@ -12,8 +12,8 @@ from crag.evaluator.fallback import FallbackEvaluator
 from crag.evaluator.llm import LlmEvaluator, Relevance
 from crag.evaluator.local import LocalEvaluator
 from crag.providers.chat import ChatModel, Endpoint
+from crag.testing.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
 from crag.testing.fakes import FakeChat
-from tests.support.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
 from tests.support.model_server import Server, serving
 
 PASSAGES = [Passage(id=name, text=text) for name, text in TEXTS.items()]

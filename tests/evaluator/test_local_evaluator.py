@@ -12,13 +12,12 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.core.types import Passage
-from crag.evaluator.head import FEATURES, Head, load_head
-from crag.evaluator.lexicon import Lexicon, stems
+from crag.evaluator.head import FEATURES, Head, Lexicon, load_head, stems
 from crag.evaluator.local import LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
+from crag.testing.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
 from crag.text.sentences import sentences
 from crag.text.stems import stem
-from tests.support.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
 
 SHIPPED = LocalEvaluator()
 ATTACKS = [

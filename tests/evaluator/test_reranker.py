@@ -18,7 +18,7 @@ from crag.core.types import Grade, Passage
 from crag.evaluator.reranker import RerankEvaluator
 from crag.providers.endpoint import Endpoint
 from crag.providers.rerank import Reranker
-from tests.support.evaluator_contract import EvaluatorContract
+from crag.testing.evaluator_contract import EvaluatorContract
 
 QUESTION = "When was the Forth Bridge opened?"
 KEY = "rerank-secret-5Hs8"

@@ -12,7 +12,7 @@ from crag.core.types import Answer, Strip
 from crag.generate.llm import LlmGenerator
 from crag.generate.verification import CitationVerifier
 from crag.testing.fakes import FakeChat, ScriptedEvaluator
-from tests.support.generator_contract import BRIDGE, KNOWLEDGE, SOURCES, GeneratorContract, strip_of, whole
+from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, SOURCES, GeneratorContract, strip_of, whole
 
 QUESTION = "When was the bridge opened?"
 

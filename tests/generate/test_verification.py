@@ -12,7 +12,7 @@ from crag.generate.citations import cited_sentences, literal, quotable, with_mar
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier, faithfulness
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.generator_contract import BRIDGE, KNOWLEDGE, SOURCES, strip_of
+from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, SOURCES, strip_of
 
 
 def citation(number: int, strip: Strip) -> Citation:

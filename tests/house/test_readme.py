@@ -1,4 +1,4 @@
-"""The house: what the README says is so: its tables, its Python example, its commands and its links."""
+"""The house: what the pages say is so: tables, the Python example, commands, links, and the paths they name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_its_tables_are_those_of_the_code() -> None:
+def test_a_reader_is_through_it_in_150_lines() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+def test_the_reference_s_tables_are_those_of_the_code() -> None:
     ran = subprocess.run([sys.executable, "docs/tables.py", "--check"], cwd=ROOT, check=False)
     assert ran.returncode == 0, "run python docs/tables.py"
 
@@ -60,12 +64,46 @@ def test_its_make_targets_and_commands_exist() -> None:
         assert all(flag in shown for flag in flags), line
 
 
-@pytest.mark.parametrize("page", ["README.md", "benchmarks/README.md", "docs/decisions/README.md", "CHANGELOG.md"])
-def test_its_links_and_pictures_lead_somewhere(page: str) -> None:
+PAGES = [
+    *("README.md", "CHANGELOG.md", "benchmarks/README.md", "training/README.md", "samples/README.md"),
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))),
+]
+
+
+def anchors(page: Path) -> set[str]:
+    """The places of a page that a link may lead to: its headings as GitHub names them."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_pictures_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    targets = [each for each in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in each]
-    missing = [each for each in targets if not (ROOT / page).parent.joinpath(each).exists()]
+    missing = []
+    for target, _, anchor in re.findall(r"\]\(([^)#\s]*)(#([^)\s]+))?[^)]*\)", text):
+        there = (ROOT / page).parent / target if target else ROOT / page
+        if "://" not in target and (not there.exists() or (anchor and anchor not in anchors(there))):
+            missing.append(f"{target}#{anchor}")
     assert missing == []
+
+
+def names_something(name: str) -> bool:
+    """Whether there is such a room or module, or a module that holds the last part of the name."""
+    whole = ROOT.joinpath(*name.split("."))
+    if whole.is_dir() or whole.with_suffix(".py").is_file():
+        return True
+    module = whole.parent.with_suffix(".py")
+    return module.is_file() and whole.name in module.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_files_and_modules_that_a_page_names_are_there(page: str) -> None:
+    """Paths of tracked folders in code marks, and modules such as `crag.library`, perhaps with a name in them."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:crag|ui|pages|docs|tests|training|benchmarks|samples)/[\w./-]*)`", text)
+    gone = [path for path in paths if not (ROOT / path).exists()]
+    gone += [name for name in re.findall(r"`((?:crag|ui)(?:\.\w+)+)`", text) if not names_something(name)]
+    assert gone == []
 
 
 def test_every_decision_is_listed() -> None:

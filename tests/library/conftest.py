@@ -29,7 +29,7 @@ def fill(embedder: HashEmbedder) -> Callable[..., Document]:
 
     def add(library: Library, label: str, chunks: int = 4, **options: object) -> Document:
         document, data, made = make_document(label, chunks, **options)  # type: ignore[arg-type]
-        library.add(document, data, made, embedder.embed([chunk.indexed_text for chunk in made]))
+        library.documents.add(document, data, made, embedder.embed([chunk.indexed_text for chunk in made]))
         return document
 
     return add

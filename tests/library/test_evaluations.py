@@ -15,6 +15,7 @@ from crag.core.types import Document
 from crag.library.evaluations import EvaluationRecord, Evaluations, StoredSet
 from crag.library.library import Library
 from crag.library.runs import Unreadable
+from crag.library.schema import ASKED
 from tests.support.library_makers import HashEmbedder, as_version
 
 Fill = Callable[..., Document]
@@ -33,7 +34,7 @@ def save_run(library: Library, run_id: str, question: str = "why?") -> None:
     started = RunStarted(
         run_id=run_id, question=question, strategy="balanced", settings={}, workspace="default", started_at="2026-01-01"
     )
-    library.save_run(trace, [started])
+    library.runs.save(trace, [started])
 
 
 def change(library: Library, statement: str, *values: object) -> None:
@@ -74,22 +75,22 @@ def test_a_removed_set_takes_its_evaluations_and_results_and_no_others(library: 
     for each in (gone, kept):
         library.evaluations.save_result(each.id, 1, "{}")
         save_run(library, f"{each.id}-1")
-    library.evaluations.remove_set("s1")
+    library.evaluations.delete_set("s1")
     assert [each.id for each in library.evaluations.sets()] == ["s2"]
     assert [(each.id, each.done) for each in library.evaluations.all()] == [(kept.id, 1)]
     with closing(sqlite3.connect(library.folder / "library.db")) as connection:
         assert connection.execute("SELECT count(*) FROM results").fetchone() == (1,)
-    assert library.run_ids() == [f"{gone.id}-1", f"{kept.id}-1"]
+    assert library.runs.ids() == [f"{gone.id}-1", f"{kept.id}-1"]
 
 
 @pytest.mark.parametrize(
     "what",
     [
         lambda kept: kept.set_content("gone"),
-        lambda kept: kept.remove_set("gone"),
+        lambda kept: kept.delete_set("gone"),
         lambda kept: kept.begin("gone", "balanced", settings="{}", parts="", key=""),
         lambda kept: kept.get("gone"),
-        lambda kept: kept.remove("gone"),
+        lambda kept: kept.delete("gone"),
         lambda kept: kept.finish("gone"),
         lambda kept: kept.results("gone"),
         lambda kept: kept.places("gone"),
@@ -155,8 +156,8 @@ def test_results_stay_when_runs_chunks_and_documents_go(library: Library, fill: 
     id = begin(library).id
     save_run(library, f"{id}-1")
     library.evaluations.save_result(id, 1, "row")
-    library.delete_run(f"{id}-1")
-    library.delete(document.id)
+    library.runs.delete(f"{id}-1")
+    library.documents.delete(document.id)
     assert library.evaluations.results(id) == ["row"]
     library.verify()
 
@@ -170,10 +171,10 @@ def test_a_removed_evaluation_leaves_its_runs_unless_they_are_to_go_too(library:
         save_run(library, run)
     for id in (gone, kept):
         library.evaluations.save_result(id, 1, "row")
-    library.evaluations.remove(gone, runs=runs)
+    library.evaluations.delete(gone, runs=runs)
     assert [each.id for each in library.evaluations.all()] == [kept]
     assert library.evaluations.results(kept) == ["row"]
-    assert library.run_ids() == ([] if runs else [f"{gone}-1", f"{gone}-20"]) + others
+    assert library.runs.ids() == ([] if runs else [f"{gone}-1", f"{gone}-20"]) + others
 
 
 # Stored runs in bulk
@@ -183,18 +184,18 @@ def test_traces_come_in_the_order_asked_for_without_those_that_are_gone(library:
     ids = [f"run {number}" for number in range(230)]
     for id in ids:
         save_run(library, id, question=f"why {id}?")
-    assert library.run_ids() == ids
+    assert library.runs.ids() == ids
     wanted = [*reversed(ids), "gone"]
-    found = list(library.traces(wanted))
+    found = list(library.runs.traces(wanted))
     assert [trace.run_id for trace in found] == wanted[:-1]
-    assert found[0] == library.run_trace("run 229")
+    assert found[0] == library.runs.trace("run 229")
 
 
 def test_reading_traces_keeps_no_transaction_open(library: Library) -> None:
     """Else a slow reader would hold back the log's checkpoint."""
     for number in range(3):
         save_run(library, str(number))
-    reading = library.traces(library.run_ids())
+    reading = library.runs.traces(library.runs.ids())
     next(reading)
     with closing(sqlite3.connect(library.folder / "library.db")) as connection:
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -207,15 +208,40 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(library: Librar
     for run in ("one", "two", "three"):
         save_run(library, run)
     change(library, "UPDATE runs SET trace = ?, events = '{}' WHERE id = 'two'", text)
-    first, broken, third = library.traces(["one", "two", "three"])
+    first, broken, third = library.runs.traces(["one", "two", "three"])
     assert isinstance(first, Trace) and isinstance(third, Trace) and third.run_id == "three"
     assert isinstance(broken, Unreadable)
     assert broken.run_id == "two" and "two" in broken.message and broken.remedy
-    for read in (library.run_trace, library.run_events):
+    for read in (library.runs.trace, library.runs.events):
         with pytest.raises(StorageError, match=r"run two .*another version"):
             read("two")
-    library.delete_run("two")
-    assert [run.run_id for run in library.runs()] == ["three", "one"]
+    library.runs.delete("two")
+    assert [run.run_id for run in library.runs.latest()] == ["three", "one"]
+
+
+# The history
+
+
+def history(library: Library) -> list[str]:
+    return [run.run_id for run in library.runs.latest(3)]
+
+
+def test_the_history_holds_what_a_person_asked_and_no_run_of_an_evaluation(library: Library) -> None:
+    add_set(library)
+    removed, kept = begin(library, key="a").id, begin(library, key="b").id
+    asked = ["first", f"x{kept}-1", "last"]
+    for run in (asked[0], f"{removed}-1", asked[1], *(f"{kept}-{place}" for place in range(1, 9)), asked[2]):
+        save_run(library, run)
+    library.evaluations.delete(removed)
+    assert history(library) == asked[::-1], "not what is left of the last three"
+    assert [run.run_id for run in library.runs.latest(3, every=True)] == ["last", f"{kept}-8", f"{kept}-7"]
+
+
+def test_the_history_is_found_by_its_index(library: Library) -> None:
+    save_run(library, "one")
+    with closing(sqlite3.connect(library.folder / "library.db")) as connection:
+        plan = f"EXPLAIN QUERY PLAN SELECT question FROM runs WHERE {ASKED} ORDER BY number DESC LIMIT 3"
+        assert "runs_asked" in str(connection.execute(plan).fetchall())
 
 
 # Older libraries
@@ -224,18 +250,33 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(library: Librar
 def test_a_library_of_version_2_opens_with_all_it_holds(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
     document = fill(library, "alpha")
     save_run(library, "one")
-    library.save_search("key", [])
+    library.cache.save_search("key", [])
     found = library.search("alpha copper", 3)
     library.close()
     as_version(library, 2)
     with Library.open(library.folder, embedder) as opened:
         assert opened.evaluations.sets() == [] and opened.evaluations.all() == []
-        assert opened.documents() == [document]
-        assert opened.run_trace("one").question == "why?"
-        assert opened.load_search("key", hours=1) is not None
+        assert opened.documents.all() == [document]
+        assert opened.runs.trace("one").question == "why?"
+        assert opened.cache.load_search("key", hours=1) is not None
         assert opened.search("alpha copper", 3) == found
         add_set(opened)
         opened.evaluations.save_result(begin(opened).id, 1, "row")
         opened.verify()
     with Library.open(library.folder, embedder) as again:
         assert [each.done for each in again.evaluations.all()] == [1]
+
+
+def test_a_library_of_version_3_opens_with_the_history_of_what_was_asked(
+    library: Library, embedder: HashEmbedder
+) -> None:
+    add_set(library)
+    of = begin(library).id
+    for run in ("one", f"{of}-1", "two", f"{of}-2"):
+        save_run(library, run)
+    library.close()
+    as_version(library, 3)
+    with Library.open(library.folder, embedder) as opened:
+        assert history(opened) == ["two", "one"]
+        assert opened.runs.ids() == ["one", f"{of}-1", "two", f"{of}-2"]
+        opened.verify()

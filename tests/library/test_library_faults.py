@@ -76,8 +76,8 @@ def test_a_full_disk_keeps_what_is_stored(library: Library, fill: Fill, embedder
         connection.execute(f"PRAGMA max_page_count = {pages + 10}")
     document, data, chunks = make_document("beta")
     with pytest.raises(StorageError, match="no room left"):
-        library.add(document, data + bytes(500_000), chunks, embedder.embed([chunk.text for chunk in chunks]))
-    assert library.documents() == [kept]
+        library.documents.add(document, data + bytes(500_000), chunks, embedder.embed([chunk.text for chunk in chunks]))
+    assert library.documents.all() == [kept]
     assert library.search("alpha", 3)
     library.verify()
 
@@ -152,7 +152,7 @@ def test_a_closed_library_says_so(library: Library) -> None:
     library.close()
     library.close()
     with pytest.raises(StorageError, match="closed"):
-        library.documents()
+        library.documents.all()
 
 
 @pytest.mark.parametrize("harm", ["missing", "garbage", "empty", "bit flipped", "of another library", "stale"])
@@ -180,7 +180,7 @@ def test_a_cache_that_cannot_be_believed_is_rebuilt(
     else:
         with Library.open(library.folder, embedder) as reopened:
             fill(reopened, "beta", 5)
-            reopened.delete(fill(reopened, "gamma", 5).id)
+            reopened.documents.delete(fill(reopened, "gamma", 5).id)
     with Library.open(library.folder, embedder) as reopened:
         found = [each.chunk.id for each in reopened.search("alpha copper", 8, mode="dense")]
         assert set(found) & set(expected) if harm == "stale" else found == expected

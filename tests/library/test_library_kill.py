@@ -25,7 +25,7 @@ def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
         confirmed += new
         with Library.open(folder, embedder) as library:
             library.verify()
-            stored = {document.id: document for document in library.documents()}
+            stored = {document.id: document for document in library.documents.all()}
             assert set(new) <= stored.keys()
             assert set(confirmed) <= stored.keys()
             # At most the one document whose confirmation the kill cut off is there unannounced.
@@ -34,10 +34,10 @@ def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
             found = library.search(f"k{kill}n0 harbour", 5)
             assert len(found) == 5
             for document in list(stored.values())[-2:]:
-                assert len(library.chunks(document.id)) == document.chunks == 40
-                assert len(library.file(document.id)) > 200_000
+                assert len(library.documents.chunks(document.id)) == document.chunks == 40
+                assert len(library.documents.file(document.id)) > 200_000
             if len(stored) > MOST:  # keeps the test quick, and lets deletes and kills meet on one file
                 for document in list(stored.values())[:-10]:
-                    library.delete(document.id)
+                    library.documents.delete(document.id)
                 confirmed = confirmed[-10:]
     assert confirmed

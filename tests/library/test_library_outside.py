@@ -16,7 +16,7 @@ from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
 from crag.library.library import Library
-from crag.library.outside import DaySpending
+from crag.library.runs import DaySpending
 from crag.library.schema import VERSION
 from tests.support.library_makers import HashEmbedder, as_version, on_disk
 
@@ -41,7 +41,7 @@ def save(library: Library, run: str, *calls: Call, days: int = 0) -> None:
     started = RunStarted(
         run_id=run, question="why?", strategy="balanced", settings={}, workspace="default", started_at=trace.started_at
     )
-    library.save_run(trace, [started])
+    library.runs.save(trace, [started])
 
 
 def change(library: Library, statement: str, *values: object) -> None:
@@ -61,7 +61,7 @@ def test_a_run_s_calls_are_summed_by_day_provider_and_model(library: Library) ->
         call(provider="tavily", model="", seconds=0.25),
     )
     save(library, "two", call(input_tokens=1, output_tokens=2), call(model="gpt-5", input_tokens=5, output_tokens=6))
-    tavily, gpt_4o, gpt_5 = sorted(library.spending(), key=lambda row: (row.provider != "tavily", row.model))
+    tavily, gpt_4o, gpt_5 = sorted(library.runs.spending(), key=lambda row: (row.provider != "tavily", row.model))
     assert gpt_4o == DaySpending(
         day=gpt_4o.day,
         provider="openai",
@@ -80,22 +80,22 @@ def test_a_run_s_calls_are_summed_by_day_provider_and_model(library: Library) ->
 
 def test_failed_and_uncounted_calls_are_told_apart(library: Library) -> None:
     save(library, "one", call(error="busy"), call(), call(input_tokens=7, output_tokens=1), call(error="gone"))
-    (row,) = library.spending()
+    (row,) = library.runs.spending()
     assert (row.calls, row.failed, row.uncounted, row.input_tokens) == (4, 2, 1, 7)
 
 
 def test_days_are_apart_the_latest_first_and_old_ones_left_out(library: Library) -> None:
     for run, days in (("old", 40), ("week", 5), ("now", 0)):
         save(library, run, call(input_tokens=days + 1, output_tokens=0), days=days)
-    assert [row.input_tokens for row in library.spending(60)] == [1, 6, 41]
-    assert [row.input_tokens for row in library.spending()] == [1, 6]
-    assert [row.input_tokens for row in library.spending(3)] == [1]
-    assert library.spending(60)[0].day > library.spending(60)[1].day
+    assert [row.input_tokens for row in library.runs.spending(60)] == [1, 6, 41]
+    assert [row.input_tokens for row in library.runs.spending()] == [1, 6]
+    assert [row.input_tokens for row in library.runs.spending(3)] == [1]
+    assert library.runs.spending(60)[0].day > library.runs.spending(60)[1].day
 
 
 def test_rows_of_a_day_come_by_provider_and_model(library: Library) -> None:
     save(library, "one", call(model="b"), call(model="a"), call(provider="alpha", model="z"))
-    assert [(row.provider, row.model) for row in library.spending()] == [
+    assert [(row.provider, row.model) for row in library.runs.spending()] == [
         ("alpha", "z"),
         ("openai", "a"),
         ("openai", "b"),
@@ -104,74 +104,74 @@ def test_rows_of_a_day_come_by_provider_and_model(library: Library) -> None:
 
 def test_what_was_spent_stays_spent_when_its_run_is_deleted(library: Library) -> None:
     save(library, "one", call(input_tokens=100, output_tokens=10))
-    before = library.spending()
-    library.delete_run("one")
-    assert library.runs() == []
-    assert library.spending() == before
+    before = library.runs.spending()
+    library.runs.delete("one")
+    assert library.runs.latest() == []
+    assert library.runs.spending() == before
 
 
 def test_a_run_of_the_same_id_takes_the_place_of_the_earlier_one_s_calls(library: Library) -> None:
     save(library, "one", call(input_tokens=100, output_tokens=10), call(input_tokens=100, output_tokens=10))
     save(library, "other", call(input_tokens=1, output_tokens=1))
     save(library, "one", call(input_tokens=7, output_tokens=1))
-    (row,) = library.spending()
+    (row,) = library.runs.spending()
     assert (row.calls, row.input_tokens) == (2, 8)
 
 
 def test_a_run_without_calls_leaves_no_row(library: Library) -> None:
     save(library, "one")
-    assert library.spending() == []
+    assert library.runs.spending() == []
 
 
 def test_spending_is_there_after_reopening(library: Library, embedder: HashEmbedder) -> None:
     save(library, "one", call(input_tokens=100, output_tokens=10))
-    before = library.spending()
+    before = library.runs.spending()
     library.close()
     with Library.open(library.folder, embedder) as again:
-        assert again.spending() == before
+        assert again.runs.spending() == before
 
 
 # Remembered searches
 
 
 def test_a_search_is_remembered_with_its_time(library: Library) -> None:
-    library.save_search("key", [PAGE])
-    found_at, pages = library.load_search("key", hours=1) or ("", ())
+    library.cache.save_search("key", [PAGE])
+    found_at, pages = library.cache.load_search("key", hours=1) or ("", ())
     assert pages == (PAGE,)
     assert datetime.fromisoformat(found_at).utcoffset() == timedelta(0)
-    assert library.load_search("another key", hours=1) is None
+    assert library.cache.load_search("another key", hours=1) is None
 
 
 def test_a_search_without_results_is_remembered_too(library: Library) -> None:
-    library.save_search("key", [])
-    found = library.load_search("key", hours=1)
+    library.cache.save_search("key", [])
+    found = library.cache.load_search("key", hours=1)
     assert found is not None and found[1] == ()
 
 
 def test_a_search_is_forgotten_after_so_many_hours(library: Library) -> None:
-    library.save_search("key", [PAGE])
+    library.cache.save_search("key", [PAGE])
     then = (datetime.now(UTC) - timedelta(hours=25)).isoformat(timespec="seconds")
     change(library, "UPDATE searches SET found_at = ?", then)
-    assert library.load_search("key", hours=24) is None
-    assert library.load_search("key", hours=26) == (then, (PAGE,))
+    assert library.cache.load_search("key", hours=24) is None
+    assert library.cache.load_search("key", hours=26) == (then, (PAGE,))
 
 
 def test_a_later_search_takes_the_place_of_an_earlier_one(library: Library) -> None:
-    library.save_search("key", [PAGE])
+    library.cache.save_search("key", [PAGE])
     change(library, "UPDATE searches SET found_at = '2020-01-01T00:00:00+00:00'")
-    library.save_search("key", [])
-    found = library.load_search("key", hours=1)
+    library.cache.save_search("key", [])
+    found = library.cache.load_search("key", hours=1)
     assert found is not None and found[1] == ()
 
 
 def test_deleting_a_run_forgets_every_remembered_search(library: Library) -> None:
     """They hold queries, and nobody can tell whose."""
     save(library, "one", call())
-    library.save_search("key", [PAGE])
-    library.save_search("other", [PAGE])
-    library.delete_run("one")
-    assert library.load_search("key", hours=1) is None
-    assert library.load_search("other", hours=1) is None
+    library.cache.save_search("key", [PAGE])
+    library.cache.save_search("other", [PAGE])
+    library.runs.delete("one")
+    assert library.cache.load_search("key", hours=1) is None
+    assert library.cache.load_search("other", hours=1) is None
 
 
 # Libraries of other versions
@@ -185,23 +185,23 @@ def tables(file: Path) -> set[str]:
 def test_a_library_of_version_1_opens_with_all_it_holds(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
     documents = [fill(library, "alpha"), fill(library, "beta")]
     save(library, "one", call(input_tokens=100, output_tokens=10))
-    found, history = library.search("beta copper", 3), library.runs()
+    found, history = library.search("beta copper", 3), library.runs.latest()
     library.close()
     as_version(library, 1)
     assert not {"calls", "searches"} & tables(library.folder / "library.db")
     with Library.open(library.folder, embedder) as opened:
         assert {"calls", "searches"} <= tables(opened.folder / "library.db")
-        assert opened.documents() == documents
-        assert opened.runs() == history
-        assert opened.run_trace("one").calls == (call(input_tokens=100, output_tokens=10),)
+        assert opened.documents.all() == documents
+        assert opened.runs.latest() == history
+        assert opened.runs.trace("one").calls == (call(input_tokens=100, output_tokens=10),)
         assert opened.search("beta copper", 3) == found
-        assert opened.spending() == []
+        assert opened.runs.spending() == []
         save(opened, "two", call(input_tokens=1, output_tokens=1))
-        opened.save_search("key", [PAGE])
-        assert opened.spending()[0].calls == 1
+        opened.cache.save_search("key", [PAGE])
+        assert opened.runs.spending()[0].calls == 1
         opened.verify()
     with Library.open(library.folder, embedder) as again:
-        assert again.load_search("key", hours=1) is not None
+        assert again.cache.load_search("key", hours=1) is not None
 
 
 @pytest.mark.parametrize("version", range(1, VERSION))
@@ -231,8 +231,8 @@ def test_a_migration_that_breaks_off_leaves_version_1(library: Library, fill: Fi
     assert "searches" not in tables(library.folder / "library.db"), "half a migration"
     change(library, "DROP TABLE calls")
     with Library.open(library.folder, embedder) as opened:
-        assert opened.documents() == [document]
-        assert opened.spending() == []
+        assert opened.documents.all() == [document]
+        assert opened.runs.spending() == []
 
 
 def test_a_library_of_a_later_version_is_refused_and_left_alone(library: Library, embedder: HashEmbedder) -> None:

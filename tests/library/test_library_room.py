@@ -34,20 +34,20 @@ def test_what_was_never_written_to_reads_as_empty_and_is_nothing_on_the_disk(
 ) -> None:
     folder = tmp_path / "never" / "there"
     with Library.open(folder, embedder) as library:
-        assert not library.made and library.size == (0, 0) and library.documents() == [] == library.runs()
-        assert library.labels() == [] == library.evaluations.all() == library.spending()
+        assert not library.made and library.size == (0, 0) and library.documents.all() == [] == library.runs.latest()
+        assert library.labels.all() == [] == library.evaluations.all() == library.runs.spending()
         with pytest.raises(NotFoundError):
-            library.delete("nothing")
+            library.documents.delete("nothing")
         assert list(tmp_path.iterdir()) == []
         added = fill(library, "alpha")
-        assert library.made and library.documents() == [added] and library.search("alpha", 1)
+        assert library.made and library.documents.all() == [added] and library.search("alpha", 1)
 
 
 def test_a_library_that_another_object_makes_is_seen(tmp_path: Path, embedder: HashEmbedder, fill: Fill) -> None:
     with Library.open(tmp_path / "library", embedder) as early, Library.open(tmp_path / "library", embedder) as late:
         assert early.size == (0, 0)
         added = fill(late, "alpha")
-        assert early.documents() == [added]
+        assert early.documents.all() == [added]
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
@@ -62,14 +62,14 @@ def test_a_folder_that_goes_is_noticed_once_and_then_begun_anew(
             # As many changes as the one before had: only the library's own id tells them apart.
             fill(other, "omega", 3)
     with pytest.raises(StorageError, match="was deleted or replaced on the disk"):
-        library.documents()
+        library.documents.all()
     if how == "deleted":
-        assert library.documents() == [] and not library.made
+        assert library.documents.all() == [] and not library.made
         fill(library, "omega", 3)
     assert {found.chunk.source for found in library.search("omega", 9)} == {"omega.pdf"}
     library.close()
     with Library.open(library.folder, embedder) as again:
-        assert [document.name for document in again.documents()] == ["omega.pdf"]
+        assert [document.name for document in again.documents.all()] == ["omega.pdf"]
         again.verify()
 
 
@@ -79,7 +79,7 @@ def test_nothing_is_written_into_a_folder_that_is_gone(library: Library, fill: F
     with pytest.raises(StorageError, match="deleted or replaced"):
         fill(library, "beta")
     kept = fill(library, "beta")
-    assert library.documents() == [kept]
+    assert library.documents.all() == [kept]
 
 
 def test_many_libraries_keep_few_files_open_and_stay_usable(tmp_path: Path, fill: Fill) -> None:
@@ -109,7 +109,7 @@ def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path) -> Non
     try:
         for number in range(2_000):
             library = engine.library(f"p-{number}")
-            assert library.size == (0, 0) and library.documents() == [] == library.runs(1)
+            assert library.size == (0, 0) and library.documents.all() == [] == library.runs.latest(1)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert len(engine._libraries) <= KNOWN
@@ -126,11 +126,11 @@ def test_too_many_open_files_are_named_as_what_they_are(tmp_path: Path, fill: Fi
         resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
         try:
             with pytest.raises(StorageError) as raised:
-                library.documents()
+                library.documents.all()
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         assert "too many files open" in raised.value.message and "ulimit" in raised.value.remedy
-        assert len(library.documents()) == 1
+        assert len(library.documents.all()) == 1
 
 
 def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbedder) -> None:
@@ -141,17 +141,17 @@ def test_a_library_takes_no_more_than_it_may(tmp_path: Path, embedder: HashEmbed
             for number in range(100):
                 document, data, chunks = make_document(f"doc{number}")
                 vectors = embedder.embed([chunk.text for chunk in chunks])
-                library.add(document, data + bytes(200_000), chunks, vectors)
+                library.documents.add(document, data + bytes(200_000), chunks, vectors)
                 stored.append(document)
         assert "CRAG_LIBRARY_MB" in raised.value.remedy
-        assert 2 <= len(stored) <= 25 and library.documents() == stored
+        assert 2 <= len(stored) <= 25 and library.documents.all() == stored
         assert bytes_of(library.folder) <= 6 * 1024**2
         with pytest.raises(RoomError):
             library.evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 5 * 1024**2)
         for document in stored:
-            library.delete(document.id)
+            library.documents.delete(document.id)
         document, data, chunks = make_document("after")
-        library.add(document, data, chunks, embedder.embed([chunk.text for chunk in chunks]))
+        library.documents.add(document, data, chunks, embedder.embed([chunk.text for chunk in chunks]))
 
 
 def test_all_libraries_together_take_no_more_than_they_may(tmp_path: Path, embedder: HashEmbedder) -> None:
@@ -162,7 +162,7 @@ def test_all_libraries_together_take_no_more_than_they_may(tmp_path: Path, embed
             with Library.open(tmp_path / f"p-{number}", embedder, room) as library:
                 document, data, chunks = make_document(f"doc{number}")
                 vectors = embedder.embed([chunk.text for chunk in chunks])
-                library.add(document, data + bytes(300_000), chunks, vectors)
+                library.documents.add(document, data + bytes(300_000), chunks, vectors)
                 added += 1
     assert "CRAG_ALL_MB" in raised.value.remedy and 2 <= added <= 6
 
@@ -175,6 +175,38 @@ def test_there_are_no_more_libraries_than_there_may_be(tmp_path: Path, embedder:
         on_disk(fourth)
     assert not (tmp_path / "p-3").exists()
     on_disk(Library.open(tmp_path / "p-0", embedder, room)).close()
+
+
+def test_a_librarys_size_is_remembered_between_small_writes_and_looked_at_before_one_is_refused(tmp_path: Path) -> None:
+    room, folder = Room(root=tmp_path, library_mb=1), tmp_path / "p-1"
+    room.check(folder, makes=True)
+    folder.mkdir()
+    (folder / "library.db").write_bytes(b"a library")
+    room.check(folder, 10)
+    (folder / "library.db").write_bytes(bytes(2 * 1024**2))
+    room.check(folder)
+    with pytest.raises(RoomError, match="may hold 1 MB, and has 2"):
+        room.check(folder, 10)
+    with pytest.raises(RoomError, match="may hold 1 MB, and has 2"):
+        room.check(folder)
+    (folder / "library.db").write_bytes(b"emptied")
+    room.check(folder)
+
+
+def test_what_one_library_gains_is_missing_to_all_others_at_once(tmp_path: Path) -> None:
+    room, one, other = Room(root=tmp_path, all_mb=1), tmp_path / "p-1", tmp_path / "p-2"
+    for folder in (one, other):
+        room.check(folder, makes=True)
+        folder.mkdir()
+        (folder / "library.db").write_bytes(b"a library")
+    room.check(one, 10)
+    room.check(other, 10)
+    (one / "library.db").write_bytes(bytes(2 * 1024**2))
+    for folder in (one, other):
+        with pytest.raises(RoomError, match="together may hold 1 MB"):
+            room.check(folder, 10)
+    (one / "library.db").unlink()
+    room.check(other, 10)
 
 
 def test_on_a_full_disk_documents_can_be_deleted_and_what_is_stored_can_be_read(tmp_path: Path) -> None:

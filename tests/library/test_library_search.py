@@ -68,7 +68,7 @@ def test_dense_is_the_cosine_of_the_vectors(library: Library, fill: Fill, embedd
     query = "glacier anthem"
     expected = {
         chunk.id: float(embedder.embed([chunk.indexed_text])[0] @ embedder.embed([query])[0])
-        for chunk in library.chunks(document.id)
+        for chunk in library.documents.chunks(document.id)
     }
     found = library.search(query, 20, mode="dense")
     assert {each.chunk.id: each.similarity for each in found} == pytest.approx(expected, abs=1e-5)
@@ -78,7 +78,7 @@ def test_bm25_finds_words_in_other_forms_and_in_the_context(library: Library, em
     document, data, chunks = make_document(
         "notes", texts=["The ferries were delayed.", "Nothing here."], title="Harbour rules"
     )
-    library.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
+    library.documents.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
     assert [each.chunk.text for each in library.search("delay of a ferry", 5, mode="bm25")] == [chunks[0].text]
     assert len(library.search("harbour", 5, mode="bm25")) == 2
     assert library.search("zeppelin", 5, mode="bm25") == []
@@ -94,7 +94,7 @@ def test_the_document_that_the_question_names_comes_first(library: Library, embe
     ]:
         document, data, chunks = make_document(name, texts=[text, f"Page of {name.lower()}"], title=title)
         chunks = [*chunks[:1]]
-        library.add(document, data, chunks, embedder.embed([text]))
+        library.documents.add(document, data, chunks, embedder.embed([text]))
 
     def first(question: str) -> str:
         return library.search(question, 1)[0].chunk.source
@@ -110,7 +110,7 @@ def test_pages_take_turns_in_the_default_search(library: Library, embedder: Hash
     query = "copper willow orbit granite saffron lantern meadow turbine"
     texts = [query] * 2 + [f"{query} ember"] * 2 + [f"{query} ember canyon"] * 2
     document, data, chunks = make_document("alpha", texts=texts)
-    library.add(document, data, chunks, embedder.embed(texts))
+    library.documents.add(document, data, chunks, embedder.embed(texts))
 
     def pages(mode: str) -> list[int]:
         return [each.chunk.page for each in library.search(query, 6, mode=mode)]  # type: ignore[arg-type]

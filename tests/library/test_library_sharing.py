@@ -43,7 +43,7 @@ def test_readers_see_whole_documents_while_a_writer_adds_and_deletes(library: Li
             for number in range(25):
                 added = fill(library, f"passing{number}", 5)
                 if number % 2:
-                    library.delete(added.id)
+                    library.documents.delete(added.id)
         finally:
             done.set()
         assert all(reader.result(timeout=30) > 0 for reader in readers)
@@ -65,7 +65,7 @@ def test_what_another_library_object_does_is_seen_at_the_next_search(
     with Library.open(library.folder, embedder) as other:
         added = fill(other, "zanzibar", 6)
         assert library.search("zanzibar", 50)[0].chunk.document_id == added.id
-        other.delete(added.id)
+        other.documents.delete(added.id)
     assert len(library.search("zanzibar", 50)) == 4
 
 
@@ -75,7 +75,7 @@ def test_two_processes_add_to_one_library(tmp_path: Path) -> None:
         confirmed = [*pool.map(lambda prefix: add_until_killed(folder, prefix, 0.4), ["left", "right"])]
     with Library.open(folder, HashEmbedder()) as library:
         library.verify()
-        stored = {document.id for document in library.documents()}
+        stored = {document.id for document in library.documents.all()}
         assert all(ids and set(ids) <= stored for ids in confirmed)
         assert library.search("left right", 3)
 

@@ -24,12 +24,12 @@ def rows(library: Library, table: str) -> int:
 
 def test_a_document_comes_back_as_it_was_added(library: Library, embedder: HashEmbedder) -> None:
     document, data, chunks = make_document("alpha", 5)
-    library.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
-    assert library.documents() == [document]
-    assert library.document(document.id) == document
-    assert library.file(document.id) == data
-    assert library.chunks(document.id) == chunks
-    assert library.chunk(chunks[3].id) == chunks[3]
+    library.documents.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
+    assert library.documents.all() == [document]
+    assert library.documents.get(document.id) == document
+    assert library.documents.file(document.id) == data
+    assert library.documents.chunks(document.id) == chunks
+    assert library.documents.chunk(chunks[3].id) == chunks[3]
     assert library.size == (1, 5)
     library.verify()
 
@@ -38,7 +38,7 @@ def test_everything_is_there_after_reopening(library: Library, fill: Fill, embed
     first, second = fill(library, "alpha"), fill(library, "beta")
     library.close()
     with Library.open(library.folder, embedder) as again:
-        assert again.documents() == [first, second]
+        assert again.documents.all() == [first, second]
         assert {found.chunk.document_id for found in again.search("beta", 4)} >= {second.id}
 
 
@@ -55,23 +55,23 @@ def test_a_document_that_fails_half_way_is_absent(library: Library, fill: Fill, 
     document, data, chunks = make_document("beta", 6)
     twice = [*chunks, chunks[0]]
     with pytest.raises(Exception, match="UNIQUE"):
-        library.add(document, data, twice, embedder.embed([chunk.indexed_text for chunk in twice]))
+        library.documents.add(document, data, twice, embedder.embed([chunk.indexed_text for chunk in twice]))
     assert library.size == (1, 4)
-    assert [found.name for found in library.documents()] == ["alpha.pdf"]
+    assert [found.name for found in library.documents.all()] == ["alpha.pdf"]
     library.verify()
 
 
 def test_deleting_leaves_nothing_of_a_document(library: Library, fill: Fill) -> None:
     kept = fill(library, "alpha", 7)
     gone = fill(library, "zanzibar", 9)
-    library.save_label("where?", library.chunks(gone.id)[0].id, "relevant")
-    library.delete(gone.id)
+    library.labels.save("where?", library.documents.chunks(gone.id)[0].id, "relevant")
+    library.documents.delete(gone.id)
     assert library.size == (1, 7)
     for table, count in {"files": 1, "chunks": 7, "vectors": 7, "chunk_search_docsize": 7, "labels": 0}.items():
         assert rows(library, table) == count, table
     assert {found.chunk.document_id for found in library.search("zanzibar", 20)} == {kept.id}
     assert library.search("zanzibar", 20, mode="bm25") == []
-    for look in (library.document, library.file, library.chunks, library.delete):
+    for look in (library.documents.get, library.documents.file, library.documents.chunks, library.documents.delete):
         with pytest.raises(NotFoundError):
             look(gone.id)
     library.verify()
@@ -81,16 +81,18 @@ def test_deleting_leaves_nothing_of_a_document(library: Library, fill: Fill) -> 
 
 
 def test_a_deleted_document_can_be_added_again(library: Library, fill: Fill) -> None:
-    library.delete(fill(library, "alpha").id)
+    library.documents.delete(fill(library, "alpha").id)
     again = fill(library, "alpha")
-    assert library.documents() == [again]
+    assert library.documents.all() == [again]
     assert library.search("alpha", 2)
 
 
 def test_deleting_gives_the_space_back(library: Library, embedder: HashEmbedder) -> None:
     document, data, chunks = make_document("alpha")
-    library.add(document, data + bytes(3_000_000), chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
-    library.delete(document.id)
+    library.documents.add(
+        document, data + bytes(3_000_000), chunks, embedder.embed([chunk.indexed_text for chunk in chunks])
+    )
+    library.documents.delete(document.id)
     library.close()
     assert (library.folder / "library.db").stat().st_size < 500_000
 
@@ -98,8 +100,8 @@ def test_deleting_gives_the_space_back(library: Library, embedder: HashEmbedder)
 def test_odd_text_is_stored_with_its_length(library: Library, embedder: HashEmbedder) -> None:
     text = "half a pair \ud83d, a nul \x00, a bell \x07 and 漢字 Ünïcode"
     document, data, chunks = make_document("odd", texts=[text])
-    library.add(document, data, chunks, embedder.embed(["odd"]))
-    stored = library.chunk(chunks[0].id).text
+    library.documents.add(document, data, chunks, embedder.embed(["odd"]))
+    stored = library.documents.chunk(chunks[0].id).text
     assert len(stored) == len(text)
     assert stored == text.replace("\ud83d", "\ufffd")
     assert library.search("unicode", 1, mode="bm25")[0].chunk.id == chunks[0].id
@@ -107,20 +109,20 @@ def test_odd_text_is_stored_with_its_length(library: Library, embedder: HashEmbe
 
 def test_a_document_without_chunks_is_stored(library: Library, fill: Fill) -> None:
     document, data, _ = make_document("hollow")
-    library.add(document, data, [], np.zeros((0, 64), dtype=np.float32))
+    library.documents.add(document, data, [], np.zeros((0, 64), dtype=np.float32))
     assert library.size == (1, 0)
     with pytest.raises(EmptyLibraryError):
         library.search("anything", 3)
-    library.delete(document.id)
+    library.documents.delete(document.id)
     assert library.size == (0, 0)
 
 
 def test_vectors_of_another_shape_or_not_finite_are_refused(library: Library) -> None:
     document, data, chunks = make_document("alpha")
     with pytest.raises(ValueError, match="as many vectors"):
-        library.add(document, data, chunks, np.ones((3, 64), dtype=np.float32))
+        library.documents.add(document, data, chunks, np.ones((3, 64), dtype=np.float32))
     with pytest.raises(ValueError, match="finite"):
-        library.add(document, data, chunks, np.full((4, 64), np.nan, dtype=np.float32))
+        library.documents.add(document, data, chunks, np.full((4, 64), np.nan, dtype=np.float32))
     assert library.size == (0, 0)
 
 
@@ -143,7 +145,7 @@ def test_another_model_is_refused_until_the_library_is_reindexed(library: Librar
         for refused in (
             reopened.check_model,
             lambda: reopened.search("alpha", 3),
-            lambda: reopened.add(*make_document("beta"), other.embed(["a", "b", "c", "d"])),
+            lambda: reopened.documents.add(*make_document("beta"), other.embed(["a", "b", "c", "d"])),
         ):
             with pytest.raises(ModelMismatchError, match=r"hash-v1.*hash-v2"):
                 refused()
@@ -153,7 +155,7 @@ def test_another_model_is_refused_until_the_library_is_reindexed(library: Librar
         reopened.check_model()
         after = reopened.search("alpha copper", 5)
         assert after[0].chunk == before[0].chunk
-        assert reopened.document(document.id).model == "hash-v2"
+        assert reopened.documents.get(document.id).model == "hash-v2"
         reopened.verify()
 
 
@@ -176,10 +178,10 @@ def test_a_stopped_reindex_changes_nothing(library: Library, fill: Fill) -> None
 
 
 def test_an_emptied_library_takes_the_model_in_use(library: Library, fill: Fill) -> None:
-    library.delete(fill(library, "alpha").id)
+    library.documents.delete(fill(library, "alpha").id)
     library.close()
     other = HashEmbedder("hash-v2", 96)
     with Library.open(library.folder, other) as reopened:
         document, data, chunks = make_document("beta", model="hash-v2")
-        reopened.add(document, data, chunks, other.embed([chunk.indexed_text for chunk in chunks]))
+        reopened.documents.add(document, data, chunks, other.embed([chunk.indexed_text for chunk in chunks]))
         assert reopened.search("beta", 2)

@@ -29,8 +29,8 @@ def run(workspace: str) -> list[ev.Event]:
 def fill(folder: Path, events: list[ev.Event]) -> None:
     with Library.open(folder, HashEmbedder()) as library:
         document, data, chunks = make_document("alpha")
-        library.add(document, data, chunks, HashEmbedder().embed([chunk.text for chunk in chunks]))
-        library.save_run(Trace.from_events(events), events)
+        library.documents.add(document, data, chunks, HashEmbedder().embed([chunk.text for chunk in chunks]))
+        library.runs.save(Trace.from_events(events), events)
 
 
 def test_a_key_is_known_here_and_nowhere_else(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_folder_named_by_its_key_is_renamed_with_its_records(tmp_path: Path) -
     assert [folder.name for folder in (tmp_path / "workspaces").iterdir()] == [after.name]
     with Library.open(after, HashEmbedder()) as library:
         assert library.size == (1, 4)
-        assert library.run_events("r1") == run(after.name) and library.run_trace("r1").workspace == after.name
+        assert library.runs.events("r1") == run(after.name) and library.runs.trace("r1").workspace == after.name
         library.verify()
     assert not [file.name for file in after.iterdir() if EARLIER.encode() in file.read_bytes()]
 
@@ -80,7 +80,7 @@ def test_a_rename_cut_off_in_its_middle_is_finished_at_the_next_start(tmp_path: 
     assert (tmp_path / "workspaces" / EARLIER).is_dir()
     PrivateLibraries(tmp_path).settle()
     with Library.open(tmp_path / "workspaces" / name_of(EARLIER), HashEmbedder()) as library:
-        assert library.run_events("r1") == run(name_of(EARLIER))
+        assert library.runs.events("r1") == run(name_of(EARLIER))
 
 
 def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
@@ -94,24 +94,47 @@ def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
 
 
 def test_empty_libraries_of_days_ago_are_removed_and_others_are_not(tmp_path: Path) -> None:
-    root, long_ago = tmp_path / "workspaces", time.time() - 3 * 24 * 3600
+    root = tmp_path / "workspaces"
     names = {what: name_of(what) for what in ("empty", "fresh", "full", "bare", "runs")}
     for what in ("empty", "fresh"):
         on_disk(Library.open(root / names[what], HashEmbedder())).close()
     fill(root / names["full"], run("p"))
     with Library.open(root / names["runs"], HashEmbedder()) as library:
-        library.save_run(Trace.from_events(run("p")), run("p"))
+        library.runs.save(Trace.from_events(run("p")), run("p"))
     (root / names["bare"]).mkdir()
     on_disk(Library.open(root / "default", HashEmbedder())).close()
     for folder in root.iterdir():
         if folder.name != names["fresh"]:
-            for place in (*folder.iterdir(), folder):
-                os.utime(place, (long_ago, long_ago))
+            aged(folder, 3 * 24 * 3600)
     PrivateLibraries(tmp_path).settle()
     assert {folder.name for folder in root.iterdir()} == {
         *(names[each] for each in ("fresh", "full", "runs")),
         "default",
     }
+
+
+def test_a_library_that_was_looked_into_is_looked_into_again_only_when_it_was_written_to(tmp_path: Path) -> None:
+    folder, day = tmp_path / "workspaces" / name_of("looked"), 24 * 3600
+    with Library.open(folder, HashEmbedder()) as library:
+        library.runs.save(Trace.from_events(run("p")), run("p"))
+    aged(folder, 3 * day)
+    places = PrivateLibraries(tmp_path)
+    places.settle()
+    assert folder.is_dir() and [place.name for place in folder.iterdir()] == ["library.db"]
+    with Library.open(folder, HashEmbedder()) as library:
+        library.runs.delete("r1")
+    aged(folder, 3 * day)
+    places.settle()
+    assert folder.is_dir(), "as old as it was when it held a run, so it was not opened"
+    os.utime(tmp_path / "settled", (time.time() - 4 * day, time.time() - 4 * day))
+    places.settle()
+    assert not folder.exists()
+
+
+def aged(folder: Path, seconds: float) -> None:
+    """As if nobody had written to the library for so long."""
+    for place in (*folder.iterdir(), folder):
+        os.utime(place, (time.time() - seconds, time.time() - seconds))
 
 
 def test_others_on_the_machine_can_read_nothing(tmp_path: Path) -> None:

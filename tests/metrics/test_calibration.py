@@ -30,7 +30,6 @@ def test_roc_by_hand() -> None:
     assert curve.true_positive.tolist() == [0, 0.5, 0.5, 1, 1]
     assert curve.false_positive == pytest.approx([0, 0, 1 / 3, 2 / 3, 1])
     assert curve.auc == pytest.approx(4.5 / 6)
-    assert (curve.positives, curve.negatives, curve.unknown) == (2, 3, 0)
 
 
 def test_average_precision_by_hand() -> None:
@@ -40,6 +39,7 @@ def test_average_precision_by_hand() -> None:
     assert curve.recall.tolist() == [0.5, 0.5, 1, 1]
     assert curve.precision.tolist() == [1, 0.5, 0.5, 0.4]
     assert curve.average_precision == pytest.approx(0.75)
+    assert curve.relevant == 0.4
 
 
 @given(BOTH_KINDS)
@@ -62,12 +62,13 @@ def test_auc_is_the_chance_that_a_relevant_case_scores_higher(cases: list[tuple[
 def test_each_point_is_what_its_threshold_gives(cases: list[tuple[float, bool]]) -> None:
     curve, ranks = precision_recall(*split(cases)), roc(*split(cases))
     assert ranks.thresholds[1:].tolist() == curve.thresholds.tolist() == sorted({s for s, _ in cases}, reverse=True)
+    positives = sum(label for _, label in cases)
     for place, threshold in enumerate(curve.thresholds):
         called = [label for score, label in cases if score >= threshold]
         assert curve.precision[place] == pytest.approx(sum(called) / len(called))
-        assert curve.recall[place] == pytest.approx(sum(called) / curve.positives)
-        assert ranks.true_positive[place + 1] == pytest.approx(sum(called) / ranks.positives)
-        assert ranks.false_positive[place + 1] == pytest.approx((len(called) - sum(called)) / ranks.negatives)
+        assert curve.recall[place] == pytest.approx(sum(called) / positives)
+        assert ranks.true_positive[place + 1] == pytest.approx(sum(called) / positives)
+        assert ranks.false_positive[place + 1] == pytest.approx((len(called) - sum(called)) / (len(cases) - positives))
 
 
 @given(BOTH_KINDS, st.randoms())
@@ -75,9 +76,7 @@ def test_the_order_of_cases_says_nothing(cases: list[tuple[float, bool]], random
     mixed = cases.copy()
     random.shuffle(mixed)  # type: ignore[attr-defined]
     assert roc(*split(mixed)).auc == pytest.approx(roc(*split(cases)).auc)
-    for binning in ("width", "mass"):
-        one, other = (reliability(*split(each), binning=binning) for each in (mixed, cases))
-        assert one.error == pytest.approx(other.error)
+    assert reliability(*split(mixed)).error == pytest.approx(reliability(*split(cases)).error)
 
 
 def test_constant_scores_tell_nothing() -> None:
@@ -92,55 +91,43 @@ def test_failed_grades_and_missing_labels_are_left_out(
     more = [*cases, *failed, (0.0, None), (None, None)]
     random.shuffle(more)  # type: ignore[attr-defined]
     scores, labels = [score for score, _ in more], [label for _, label in more]
-    curve, plain = roc(scores, labels), roc(*split(cases))
-    assert curve.auc == pytest.approx(plain.auc)
-    assert (curve.positives, curve.negatives, curve.unknown) == (plain.positives, plain.negatives, len(failed))
+    assert roc(scores, labels).auc == pytest.approx(roc(*split(cases)).auc)
+    assert precision_recall(scores, labels).relevant == precision_recall(*split(cases)).relevant
     diagram = reliability(scores, labels)
     assert diagram.error == pytest.approx(reliability(*split(cases)).error)
-    assert (diagram.count, diagram.unknown) == (len(cases), len(failed))
+    assert sum(each.count for each in diagram.bins) == len(cases)
 
 
 # Reliability
 
 
 def test_reliability_by_hand() -> None:
-    """Bins of width 0.5: 0.1 and 0.3 with one relevant, 0.5, 0.9 and 1.0 with two."""
-    diagram = reliability([0.1, 0.3, 0.5, 0.9, 1.0], [False, True, False, True, True], bins=2)
-    low, high = diagram.bins
-    assert (low.low, low.high, low.count, low.share) == (0, 0.5, 2, 0.5)
-    assert (high.low, high.high, high.count) == (0.5, 1, 3)
-    assert (low.score, high.score, high.share) == pytest.approx((0.2, 0.8, 2 / 3))
-    assert diagram.error == pytest.approx((2 * 0.3 + 3 * (0.8 - 2 / 3)) / 5)
-    assert diagram.worst == pytest.approx(0.3)
-    assert diagram.brier == pytest.approx((0.01 + 0.49 + 0.25 + 0.01 + 0) / 5)
+    """Three bins of width 0.1: 0.11 and 0.13 with one relevant, 0.55 without, 0.95 and 1.0 with both."""
+    diagram = reliability([0.11, 0.13, 0.55, 0.95, 1.0], [False, True, False, True, True])
+    low, middle, high = diagram.bins
+    assert (low.count, low.score, low.share) == (2, pytest.approx(0.12), 0.5)
+    assert (middle.count, middle.score, middle.share) == (1, 0.55, 0)
+    assert (high.count, high.score, high.share) == (2, pytest.approx(0.975), 1)
+    assert diagram.error == pytest.approx((2 * 0.38 + 0.55 + 2 * 0.025) / 5)
+    assert diagram.worst == pytest.approx(0.55)
 
 
-def test_bins_of_equal_mass_never_part_equal_scores() -> None:
-    diagram = reliability([0.1, 0.2, 0.2, 0.2, 0.8, 0.9], [False] * 4 + [True] * 2, bins=3, binning="mass")
-    assert [(each.low, each.high, each.count) for each in diagram.bins] == [(0.1, 0.2, 4), (0.8, 0.9, 2)]
-    even = reliability(np.arange(100) / 100, np.arange(100) % 2 == 0, bins=10, binning="mass")
-    assert [each.count for each in even.bins] == [10] * 10
+def test_a_score_on_an_edge_falls_into_the_bin_above_it() -> None:
+    edges = [place / 10 for place in range(10)]
+    diagram = reliability([*edges, 1.0], [True] * 11)
+    assert [each.count for each in diagram.bins] == [1] * 9 + [2]
+    assert [each.score for each in diagram.bins] == [*edges[:-1], 0.95]
 
 
-@pytest.mark.parametrize("bins", [1, 3, 7, 10, 50])
-def test_a_score_on_an_edge_falls_into_the_bin_above_it(bins: int) -> None:
-    edges = [place / bins for place in range(bins)]
-    diagram = reliability([*edges, 1.0], [True] * (bins + 1), bins=bins)
-    assert [each.low for each in diagram.bins] == edges
-    assert [each.count for each in diagram.bins] == [1] * (bins - 1) + [2]
-
-
-@given(CASES, st.integers(1, 20), st.sampled_from(["width", "mass"]))
-def test_bins_hold_every_case_once(cases: list[tuple[float, bool]], bins: int, binning: str) -> None:
-    diagram = reliability(*split(cases), bins=bins, binning=binning)  # type: ignore[arg-type]
-    assert sum(each.count for each in diagram.bins) == diagram.count == len(cases)
-    assert len(diagram.bins) <= bins
+@given(CASES)
+def test_bins_hold_every_case_once(cases: list[tuple[float, bool]]) -> None:
+    diagram = reliability(*split(cases))
+    assert sum(each.count for each in diagram.bins) == len(cases)
+    assert len(diagram.bins) <= 10
     assert 0 <= diagram.error <= diagram.worst + 1e-12 <= 1 + 1e-9
     assert sum(each.count * each.share for each in diagram.bins) == pytest.approx(sum(label for _, label in cases))
-    for each in diagram.bins:
-        assert each.low - 1e-12 <= each.score <= each.high + 1e-12
-    for one, next_one in zip(diagram.bins, diagram.bins[1:], strict=False):
-        assert one.high <= next_one.low
+    scores = [each.score for each in diagram.bins]
+    assert scores == sorted(scores)
 
 
 # What has no curve
@@ -182,8 +169,6 @@ def test_what_is_no_score_is_refused(scores: list[float], labels: list[bool], sa
         reliability(scores, labels)
 
 
-def test_bad_labels_and_bins_are_refused() -> None:
+def test_bad_labels_are_refused() -> None:
     with pytest.raises(ValueError, match="a label is true, false or None"):
         roc([0.5, 0.6], [2, True])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="at least one bin"):
-        reliability([0.5], [True], bins=0)

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag.core.types import Action
-from crag.metrics.metrics import ResultRow
-from crag.metrics.ranking import ranked
+from crag.metrics.metrics import ResultRow, ranked
 from crag.metrics.results import (
     MEASURES,
     Mean,
@@ -18,8 +17,6 @@ from crag.metrics.results import (
     confusion,
     flat,
     measures_of,
-    result_from_json,
-    result_to_json,
     rows_from_json,
     rows_to_json,
     summed_up,
@@ -73,10 +70,8 @@ def test_a_row_exports_without_a_live_formula() -> None:
     assert "'=1+1" in text and ",=1+1" not in text
 
 
-def test_rows_and_results_survive_json() -> None:
+def test_rows_survive_json() -> None:
     assert rows_from_json(rows_to_json([FULL, *rows([None])])) == (FULL, *rows([None]))
-    result = summed_up([FULL])
-    assert result_from_json(result_to_json(result)) == result
 
 
 def test_means_count_what_is_known_alone() -> None:
@@ -98,7 +93,6 @@ def test_intervals_are_about_those_of_theory_and_repeat() -> None:
     half = 1.96 * math.sqrt(0.3 * 0.7 / 400)
     assert (mean.low, mean.high) == (pytest.approx(0.3 - half, abs=0.01), pytest.approx(0.3 + half, abs=0.01))
     assert summed_up(many).means == summed_up(many).means
-    assert summed_up(many, seed=1).means["answer_f1"] != mean
 
 
 def test_an_interval_rests_on_what_is_known_alone() -> None:

@@ -11,8 +11,8 @@ from crag.core.meter import Meter
 from crag.core.protocols import Chat
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
+from crag.testing.chat_contract import GRADE, ChatContract
 from crag.testing.fakes import FakeChat
-from tests.support.chat_contract import GRADE, ChatContract
 from tests.support.model_server import serving
 
 

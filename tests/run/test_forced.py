@@ -16,6 +16,7 @@ from crag.core.types import Action, Aggregation
 from crag.core.wording import decision_sentence, outcome_sentence
 from crag.correct.rewriting import LlmRewriter
 from crag.evaluator.trigger import decide
+from crag.run.fallback import FallbackRewriter
 from crag.run.graph import run_graph
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FakeChat, FixedWeb
@@ -70,7 +71,12 @@ def test_a_loop_that_finds_no_new_query_ends_in_the_forced_action(action: Action
     """The scores' word comes first, and is replaced as soon as it turns out to be the last retrieval's."""
     case = forced(action, [BAD])
     mute = LlmRewriter(FakeChat(lambda messages: UnreachableError("No answer.")))
-    trace = Trace.from_events([case.events[0], *run_graph(QUESTION, replace(case.parts, rewriter=mute))])
+    trace = Trace.from_events(
+        [
+            case.events[0],
+            *run_graph(QUESTION, replace(case.parts, rewriter=FallbackRewriter([mute], case.parts.outlet))),
+        ]
+    )
     assert len(trace.rounds) == 1 and trace.decision is not None
     assert (trace.decision.action, trace.decision.instead_of) == (action, Action.INCORRECT)
     used = {Action.CORRECT: INTERNAL, Action.AMBIGUOUS: INTERNAL | EXTERNAL, Action.INCORRECT: EXTERNAL}

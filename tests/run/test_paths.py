@@ -9,6 +9,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.errors import CancelledError
+from crag.core.meter import Meter
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.core.wording import outcome_sentence
@@ -190,7 +191,9 @@ def test_stop_ends_the_run_at_the_next_grade() -> None:
         return 0.5
 
     case = Case("plain-rag", [GOOD])
-    parts = replace(case.parts, settings=Settings(), evaluator=ScriptedEvaluator(score=stopping), cancel=stop)
+    parts = replace(
+        case.parts, settings=Settings(), evaluator=ScriptedEvaluator(score=stopping), meter=Meter(cancel=stop)
+    )
     seen: list[ev.Event] = []
     with pytest.raises(CancelledError):
         seen.extend(run_graph(QUESTION, parts))

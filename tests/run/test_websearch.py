@@ -13,6 +13,7 @@ from crag.core.errors import StorageError
 from crag.core.meter import Budget, Meter
 from crag.core.trace import Trace
 from crag.core.types import WebPage
+from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
 from crag.run.parts import Parts
 
@@ -34,9 +35,14 @@ def away(**more: object) -> FixedWeb:
     return FixedWeb(texts=WEB, leaves=True, **more)  # type: ignore[arg-type]
 
 
-def run(web: FixedWeb, **changes: object) -> Trace:
-    parts: Parts = replace(Case("balanced", [SOSO], web=FixedWeb()).parts, web=web, **changes)  # type: ignore[arg-type]
-    return Trace.from_events(run_graph(QUESTION, parts))
+def parts(*webs: FixedWeb, **more: object) -> Parts:
+    made: Parts = Case("balanced", [SOSO]).parts
+    meter = more.pop("meter", None) or made.meter
+    return replace(made, meter=meter, web=FallbackWeb(webs, made.outlet, meter, **more))  # type: ignore[arg-type]
+
+
+def run(*webs: FixedWeb, **more: object) -> Trace:
+    return Trace.from_events(run_graph(QUESTION, parts(*webs, **more)))
 
 
 def test_a_query_leaves_after_a_yes_and_is_shown_as_it_was() -> None:
@@ -57,7 +63,7 @@ def test_after_a_no_nothing_leaves_and_it_is_said() -> None:
 
 def test_after_a_no_pages_of_this_machine_are_still_searched_without_a_question() -> None:
     web, folder = away(), FixedWeb(texts=WEB, name="folder")
-    trace = run(web, spare_webs=(folder,), allowed=lambda query: False)
+    trace = run(web, folder, allowed=lambda query: False)
     assert web.queries == [] and len(folder.queries) == 1
     assert len(trace.approvals) == 1 and trace.searches[0].provider == "folder"
 
@@ -71,12 +77,11 @@ def test_the_run_says_that_it_waits_and_the_wait_costs_none_of_its_time() -> Non
         time.sleep(0.5)
         return True
 
-    parts = replace(Case("balanced", [SOSO], web=FixedWeb()).parts, web=away(), allowed=allowed)
-    parts = replace(parts, meter=Meter(Budget(seconds=0.4)))
-    for event in run_graph(QUESTION, parts):
+    meter = Meter(Budget(seconds=0.4))
+    for event in run_graph(QUESTION, parts(away(), allowed=allowed, meter=meter)):
         events.append(event)
     assert Trace.from_events(events).awaiting is None
-    assert parts.meter.left() > -0.3
+    assert meter.left() > -0.3
     assert len(seen) == 1
     begun = next(event.at for event in events if isinstance(event, ev.StepStarted) and event.step == "search")
     ended = next(event for event in events if isinstance(event, ev.StepFinished) and event.step == "search")
@@ -85,8 +90,8 @@ def test_the_run_says_that_it_waits_and_the_wait_costs_none_of_its_time() -> Non
 
 def test_what_was_found_is_remembered_with_its_time_and_nothing_is_sent_again() -> None:
     web, memory = away(), Memory()
-    first = run(web, search_cache=memory, search_cache_hours=1.0)
-    again = run(web, search_cache=memory, search_cache_hours=1.0, allowed=lambda query: False)
+    first = run(web, memory=memory, hours=1.0)
+    again = run(web, memory=memory, hours=1.0, allowed=lambda query: False)
     assert len(web.queries) == 1
     assert again.pages == first.pages and again.approvals == ()
     assert (first.searches[0].found_at, again.searches[0].found_at) == ("", "2026-01-02T03:04:05+00:00")
@@ -99,13 +104,13 @@ def test_what_was_found_is_remembered_with_its_time_and_nothing_is_sent_again() 
 )
 def test_what_is_not_whole_or_not_of_the_web_is_not_remembered(web: FixedWeb) -> None:
     memory = Memory()
-    run(web, search_cache=memory, search_cache_hours=1.0)
+    run(web, memory=memory, hours=1.0)
     assert memory.known == {}
 
 
 def test_no_memory_is_used_where_it_is_off() -> None:
     memory = Memory()
-    run(away(), search_cache=memory, search_cache_hours=0.0)
+    run(away(), memory=memory, hours=0.0)
     assert memory.known == {}
 
 
@@ -114,7 +119,7 @@ def test_results_that_can_t_be_stored_are_used_all_the_same() -> None:
         def save_search(self, key: str, pages: tuple[WebPage, ...]) -> None:
             raise StorageError("The disk is full.")
 
-    trace = run(away(), search_cache=Full(), search_cache_hours=1.0)
+    trace = run(away(), memory=Full(), hours=1.0)
     assert len(trace.pages) == 1 and "not remembered" in trace.failures[0].message
 
 
@@ -123,8 +128,8 @@ def test_chunks_graded_by_another_than_the_strips_answer_after_a_correct() -> No
     case = Case("balanced", [SOSO], web=FixedWeb())
     low = Case("balanced", [SOSO], score=lambda text: 0.09).evaluator
     high = Case("balanced", [SOSO], score=lambda text: 0.9).evaluator
-    parts = replace(case.parts, evaluator=high, strip_evaluator=low)
-    answer = Trace.from_events(run_graph(QUESTION, parts)).answer
+    made = replace(case.parts, evaluator=high, strip_evaluator=low)
+    answer = Trace.from_events(run_graph(QUESTION, made)).answer
     assert answer is not None and not answer.abstained
-    alone = Trace.from_events(run_graph(QUESTION, replace(parts, evaluator=low, strip_evaluator=None))).answer
+    alone = Trace.from_events(run_graph(QUESTION, replace(made, evaluator=low, strip_evaluator=None))).answer
     assert alone is not None and alone.abstained

@@ -14,7 +14,7 @@ from crag.core.errors import ProviderError
 from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.run.wiring import chat_endpoint
+from crag.run.wiring import wired
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.model_server import Server, serving
 from tests.support.small_library import WordEmbedder, fill, spread
@@ -99,10 +99,10 @@ def test_servers_that_are_not_allowed_are_not_called(ask, server) -> None:
 
 def test_a_key_for_openai_goes_to_openai_alone() -> None:
     keys = Keys(openai=SecretStr(KEY))
-    away = AppConfig(llm="openai-compatible", llm_base_url="http://127.0.0.1:9/v1", llm_model="m")
-    assert chat_endpoint(away, keys).key is None
-    assert chat_endpoint(AppConfig(llm="openai", llm_model="m"), keys).key == SecretStr(KEY)
-    assert chat_endpoint(AppConfig(llm="openai", llm_model="m"), keys).base_url is None
+    away = wired(AppConfig(llm="openai-compatible", llm_base_url="http://127.0.0.1:9/v1", llm_model="m"), keys)
+    home = wired(AppConfig(llm="openai", llm_model="m"), keys)
+    assert away.model is not None and away.model.endpoint.key is None
+    assert home.model is not None and home.model.endpoint.key == SecretStr(KEY) and home.model.endpoint.base_url is None
 
 
 def test_grades_outside_a_run_come_from_the_configured_model(tmp_path, server) -> None:

@@ -17,7 +17,7 @@ def main(folder: str, prefix: str) -> None:
         for number in itertools.count():
             document, data, chunks = make_document(f"{prefix}n{number}", chunks=40)
             data += bytes(200_000)
-            library.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
+            library.documents.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
             sys.stdout.write(document.id + "\n")
             sys.stdout.flush()
             if number % 3 == 2:

@@ -22,7 +22,7 @@ EMBEDDER = HashEmbedder()
 def fill(library: Library, number: int) -> str:
     document, data, chunks = make_document(f"doc{number}", 40)
     vectors = EMBEDDER.embed([chunk.text for chunk in chunks])
-    library.add(document, data + os.urandom(200_000), chunks, vectors)
+    library.documents.add(document, data + os.urandom(200_000), chunks, vectors)
     return document.id
 
 
@@ -42,11 +42,11 @@ def main(folder: Path) -> None:
             pass
     free = os.statvfs(folder).f_bavail
     with Library.open(folder / "library", EMBEDDER) as library:
-        before = len(library.documents())
+        before = len(library.documents.all())
         for id in stored[:3]:
-            library.delete(id)
+            library.documents.delete(id)
         library.verify()
-        left = [document.id for document in library.documents()]
+        left = [document.id for document in library.documents.all()]
         shown = len(library.search("harbour", 3))
         freed = os.statvfs(folder).f_bavail
         again = fill(library, 5_000)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Sequence
 
 from crag.core import events as ev
+from crag.core.meter import Meter
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.correct.rewriting import KeywordRewriter
 from crag.correct.strips import StripRefiner
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
+from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
-from crag.run.parts import Parts
+from crag.run.parts import Outlet, Parts
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
 
@@ -52,17 +52,18 @@ class Case:
         self.retriever = FixedRetriever(chunks=later, by_query={QUESTION: chunks})
         self.evaluator = ScriptedEvaluator(score=score, joint=joint)
         self.web = web
+        outlet, meter = Outlet(), Meter()
         self.parts = Parts(
             settings=self.settings,
             retriever=self.retriever,
             evaluator=self.evaluator,
             refiner=StripRefiner(),
             rewriter=KeywordRewriter(),
-            web=web,
+            web=FallbackWeb([web], outlet, meter) if web else None,
             generator=ExtractiveGenerator(self.evaluator),
             verifier=CitationVerifier(self.evaluator),
-            cancel=threading.Event(),
-            began=time.perf_counter(),
+            meter=meter,
+            outlet=outlet,
         )
         start = ev.RunStarted(
             run_id="r",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from html import escape
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from tests.support.web_server import Reply, Request
 
@@ -15,7 +15,9 @@ COMETS = [(f"https://example.org/{n}", f"Comet {n}", f"A comet came in {1900 + n
 
 
 def query_of(request: Request) -> str:
-    """The query that arrived, at whichever of the two."""
+    """The query that arrived, at whichever provider's server: in the address, as JSON, or as a form."""
+    if request.method == "GET":
+        return parse_qs(urlsplit(request.path).query, keep_blank_values=True)["q"][0]
     if request.headers["Content-Type"].startswith("application/json"):
         return str(json.loads(request.body)["query"])
     return parse_qs(request.body.decode(), keep_blank_values=True)["q"][0]

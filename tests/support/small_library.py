@@ -56,5 +56,5 @@ def fill(engine: Engine, texts: Sequence[str] = TEXTS, workspace: str = "default
         model=engine.embedder.id,
     )
     vectors = engine.embedder.embed([chunk.indexed_text for chunk in chunks])
-    engine.library(workspace).add(document, b"pdf", chunks, vectors)
+    engine.library(workspace).documents.add(document, b"pdf", chunks, vectors)
     return chunks

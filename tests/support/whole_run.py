@@ -208,7 +208,7 @@ def asked_outside() -> list[ev.Event]:
         ev.Called(
             call=Call(step="evaluate", provider="openai-compatible", model="qwen", seconds=0.1, error=BUSY), at=1
         ),
-        worked_around("evaluate", ProviderError(BUSY, "Wait."), "The local evaluator graded instead.", 1),
+        worked_around("evaluate", ProviderError(BUSY, "Wait."), "local evaluator", 1),
         *(
             ev.Graded(grade=Grade(passage_id=id, score=0.1, evaluator="local-3", instead_of=f"{GRADER}: {BUSY}"), at=1)
             for id in ("c1", "c2")
@@ -297,7 +297,7 @@ def refused() -> list[ev.Event]:
         ev.StepFinished(step="search", seconds=3.9, at=5.0),
         ev.StepStarted(step="answer", at=5.0),
         ev.Token(text="The bridge", at=5.1),
-        worked_around("answer", broke_off, "The best sentences are quoted instead.", 5.2),
+        worked_around("answer", broke_off, "quotes", 5.2),
         ev.Answered(
             answer=Answer(
                 text="Kept words [1].", by="extractive", citations=(cited(1, "c0", "internal", 4),), instead_of=QWEN

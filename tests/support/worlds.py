@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import threading
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +15,7 @@ from zlib import crc32
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError, UnreachableError
+from crag.core.meter import Meter
 from crag.core.protocols import Messages
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -25,8 +24,9 @@ from crag.correct.selection import LlmStripSelector
 from crag.correct.strips import StripRefiner
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
+from crag.run.fallback import FallbackRewriter, FallbackWeb
 from crag.run.graph import run_graph
-from crag.run.parts import Parts
+from crag.run.parts import Outlet, Parts
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FakeChat, FixedWeb, ScriptedEvaluator, chunk_of
 
@@ -131,19 +131,20 @@ class World:
     def parts(self, settings: Settings) -> Parts:
         evaluator, local = Together(score=score), ScriptedEvaluator(score=lambda text: score("strip " + text))
         webs = [Online(seed=self.seed), *[Online(seed=self.seed)] * 2, FixedWeb(fails=True), None]
+        outlet, meter, web = Outlet(), Meter(), webs[self.seed % 5]
         return Parts(
             settings=settings,
             retriever=Shelf(self.seed, self.size, settings),
             evaluator=evaluator,
             strip_evaluator=local if self.seed % 4 == 1 else None,
             refiner=StripRefiner(),
-            rewriter=Rewriting(self.seed),
+            rewriter=FallbackRewriter([Rewriting(self.seed)], outlet),
             selector=LlmStripSelector(FakeChat(chosen)) if self.seed % 3 else None,
-            web=webs[self.seed % 5],
+            web=FallbackWeb([web], outlet, meter) if web else None,
             generator=ExtractiveGenerator(evaluator),
             verifier=CitationVerifier(evaluator),
-            cancel=threading.Event(),
-            began=time.perf_counter(),
+            meter=meter,
+            outlet=outlet,
         )
 
     def run(self, settings: Settings) -> list[ev.Event]:

@@ -11,9 +11,12 @@ from ddgs.engines.duckduckgo import Duckduckgo
 
 from crag.core.errors import WebSearchError
 from crag.core.meter import Call, Meter
-from crag.web.duckduckgo import ADDRESS, MAX_BYTES, _Engine, translated
-from crag.web.searching import DuckDuckGoSearch
+from crag.core.protocols import WebSearch
+from crag.core.provider import WebParts
+from crag.web.ddgs_page import ADDRESS, MAX_BYTES, _Engine, translated
+from crag.web.duckduckgo import DUCKDUCKGO
 from tests.support.search_replies import COMETS, duckduckgo, duckduckgo_none, duckduckgo_puzzle
+from tests.support.searching_contract import SearchingContract
 from tests.support.web_server import Reply, Server, serving
 
 UNSURE = "DuckDuckGo gave no results: there are none, or it refused the search."
@@ -32,15 +35,22 @@ def server(running: Server) -> Server:
 
 
 @pytest.fixture
-def web(server: Server) -> DuckDuckGoSearch:
-    return DuckDuckGoSearch(Meter(), base_url=server.address)
+def web(server: Server) -> WebSearch:
+    return DUCKDUCKGO.make(WebParts(meter=Meter(), address=server.address))
+
+
+class TestContract(SearchingContract):
+    provider = DUCKDUCKGO
+
+    def reply(self, *results: tuple[str, str, str]) -> Reply:
+        return duckduckgo(results) if results else duckduckgo_none()
 
 
 def test_the_engines_own_address_is_the_one_used_by_default() -> None:
     assert f"{ADDRESS}/html/" == Duckduckgo.search_url
 
 
-def test_results_become_pages_in_the_order_of_the_page(server: Server, web: DuckDuckGoSearch) -> None:
+def test_results_become_pages_in_the_order_of_the_page(server: Server, web: WebSearch) -> None:
     pages = web.search("comet", 3)
     assert [(page.url, page.title, page.text) for page in pages] == COMETS[:3]
     assert web.problems == ()
@@ -67,14 +77,12 @@ def test_results_become_pages_in_the_order_of_the_page(server: Server, web: Duck
         ("//duckduckgo.com/l/?uddg=http%3A%2F%2F%5B", None),
     ],
 )
-def test_links_lead_where_they_lead_in_the_end(
-    server: Server, web: DuckDuckGoSearch, href: str, url: str | None
-) -> None:
+def test_links_lead_where_they_lead_in_the_end(server: Server, web: WebSearch, href: str, url: str | None) -> None:
     server.answer = lambda request: duckduckgo([(href, "Linked", "A comet."), COMETS[0]])
     assert [page.url for page in web.search("comet", 5)] == ([url] if url else []) + [COMETS[0][0]]
 
 
-def test_markup_on_the_page_is_read_as_text(server: Server, web: DuckDuckGoSearch) -> None:
+def test_markup_on_the_page_is_read_as_text(server: Server, web: WebSearch) -> None:
     text = "The <b>comet</b> of 1910 &amp; its tail<!-- x --><script>alert(1)</script>"
     server.answer = lambda request: duckduckgo([("https://example.org/", "A <b>comet</b>", text)], escaped=False)
     [page] = web.search("comet", 5)
@@ -82,7 +90,7 @@ def test_markup_on_the_page_is_read_as_text(server: Server, web: DuckDuckGoSearc
     assert "<" not in page.text
 
 
-def test_that_there_are_none_is_said_by_the_page(server: Server, web: DuckDuckGoSearch) -> None:
+def test_that_there_are_none_is_said_by_the_page(server: Server, web: WebSearch) -> None:
     server.answer = lambda request: duckduckgo_none()
     assert web.search("zzqx", 3) == []
     assert web.problems == ()
@@ -90,7 +98,7 @@ def test_that_there_are_none_is_said_by_the_page(server: Server, web: DuckDuckGo
 
 @pytest.mark.parametrize("body", [b"<html><title>DuckDuckGo</title></html>", b"DuckDuckGo", b"duckduckgo \x00\xff<<<"])
 def test_a_page_without_results_that_says_nothing_of_it_is_not_taken_for_none(
-    server: Server, web: DuckDuckGoSearch, body: bytes
+    server: Server, web: WebSearch, body: bytes
 ) -> None:
     server.answer = lambda request: Reply(body=body)
     assert web.search("comet", 3) == []
@@ -120,7 +128,7 @@ def test_every_failure_is_one_of_ours_with_a_remedy(server: Server, reply: Reply
     server.answer = lambda request: reply
     calls: list[Call] = []
     with pytest.raises(WebSearchError) as caught:
-        DuckDuckGoSearch(Meter(listener=calls.append), base_url=server.address).search("comet", 3)
+        DUCKDUCKGO.make(WebParts(meter=Meter(listener=calls.append), address=server.address)).search("comet", 3)
     found = caught.value
     assert said in found.message and found.message.endswith(".")
     assert "Settings" in found.remedy and found.remedy.endswith(".")
@@ -128,7 +136,7 @@ def test_every_failure_is_one_of_ours_with_a_remedy(server: Server, reply: Reply
     assert len(server.seen) == 1
 
 
-def test_a_page_that_broke_off_inside_is_read_as_far_as_it_goes(server: Server, web: DuckDuckGoSearch) -> None:
+def test_a_page_that_broke_off_inside_is_read_as_far_as_it_goes(server: Server, web: WebSearch) -> None:
     whole = duckduckgo(COMETS).body
     server.answer = lambda request: Reply(body=whole[: len(whole) // 2])
     pages = web.search("comet", 9)
@@ -137,7 +145,7 @@ def test_a_page_that_broke_off_inside_is_read_as_far_as_it_goes(server: Server, 
 
 def test_a_page_that_breaks_its_reader_is_said_to_be_unreadable(server: Server) -> None:
     server.answer = lambda request: Reply(body=b'<?xml version="1.0" encoding="utf-8"?><html>DuckDuckGo</html>')
-    one = DuckDuckGoSearch(Meter(), base_url=server.address)
+    one = DUCKDUCKGO.make(WebParts(meter=Meter(), address=server.address))
     assert one.search("comet", 3) == [] and one.problems == (UNSURE,), "a declaration, at which lxml stops, does not"
     assert "can't be read" in translated(ValueError("whatever it may be")).message
 

@@ -11,9 +11,9 @@ import pytest
 
 from crag.core.errors import WebSearchError
 from crag.core.protocols import WebSearch
+from crag.testing.websearch_contract import WebSearchContract
 from crag.web import folder as folder_module
 from crag.web.folder import FolderWeb
-from tests.support.websearch_contract import WebSearchContract
 
 COMET = "The comet passed the sun in March. Its tail was seen for eleven nights from the southern coast."
 

@@ -9,7 +9,7 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 
 import httpx
 import pytest
@@ -18,13 +18,14 @@ from pydantic import BaseModel, SecretStr
 from crag.core.connection import MAX_REPLY, BoundedClient, OversizedError, PackingError
 from crag.core.errors import CragError, ProviderError, ReplyError, UnreachableError, WebSearchError
 from crag.core.meter import Budget, Meter
+from crag.core.provider import WebParts
 from crag.core.types import WebPage
 from crag.providers.chat import ChatModel, MeteredChat
 from crag.providers.discovery import listed_models
 from crag.providers.endpoint import Endpoint
+from crag.providers.registry import webs
 from crag.providers.rerank import Reranker
 from crag.web.fetching import PageFetcher
-from crag.web.searching import DuckDuckGoSearch, TavilySearch
 from tests.support.web_server import Reply, Request, Server, serving
 
 KEY = SecretStr("key-of-the-tests")
@@ -59,14 +60,21 @@ def page_of(server: Server, seconds: float) -> None:
     raise WebSearchError(problem)
 
 
+OUTSIDE = [each.name for each in webs().values() if each.leaves]
+
+
+def searched(name: str, server: Server, seconds: float) -> None:
+    parts = WebParts(meter=meter(seconds), key=KEY, address=server.address)
+    webs()[name].make(parts).search("q", 3)
+
+
 CALLS: dict[str, Callable[[Server, float], object]] = {
     "whole": lambda server, seconds: chat(server, seconds).text(HELLO, max_tokens=5),
     "object": lambda server, seconds: chat(server, seconds).parsed(Score, HELLO, max_tokens=5),
     "stream": lambda server, seconds: list(chat(server, seconds).written(HELLO, max_tokens=5)),
     "scores": lambda server, seconds: Reranker(place(server), meter(seconds)).rerank("q", ["a"]),
     "models": lambda server, seconds: listed_models(place(server)),
-    "tavily": lambda server, seconds: TavilySearch(KEY, meter(seconds), base_url=server.address).search("q", 3),
-    "duckduckgo": lambda server, seconds: DuckDuckGoSearch(meter(seconds), base_url=server.address).search("q", 3),
+    **{name: partial(searched, name) for name in OUTSIDE},
     "page": page_of,
 }
 KINDS = {"stream": "text/event-stream", "duckduckgo": "text/html", "page": "text/html"}

@@ -19,7 +19,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Step
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedWeb
-from crag.whatif.entries import Entry, entries_from
+from crag.whatif.entries import Entry
 from crag.whatif.flips import FlipRow, Kept, Saved
 from crag.whatif.ledger import Ledger
 from crag.whatif.plans import NO_GRADES, NO_JOINT, NO_LOOP, NOT_RETRIEVED, PAGES_NOT_JUDGED
@@ -259,23 +259,12 @@ def test_why_an_action_cannot_be_known(strategy: str, found: list[str], changes:
     assert (row.after, row.becomes, row.reason, row.kept, row.saved) == (None, "unknown", reason, None, Saved())
 
 
-@given(st.integers(0, 1000), other_settings())
-@examples(max_examples=sized(25, 10))
-def test_added_runs_come_out_as_in_a_ledger_made_anew(first: int, settings: Settings) -> None:
-    entries = ledger().entries
-    first %= len(entries) + 1
-    parted = (
-        Ledger(entries[:first]).with_added(entries[first:-1]).with_added(entries[-1:] if first < len(entries) else ())
-    )
-    assert parted.redecide(settings) == ledger().redecide(settings)
-
-
-def test_a_run_with_settings_of_another_version_is_named_and_the_others_stay() -> None:
-    good, bad = stored()[0], replace(stored()[1], run_id="old", settings={"upper": 7, "gone": True})
-    entries, unusable = entries_from([good, bad, good])
-    assert entries == [Entry.of(good)] * 2
-    assert [(each.run_id, each.question) for each in unusable] == [("old", bad.question)]
-    assert "no longer valid" in unusable[0].message and unusable[0].remedy
+def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defaults() -> None:
+    trace = stored()[0]
+    old = replace(trace, strategy="gone", settings={**trace.settings, "upper": 7, "lower": 0.1, "gone": True})
+    entry = Entry.of(old)
+    assert (entry.settings.upper, entry.settings.lower) == (Settings().upper, 0.1)
+    assert len(Ledger([entry]).redecide(Settings()).rows) == 1
 
 
 def test_an_empty_ledger_has_an_outcome() -> None:

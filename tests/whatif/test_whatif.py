@@ -88,7 +88,7 @@ def check(stored: Trace, ledger: Ledger, settings: Settings, fresh: Trace) -> Wh
     assert (found.web == "not needed") == all(
         rewrite.purpose == "library" for rewrite in fresh.rewrites
     ) or row.web == "unknown"
-    assert found.kept_known == (row.kept is not None)
+    assert bool(found.unknown) == (row.kept is None)
     return found
 
 

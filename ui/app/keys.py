@@ -11,34 +11,35 @@ from pydantic import SecretStr
 from crag.core.config import AppConfig
 from crag.core.errors import InputError
 from crag.core.keys import Keys
-from ui.app.permits import bare
+from crag.core.provider import Provider
+from crag.providers import registry
+from crag.run.wiring import bare
 
-__all__ = ["SLOTS", "Slot", "forget", "keep", "kept", "origin", "owners", "server", "usable"]
+__all__ = ["forget", "keep", "kept", "origin", "owners", "server", "usable"]
 
-Slot = Literal["llm", "rerank", "tavily"]
-SLOTS: tuple[Slot, ...] = ("llm", "rerank", "tavily")
 _KEY = re.compile(r"[!-~]{1,1000}")
 
 
 def owners() -> Keys:
     """What the owner gave: the environment's keys, and Streamlit's secrets where it has none."""
-    return Keys.from_mapping().over(_secrets())
+    return registry.given_keys().over(_secrets())
 
 
 def _secrets() -> Keys:
     try:
-        return Keys.from_mapping(st.secrets)
+        return registry.given_keys(st.secrets)
     except FileNotFoundError:
         return Keys()
 
 
-def server(slot: Slot, config: AppConfig) -> str:
-    """Whom this key would be sent to under `config`; empty where to nobody."""
-    if slot == "rerank":
-        return bare(config.rerank_base_url)
-    if slot == "tavily":
-        return bare(config.tavily_base_url) or "tavily"
-    return {"none": "", "openai": "openai"}.get(config.llm, bare(config.llm_base_url))
+def server(slot: str, config: AppConfig) -> str:
+    """Whom this key would be sent to under `config`; empty where to nobody: its server, or a provider's own home."""
+    model = registry.models().get(config.llm)
+    for provider in (*([model] if model else []), *_graders_and_webs()):
+        if provider.key == slot:
+            address = bare(config.get(provider.address)) if provider.address else ""
+            return address or ("" if provider.server else provider.name)
+    return ""
 
 
 def usable(given: Keys, own: AppConfig, config: AppConfig, *, shared: bool) -> Keys:
@@ -47,20 +48,27 @@ def usable(given: Keys, own: AppConfig, config: AppConfig, *, shared: bool) -> K
     Each goes only to the server that the owner configured. Where strangers can reach the app, what the owner did not
     turn on is not paid for with the owner's key either.
     """
-    same = {slot: server(slot, config) == server(slot, own) for slot in SLOTS}
-    searches = not shared or "tavily" in (own.web, own.web_fallback)
-    return Keys(
-        llm=given.llm if same["llm"] else None,
-        openai=given.openai if not shared or own.llm == "openai" else None,
-        rerank=given.rerank if same["rerank"] else None,
-        tavily=given.tavily if same["tavily"] and searches else None,
-    )
+    turned_on = {own.llm, own.evaluator, own.web, own.web_fallback}
+    homes = [each for each in _graders_and_webs() if each.key and not each.server]
+    left_off = {each.key for each in homes if each.name not in turned_on} if shared else set()
+    same = [slot for slot in _slots() if slot not in left_off and server(slot, config) == server(slot, own)]
+    openai = given.get("openai") if not shared or "openai" in turned_on else None
+    return Keys(openai=openai, **{slot: given.get(slot) for slot in same})
+
+
+def _graders_and_webs() -> list[Provider]:
+    return [*registry.evaluators().values(), *registry.webs().values()]
+
+
+def _slots() -> list[str]:
+    """Those that a person fills; OpenAI's own is the environment's alone."""
+    return [slot for slot in registry.key_variables() if slot != "openai"]
 
 
 # The session's own, each kept for the one server it was entered for
 
 
-def keep(slot: Slot, config: AppConfig, typed: str) -> None:
+def keep(slot: str, config: AppConfig, typed: str) -> None:
     """Keep a key for this session. Raises InputError for what can't be one; the words never repeat it."""
     key, whom = typed.strip(), server(slot, config)
     if not _KEY.fullmatch(key):
@@ -72,28 +80,27 @@ def keep(slot: Slot, config: AppConfig, typed: str) -> None:
     st.session_state.own_keys = {**_own(), (slot, whom): SecretStr(key)}
 
 
-def forget(slot: Slot, config: AppConfig) -> None:
+def forget(slot: str, config: AppConfig) -> None:
     st.session_state.own_keys = {place: key for place, key in _own().items() if place != (slot, server(slot, config))}
 
 
 def kept(config: AppConfig) -> Keys:
     """The session's own keys for the servers of `config`."""
-    found = {slot: _own().get((slot, server(slot, config))) for slot in SLOTS}
-    return Keys(llm=found["llm"], rerank=found["rerank"], tavily=found["tavily"])
+    return Keys(**{slot: _own().get((slot, server(slot, config))) for slot in _slots()})
 
 
-def origin(slot: Slot, config: AppConfig, keys: Keys) -> Literal["session", "environment", "secrets", ""]:
+def origin(slot: str, config: AppConfig, keys: Keys) -> Literal["session", "environment", "secrets", ""]:
     """Where the key that would be used comes from; empty where there is none. `keys`: all that may be used."""
-    if getattr(kept(config), slot) is not None:
+    if kept(config).get(slot) is not None:
         return "session"
-    used, secret = getattr(keys, slot), getattr(_secrets(), slot)
+    used, secret = keys.get(slot), _secrets().get(slot)
     if slot == "llm" and config.llm == "openai" and used is None:
-        used, secret = keys.openai, _secrets().openai
+        used, secret = keys.get("openai"), _secrets().get("openai")
     if used is None:
         return ""
     return "secrets" if used == secret else "environment"
 
 
-def _own() -> dict[tuple[Slot, str], SecretStr]:
-    found: dict[tuple[Slot, str], SecretStr] = st.session_state.get("own_keys", {})
+def _own() -> dict[tuple[str, str], SecretStr]:
+    found: dict[tuple[str, str], SecretStr] = st.session_state.get("own_keys", {})
     return found

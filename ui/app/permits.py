@@ -10,31 +10,35 @@ from urllib.parse import urlsplit
 from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError
 from crag.core.fields import meta
-from crag.sample import load_sample
+from crag.core.provider import Provider
+from crag.providers import registry
+from crag.run.wiring import bare
+from crag.sample import shipped_sample
 from ui.app.program import overridden
 
 __all__ = [
-    "ADDRESSES",
-    "CHOICES",
     "addresses",
-    "bare",
+    "choices",
     "free",
+    "holds_address",
+    "named",
+    "offered",
     "permitted",
     "readable",
     "sample_web",
-    "services",
     "why_fixed",
 ]
 
-CHOICES = tuple(
+_DECLARED = tuple(
     name for name in AppConfig.model_fields if meta(AppConfig, name)["group"] == "providers" and name != "servers"
 )
-"""The settings that a session may change for itself."""
+_OWNERS = ("web_folder", "private_addresses")
+"""What reaches into the machine or its network: where others can reach the app, the owner's alone."""
 
-_OWNERS = ("web_folder", "private_addresses", "tavily_base_url")
-"""Of these, what reaches into the machine or its network: where others can reach the app, the owner's alone."""
 
-ADDRESSES = ("llm_base_url", "rerank_base_url", "tavily_base_url")
+def choices() -> tuple[str, ...]:
+    """The settings that a session may change for itself."""
+    return (*_DECLARED, *registry.address_settings())
 
 
 def permitted(own: AppConfig, changes: Mapping[str, Any], *, shared: bool) -> AppConfig:
@@ -44,7 +48,7 @@ def permitted(own: AppConfig, changes: Mapping[str, Any], *, shared: bool) -> Ap
     Raises SettingsError for a value that is none.
     """
     kept = {name: value for name, value in changes.items() if _may(own, name, value, shared)}
-    kept |= {name: "" for name in ADDRESSES if name in kept and not readable(kept[name])}
+    kept |= {name: "" for name in kept if holds_address(name) and not readable(kept[name])}
     only = addresses(own, shared=shared)
     if only:
         kept["servers"] = only
@@ -54,7 +58,7 @@ def permitted(own: AppConfig, changes: Mapping[str, Any], *, shared: bool) -> Ap
 def sample_web() -> Path | None:
     """The sample's own pages, which any session may search in place of the web; None where the sample is missing."""
     try:
-        return load_sample().web
+        return shipped_sample().web
     except NotFoundError:
         return None
 
@@ -63,7 +67,8 @@ def free(name: str, value: Any = None, *, shared: bool) -> bool:
     """Whether a session may choose this, or just this `value` of it: the sample's pages are anybody's."""
     if name == "web_folder" and value is not None and value == sample_web():
         return not overridden(name)
-    return name in CHOICES and not overridden(name) and not (shared and name in _OWNERS)
+    owners = name in _OWNERS or (holds_address(name) and not named(name))
+    return name in choices() and not overridden(name) and not (shared and owners)
 
 
 def why_fixed(name: str) -> str:
@@ -76,20 +81,37 @@ def addresses(own: AppConfig, *, shared: bool) -> tuple[str, ...] | None:
     """The only servers that may be named, the program's own among them. None: any."""
     if not shared and not own.servers:
         return None
-    named = (*own.servers, own.llm_base_url, own.rerank_base_url)
-    return tuple(dict.fromkeys(bare(each) for each in named if each.strip()))
+    given = (*own.servers, *(own.get(name) for name in choices() if named(name)))
+    return tuple(dict.fromkeys(bare(each) for each in given if each.strip()))
 
 
-def services(own: AppConfig, *, shared: bool) -> list[str]:
-    """The language model services that may be chosen."""
+def offered(setting: str, own: AppConfig, *, shared: bool) -> list[str]:
+    """The providers among which this setting may choose: those of a server only where one may be named."""
     only = addresses(own, shared=shared)
-    found = ["none", "openai"]
-    return [*found, "openai-compatible"] if only is None or only or own.llm == "openai-compatible" else found
+    known = registry.providers(setting)
+    return [
+        name
+        for name in registry.choices(setting)
+        if only is None or only or own.get(setting) == name or name not in known or not known[name].server
+    ]
 
 
-def bare(address: str) -> str:
-    """An address as it is compared: without blanks around it or a stroke at its end."""
-    return address.strip().rstrip("/")
+def holds_address(setting: str) -> bool:
+    return _whose(setting) is not None
+
+
+def named(setting: str) -> bool:
+    """Whether a setting holds the address of a server of a person's own, of which only some may be allowed."""
+    whose = _whose(setting)
+    return whose is not None and bool(whose.server)
+
+
+def _whose(setting: str) -> Provider | None:
+    """The provider whose address a setting holds."""
+    if not setting.endswith("_base_url"):
+        return None
+    known = (*registry.models().values(), *registry.evaluators().values(), *registry.webs().values())
+    return next((each for each in known if each.address == setting), None)
 
 
 def readable(address: str) -> bool:
@@ -105,7 +127,5 @@ def _may(own: AppConfig, name: str, value: Any, shared: bool) -> bool:
         return False
     only = addresses(own, shared=shared)
     if name == "llm":
-        return value in services(own, shared=shared)
-    if name in ("llm_base_url", "rerank_base_url"):
-        return only is None or not bare(value) or bare(value) in only
-    return True
+        return value in offered(name, own, shared=shared)
+    return not named(name) or only is None or not bare(value) or bare(value) in only

@@ -16,6 +16,7 @@ from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
 from crag.engine import Engine
 from crag.library.database import own_folder
+from crag.providers.registry import FOLDER
 from ui.app import warmup, workspaces
 from ui.app.jobs import Jobs
 
@@ -27,7 +28,7 @@ _PLACE = ("data",)
 
 
 class Program:
-    """Holds the engine. Choices are kept in the data folder; the environment outranks them.
+    """Holds the engine, one from start to end. Choices are kept in the data folder; the environment outranks them.
 
     `make` builds the engine from a config, and `warm` begins to load what its first question needs: another program
     that embeds the app may put its own there before the first page is shown.
@@ -57,23 +58,17 @@ class Program:
         return self.engine.config
 
     def configure(self, **choices: Any) -> None:
-        """Apply and keep these choices. Raises SettingsError, StorageError; then nothing has changed."""
+        """Apply and keep these choices: what begins from now on begins with them, what is under way goes on as it is.
+
+        Raises SettingsError, StorageError; then nothing has changed.
+        """
         with self._lock:
-            if self.jobs.running():
-                raise SettingsError(
-                    "A question or an upload is under way, and would lose its engine.",
-                    "Wait until it ends, or stop it; then save again.",
-                )
-            before = self.engine
+            engine = self.engine
             free = {name: value for name, value in choices.items() if name not in _PLACE and not overridden(name)}
-            plain = {**_plain(before.config), **free}
-            config = AppConfig.from_environment({}, **plain)
-            after = self.make(config)
-            _check_web(after)
+            config = AppConfig.from_environment({}, **{**_plain(engine.config), **free})
+            _check_web(engine, config)
             _store(config)
-            self._engine = after
-            self.warm(after)
-            before.close()
+            engine.reconfigure(config)
 
     def close(self) -> None:
         """Closes the engine, if there is one; the next use makes another."""
@@ -135,10 +130,10 @@ def overridden(name: str) -> bool:
     return bool(os.environ.get(f"CRAG_{name.upper()}"))
 
 
-def _check_web(engine: Engine) -> None:
+def _check_web(engine: Engine, config: AppConfig) -> None:
     """Raises SettingsError or WebSearchError where the chosen web can't serve, before anyone relies on it."""
-    if engine.config.web == "folder":
-        web = engine.web()
+    if config.web == FOLDER.name:
+        web = engine.web(config)
         if web is None:
             raise SettingsError(
                 "The web provider is a folder, but no folder is given.", "Name the folder, or turn the web off."

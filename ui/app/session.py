@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -15,6 +14,7 @@ from crag.core.keys import Keys
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.library.library import Library
+from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
 from ui.app import keys, permits, workspaces
@@ -51,9 +51,7 @@ class Session:
         kept = self.choices
         if kept.get("web_folder") is not None and kept["web_folder"] == permits.sample_web():
             st.session_state.choices = {name: kept[name] for name in kept if name not in ("web", "web_folder")}
-        with suppress(NotFoundError):  # either the sample is missing here, or the library does not hold it
-            sample = program().engine.sample()
-            self.library.document(sample.document_id)
+        if (sample := self.sample()) is not None:
             self.use_sample_web(sample)
 
     def use_sample_web(self, sample: Sample) -> None:
@@ -61,6 +59,15 @@ class Session:
         fixed = "web" in self.choices or overridden("web") or overridden("web_folder")
         if self.config.web == "off" and not fixed:
             st.session_state.choices = {**self.choices, "web": "folder", "web_folder": sample.web}
+
+    def sample(self) -> Sample | None:
+        """The sample, where this library holds it; None where it does not, or the sample is missing here."""
+        try:
+            sample = program().engine.sample()
+            self.library.documents.get(sample.document_id)
+        except NotFoundError:
+            return None
+        return sample
 
     @property
     def library(self) -> Library:
@@ -146,7 +153,7 @@ class Session:
     def events(self, run: str) -> list[Event]:
         """All events of a run so far. Raises NotFoundError."""
         job = self.job(run)
-        return job.events() if job else self.library.run_events(run)
+        return job.events() if job else self.library.runs.events(run)
 
     def trace(self, run: str) -> Trace:
         """The record of a run, finished or not. Raises NotFoundError."""
@@ -217,6 +224,10 @@ class Session:
         """The program's configuration with what this session chose and may choose."""
         return permits.permitted(self.own, self.choices, shared=self.shared)
 
+    def wiring(self, config: AppConfig | None = None) -> Wiring:
+        """What this session's configuration comes to, or another with this session's keys."""
+        return program().engine.wiring(config or self.config, self.keys)
+
     @property
     def keys(self) -> Keys:
         """The keys for the servers of `config`: this session's own, then the owner's where they may be used."""
@@ -238,7 +249,7 @@ class Session:
             if permits.free(name, value, shared=shared)
         }
         permits.permitted(own, wanted, shared=shared)
-        st.session_state.choices = {name: value for name, value in wanted.items() if value != getattr(own, name)}
+        st.session_state.choices = {name: value for name, value in wanted.items() if value != own.get(name)}
 
     def unchoose(self) -> None:
         """Back to the program's configuration. Keys stay until they are forgotten."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
+import sys
 import threading
 
 from crag.core.types import Passage
 from crag.engine import Engine
 
-__all__ = ["begin"]
+__all__ = ["begin", "settle"]
 
 _log = logging.getLogger(__name__)
 _PATIENCE = 10.0
 """Seconds that the end of the process waits at most."""
 _WORDS = "Something short to begin with."
+
+_modules = 0
+"""So many were loaded when `settle` last did something."""
 
 
 def begin(engine: Engine) -> threading.Thread:
@@ -39,3 +44,16 @@ def _warm(engine: Engine) -> None:
     except Exception:  # noqa: BLE001
         # Whatever is missing or broken is told, with its remedy, by the run or page that needs it.
         _log.debug("The warm-up did not finish", exc_info=True)
+
+
+def settle() -> None:
+    """Leave what is loaded by now out of the collector's rounds, if that is more than the last time.
+
+    Streamlit starts a round after every run of a script, and one through all modules takes longer than the script.
+    """
+    global _modules
+    if len(sys.modules) > _modules:
+        _modules = len(sys.modules)
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()

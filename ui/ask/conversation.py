@@ -69,7 +69,7 @@ def _anew(session: Session) -> None:
 
 def _history(session: Session) -> None:
     with problems.told():
-        runs = session.library.runs(30)
+        runs = session.library.runs.latest(30)
         if not runs:
             return
         st.caption(f"Past questions ({len(runs)}{'+' if len(runs) == 30 else ''})")

@@ -14,6 +14,7 @@ from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
+from crag.core.wording import stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.ask import conversation, sliders
@@ -119,7 +120,10 @@ def _right(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Even
     slots.path = st.empty()
     slots.action = st.empty()
     with st.container(key="tuning"):
-        settings = sliders.sliders(run, Settings.checked(trace.settings))
+        stored = Settings.stored(trace.settings)
+        settings = sliders.sliders(run, stored.settings)
+        if said := stored_sentence(stored):
+            st.caption(markdown(said))
     change = st.container()
     pageview.opened(session, trace, session.opened, partial(session.open, None))
     slots.chunks = st.empty()
@@ -196,7 +200,7 @@ def _as_if(session: Session, trace: Trace) -> None:
 
 
 def _delete(session: Session, run: str) -> None:
-    session.library.delete_run(run)
+    session.library.runs.delete(run)
     session.forget(run)
 
 

@@ -57,7 +57,7 @@ def sliders(run: str, base: Settings) -> Settings:
 def view(trace: Trace, settings: Settings) -> tuple[View, WhatIf | None]:
     """How to look at a run under the sliders, and what would change; None while the run decides, or unmoved."""
     as_it_was = View.of(trace)
-    if not trace.finished or not trace.rounds or settings == Settings.checked(trace.settings):
+    if not trace.finished or not trace.rounds or settings == Settings.stored(trace.settings).settings:
         return as_it_was, None
     what = redecide(trace, settings)
     deciding = what.decision.deciding_id if what.decision else None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag.core.errors import CragError
 from crag.core.types import Action
-from ui.app.program import program, providers
+from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
 from ui.documents import uploads
@@ -70,10 +69,8 @@ def _offer(session: Session) -> None:
 def _questions(session: Session) -> None:
     documents, chunks = session.library.size
     st.caption(f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library.")
-    try:
-        sample = program().engine.sample()
-        session.library.document(sample.document_id)
-    except CragError:  # no sample, or not in this library: there is nothing to suggest
+    sample = session.sample()
+    if sample is None:
         return
     st.subheader("Three questions to try", anchor=False)
     for number, each in enumerate(sample.questions):

@@ -12,6 +12,7 @@ from crag.comparing.differences import Differences, Marks
 from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.core.wording import stored_sentence
 from crag.strategies import STRATEGIES
 from ui.app.jobs import Job
 from ui.app.session import Session
@@ -78,8 +79,10 @@ def heads(lanes: Sequence[Lane]) -> str:
 def _head(each: Lane) -> str:
     trace = each.trace
     state = words.duration(trace.seconds) if trace.finished else "running…"
-    changed = _changed(trace)
+    stored = Settings.stored(trace.settings)
+    changed, lost = _changed(trace.strategy, stored.settings), stored_sentence(stored)
     note = f'<span class="small" title="{text(changed)}">your settings</span>' if changed else ""
+    note += f'<span class="small" title="{text(lost)}">another version\'s settings</span>' if lost else ""
     letter = f'<span class="cmp-letter">{each.letter}</span>' if each.letter else ""
     return (
         f'<div class="cmp-head">{letter}<span class="name">{text(each.name)}</span>{chip(trace.action)}'
@@ -88,12 +91,12 @@ def _head(each: Lane) -> str:
     )
 
 
-def _changed(trace: Trace) -> str:
+def _changed(strategy: str, settings: Settings) -> str:
     """The settings in which a run differs from its strategy, in words."""
-    known = STRATEGIES.get(trace.strategy)
+    known = STRATEGIES.get(strategy)
     if known is None:
         return ""
-    own, held = known.settings.model_dump(), Settings.checked(trace.settings).model_dump()
+    own, held = known.settings.model_dump(), settings.model_dump()
     return ", ".join(f"{name} {held[name]}" for name in own if name != "forced" and held[name] != own[name])
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from crag.core.errors import CragError, QuestionError
+from crag.core.errors import QuestionError
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.strategies import STRATEGIES
-from ui.app.program import program
 from ui.app.session import Session
 from ui.compare import state
 from ui.compare.state import MOST, Way
@@ -111,12 +110,8 @@ def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:
 
 def questions(session: Session) -> None:
     """Before the first comparison: the sample's questions, each a click away."""
-    try:
-        sample = program().engine.sample()
-        loaded = any(document.name == sample.pdf.name for document in session.library.documents())
-    except CragError:
-        return
-    if not loaded:
+    sample = session.sample()
+    if sample is None:
         return
     st.caption("Questions to try on the sample:")
     for number, each in enumerate(sample.questions):

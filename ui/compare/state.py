@@ -86,7 +86,7 @@ def begun(traces: Sequence[Trace]) -> None:
     """Let the next comparison start from the question and the ways of these runs, unless another is being made."""
     if _LANES not in st.session_state:
         st.session_state[_QUESTION] = traces[0].question
-        known = [Way(trace.strategy, str(trace.settings.get("forced", ""))) for trace in traces]
+        known = [Way(trace.strategy, Settings.stored(trace.settings).settings.forced) for trace in traces]
         lanes([way for way in known if way.strategy in STRATEGIES] if len(known) > 1 else ways())
 
 
@@ -115,7 +115,7 @@ def twin(session: Session, trace: Trace, action: Action) -> None:
 
     Raises CragError.
     """
-    settings = Settings.checked(trace.settings).changed(forced=action)
+    settings = Settings.stored(trace.settings).settings.changed(forced=action)
     [other] = session.start(trace.question, [(trace.strategy, settings)])
     close()
     st.session_state[_RUNS] = [trace.run_id, other]

@@ -131,7 +131,7 @@ def open_one(session: Session, documents: Sequence[Document]) -> None:
             page = int(
                 st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=f"page-{document.id}")
             )
-        _page(session, document, page, session.library.chunks(document.id))
+        _page(session, document, page, session.library.documents.chunks(document.id))
 
 
 def _page(session: Session, document: Document, page: int, chunks: Sequence[Chunk]) -> None:
@@ -165,6 +165,6 @@ def _delete(session: Session, document: Document) -> None:
         st.markdown(f"Delete **{markdown(document.name)}** with its {words.count(document.chunks, 'chunk')}?")
         if st.button("Delete", key=f"delete-{document.id}", type="primary"):
             with problems.told():
-                session.library.delete(document.id)
+                session.library.documents.delete(document.id)
                 st.session_state.pop("document", None)
                 st.rerun()

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from crag.core.config import AppConfig
 from crag.core.settings import Settings
+from crag.run.wiring import Wiring
+from crag.spending.prices import money
 
-__all__ = ["Calls", "calls", "outside_webs", "sentence", "without_outside"]
+__all__ = ["Calls", "calls", "sentence", "without_outside"]
 
 _SENTENCES = 4
 """Of an answer that a model writes: each may be checked by a call. A usual number, not a limit."""
@@ -23,52 +25,47 @@ class Calls:
     searches: int = 0
 
 
-def outside_webs(config: AppConfig) -> list[str]:
-    """The web providers to which queries may leave this machine, in the order they are asked."""
-    if config.web == "off":
-        return []
-    return [web for web in dict.fromkeys((config.web, config.web_fallback)) if web in ("tavily", "duckduckgo")]
-
-
-def without_outside(config: AppConfig) -> AppConfig:
+def without_outside(config: AppConfig, wiring: Wiring) -> AppConfig:
     """The same without the webs that lie outside; a folder of pages stays."""
-    folder = config.web_folder is not None and "folder" in (config.web, config.web_fallback)
-    return config.model_copy(update={"web": "folder" if folder else "off", "web_fallback": "none"})
+    local = [each.provider.name for each in wiring.webs if not each.provider.leaves]
+    return config.model_copy(
+        update={"web": local[0] if local and config.web != "off" else "off", "web_fallback": "none"}
+    )
 
 
-def calls(settings: Settings, config: AppConfig) -> Calls:
-    """What one question takes of models and webs under these settings, with nothing remembered of earlier runs."""
-    model, searches = config.llm != "none", bool(settings.web_on) and config.web != "off"
-    grading = _grading(settings, config, model)
+def calls(settings: Settings, wiring: Wiring, limit: int) -> Calls:
+    """What one question takes of models and webs under these settings, with nothing remembered of earlier runs.
+
+    `limit`: the calls that one may cost.
+    """
+    model, searches = wiring.model is not None, bool(settings.web_on and wiring.webs)
+    grader = wiring.grader.provider
+    grading = 0
+    if settings.evaluator != "none" and grader.calls != "none":
+        grading = settings.k if grader.calls == "chunk" and settings.evaluator == "chunk" else 1
     again = settings.max_rewrites if settings.loop_on and settings.evaluator != "none" else 0
     sources = settings.k + (settings.web_results if searches else 0)
-    written = model and config.writer != "extractive"
-    checked = settings.verify and (config.evaluator == "reranker" or (config.evaluator == "llm" and model))
+    written = wiring.writer is not None
     most = grading * (1 + again)
     most += (again + searches) * model  # each new query is written by the model
     most += sources * (model and settings.strip_judge == "llm")
-    most += written + _SENTENCES * checked
-    return Calls(least=min(grading + written, most), most=min(most, config.run_calls), searches=int(searches))
+    most += written + _SENTENCES * (settings.verify and grader.calls != "none")
+    return Calls(least=min(grading + written, most), most=min(most, limit), searches=int(searches))
 
 
-def _grading(settings: Settings, config: AppConfig, model: bool) -> int:
-    """Calls that grade one retrieval."""
-    if settings.evaluator == "none" or config.evaluator == "local" or (config.evaluator == "llm" and not model):
-        return 0
-    return settings.k if config.evaluator == "llm" and settings.evaluator == "chunk" else 1
-
-
-def sentence(plans: Sequence[Settings], questions: int, config: AppConfig) -> str:
+def sentence(plans: Sequence[Settings], questions: int, wiring: Wiring, limit: int) -> str:
     """What the evaluation of so many questions with each of these settings may take, in words."""
-    each = [calls(settings, config) for settings in plans]
+    each = [calls(settings, wiring, limit) for settings in plans]
     least, most = (questions * sum(getattr(one, name) for one in each) for name in ("least", "most"))
-    searches = questions * sum(one.searches for one in each) if outside_webs(config) else 0
+    searches = questions * sum(one.searches for one in each) if wiring.outside_webs else 0
     said = []
     if most:
         span = f"{least:,} to {most:,}" if least != most else f"{most:,}"
         said.append(f"about {span} model calls (grades of earlier runs are remembered and cost none)")
     if searches:
-        said.append(f"up to {searches:,} web searches, with the pages they lead to")
+        price = wiring.outside_webs[0].price
+        cost = f", {money(searches * price.call)} in all" if price is not None and price.call else ""
+        said.append(f"up to {searches:,} web searches, with the pages they lead to{cost}")
     if not said:
         return "Everything runs on this machine: no outside calls, no cost."
     return f"Estimated: {' and '.join(said)}."

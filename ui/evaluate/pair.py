@@ -131,4 +131,4 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
     pages = -(-len(kept) // _PAGE)
     page = st.pagination(pages, key=f"eval-changes-page-{kind}") if pages > 1 else 1
     start = (page - 1) * _PAGE
-    draw(listed(kept[start : start + _PAGE], said, set(session.library.run_ids())))
+    draw(listed(kept[start : start + _PAGE], said, set(session.library.runs.ids())))

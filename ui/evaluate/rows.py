@@ -28,7 +28,7 @@ def follow(session: Session, picked: str | None) -> None:
     kind, _, run = (picked or "").partition(":")
     if kind != "run" or not run:
         return
-    if run not in session.library.run_ids():
+    if run not in session.library.runs.ids():
         raise NotFoundError("The run of this row was deleted from the history.", "Its measures stay in the table.")
     session.select(run)
     navigation.go("ask")
@@ -61,7 +61,7 @@ def show(session: Session, evaluation: Evaluation, rows: Sequence[ResultRow]) ->
     pages = -(-len(kept) // PAGE)
     page = st.pagination(pages, key=f"eval-page-{evaluation.id}-{chosen}-{wanted}") if pages > 1 else 1
     start = (page - 1) * PAGE
-    known = set(session.library.run_ids())
+    known = set(session.library.runs.ids())
     draw(listed(kept[start : start + PAGE], known))
     if pages > 1:
         st.caption(f"Rows {start + 1:,} to {min(start + PAGE, len(kept)):,} of {len(kept):,}.")

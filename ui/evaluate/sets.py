@@ -194,7 +194,7 @@ def show(session: Session, stored: StoredSet) -> None:
     if taken is not None and taken.id == stored.id:
         draw(f'<div class="cx"><p class="note eval-note" role="status">{text(_summary(taken, stored))}</p></div>')
     found = loaded(session, stored.id)
-    in_library = [document.name for document in session.library.documents()]
+    in_library = [document.name for document in session.library.documents.all()]
     draw(understood(found, in_library))
     draw(bad_rows(found))
     with st.expander("Questions", key="eval-questions"):

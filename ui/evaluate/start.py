@@ -12,7 +12,7 @@ from crag.library.evaluations import StoredSet
 from crag.strategies import STRATEGIES
 from ui.app.session import Session
 from ui.documents import uploads
-from ui.evaluate.estimate import outside_webs, sentence, without_outside
+from ui.evaluate.estimate import sentence, without_outside
 from ui.evaluate.names import name
 from ui.evaluate.work import Plan, start
 from ui.kit import problems, words
@@ -41,8 +41,9 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     mine = [f"{STRATEGIES[key].title}: {', '.join(session.changes(key))}" for key in chosen if session.changes(key)]
     if mine:
         st.caption(markdown(f"With settings of yours. {'. '.join(mine)}."))
-    config = _asking(session.config)
-    st.caption(markdown(sentence([plan.settings for plan in plans], stored.questions, config)))
+    config = _asking(session)
+    said = sentence([plan.settings for plan in plans], stored.questions, session.wiring(config), config.run_calls)
+    st.caption(markdown(said))
     empty = session.library.size[0] == 0
     upload = uploads.current(session) if empty else None
     if empty:
@@ -62,14 +63,10 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         uploads.follow(upload)  # last of all, for it stays here until the documents are in
 
 
-def _asks(config: AppConfig) -> bool:
-    """Whether a query would wait for the person's word."""
-    return config.ask_before_web and bool(outside_webs(config))
-
-
-def _asking(config: AppConfig) -> AppConfig:
+def _asking(session: Session) -> AppConfig:
     """The configuration to run with: where each query waits for a word, the person may do without the web instead."""
-    if not _asks(config):
+    config, wiring = session.config, session.wiring()
+    if not wiring.asks:
         return config
     how = st.segmented_control(
         "Web queries",
@@ -82,7 +79,7 @@ def _asking(config: AppConfig) -> AppConfig:
         help="Settings say that each web query waits for a yes. Turn that off there to send all without being asked.",
     )
     if how == "none":
-        return without_outside(config)
+        return without_outside(config, wiring)
     st.caption(
         "The evaluation waits here at each query until you answer; without an answer in half an hour it is a no."
     )
@@ -119,8 +116,9 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
 
 def _resume(session: Session, each: Evaluation) -> None:
     plan = Plan(strategy=each.strategy, settings=each.settings, resumes=each.id)
-    config = session.config
-    start(session, each.set_id, each.set_name, [plan], config, *([without_outside(config)] if _asks(config) else []))
+    config, wiring = session.config, session.wiring()
+    others = [without_outside(config, wiring)] if wiring.asks else []
+    start(session, each.set_id, each.set_name, [plan], config, *others)
 
 
 def _ask_to_drop(id: str) -> None:

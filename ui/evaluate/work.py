@@ -20,7 +20,6 @@ from crag.metrics.metrics import ResultRow
 from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.session import Session
-from ui.evaluate.estimate import outside_webs
 
 __all__ = ["Asking", "Begun", "Event", "Heard", "Part", "Plan", "State", "current", "start"]
 
@@ -50,7 +49,7 @@ class Begun:
 class Heard:
     """A step of the evaluation. `at` is of a clock that only goes forward.
 
-    `earlier`: the results of earlier sittings, with the first step of a strategy.
+    `earlier`: the results that were there before, with the first step of a strategy.
     """
 
     progress: Progress
@@ -70,7 +69,7 @@ Event = Begun | Heard | Asking
 
 @dataclass(slots=True)
 class Part:
-    """One strategy of a job: `done` of `total` in all; `rows` of all sittings, `made` of them in this one."""
+    """One strategy of a job: `done` of `total` have a result, which are `rows`; this job made `made` of them."""
 
     strategy: str
     done: int = 0
@@ -109,7 +108,7 @@ class State:
 
     @property
     def done(self) -> int:
-        """Questions with a result, of earlier sittings too."""
+        """Questions with a result, also those that were asked before this job."""
         return sum(part.done for part in self.parts)
 
     @property
@@ -120,7 +119,7 @@ class State:
 
     @property
     def made(self) -> int:
-        """In this sitting."""
+        """Results of this job alone."""
         return sum(part.made for part in self.parts)
 
     @property
@@ -153,7 +152,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
     begun = Begun(
         set_id=set_id,
         strategies=tuple(plan.strategy for plan in plans),
-        provider=next(iter(outside_webs(configs[0])), configs[0].web),
+        provider=next((each.provider.name for each in session.wiring(configs[0]).outside_webs), configs[0].web),
         at=time.monotonic(),
     )
 

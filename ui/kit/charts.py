@@ -48,8 +48,7 @@ def precision_recall(found: PrecisionRecall, look: str) -> Figure:
     """Precision against recall, with the share that guessing would reach."""
     hover = "threshold %{customdata:.2f}<br>precision %{y:.0%}<br>recall %{x:.0%}<extra></extra>"
     curve = _line(found.recall, found.precision, look, customdata=found.thresholds, hovertemplate=hover)
-    share = found.positives / (found.positives + found.negatives)
-    guess = _dotted([0, 1], [share, share], look)
+    guess = _dotted([0, 1], [found.relevant, found.relevant], look)
     return _square([guess, curve], look, "Recall", "Precision")
 
 

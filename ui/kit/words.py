@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 
 from crag.core.types import Action, Step
+from crag.providers import registry
 
 __all__ = [
     *("ICONS", "STEPS", "ago", "count", "duration", "ended", "maker", "moment", "plain", "sentence", "size"),
@@ -26,8 +27,6 @@ STEPS: dict[Step, str] = {
     "verify": "Verify",
 }
 
-
-_WEBS = {"tavily": "Tavily", "duckduckgo": "DuckDuckGo", "folder": "the folder of saved pages"}
 
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _SERVED = ("openai-compatible", "openai", "reranker")
@@ -70,7 +69,7 @@ def _served(id: str) -> tuple[str, str]:
 
 def web(provider: str) -> str:
     """A web provider in words; an unknown one as it is."""
-    return _WEBS.get(provider, provider)
+    return registry.title(provider)
 
 
 def ended(said: str) -> str:

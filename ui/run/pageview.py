@@ -68,7 +68,7 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
 def _chunk(session: Session, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
     rects = citation.rects if citation and citation.rects else chunk.rects()
     home = min((rect.page for rect in rects), default=chunk.page)
-    pages = session.library.document(chunk.document_id).pages
+    pages = session.library.documents.get(chunk.document_id).pages
     number = f"Source {citation.number}: " if citation else ""
     leaf = st.session_state.get("leaf", home)
     draw(
@@ -125,4 +125,4 @@ def _depth(png: bytes, rects: Sequence[Rect]) -> float:
 
 @st.cache_data(show_spinner=False, max_entries=96, ttl=3600)
 def _image(folder: str, document: str, page: int, rects: tuple[Rect, ...], *, _library: Library) -> bytes:
-    return render_page(_library.file(document), page, highlights=rects, width=_WIDTH)
+    return render_page(_library.documents.file(document), page, highlights=rects, width=_WIDTH)

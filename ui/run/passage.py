@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Strip
 from ui.kit.safe import text
@@ -39,9 +40,10 @@ class View:
     def of(cls, trace: Trace) -> View:
         """The run as it was."""
         decision = trace.decision
+        bounds = decision or Settings.stored(trace.settings).settings
         return cls(
-            upper=decision.upper if decision else float(trace.settings.get("upper", 0.7)),
-            lower=decision.lower if decision else float(trace.settings.get("lower", 0.3)),
+            upper=bounds.upper,
+            lower=bounds.lower,
             deciding_id=decision.deciding_id if decision else None,
         )
 

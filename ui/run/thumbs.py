@@ -18,7 +18,7 @@ _WORDS: dict[Literal["relevant", "irrelevant"], str] = {"relevant": "Relevant", 
 
 def given(session: Session, question: str) -> dict[str, str]:
     """The labels of this question's chunks, by chunk id. Raises CragError."""
-    return {label.chunk_id: label.label for label in session.library.labels() if label.question == question}
+    return {label.chunk_id: label.label for label in session.library.labels.all() if label.question == question}
 
 
 def buttons(found: RetrievedChunk, labels: Mapping[str, str]) -> str:
@@ -43,6 +43,6 @@ def toggle(session: Session, trace: Trace, rest: str) -> None:
     if label not in _WORDS or not any(found.chunk.id == chunk for each in trace.rounds for found in each.chunks):
         raise InputError("This run has no such chunk.", "Choose one of the chunks listed.")
     if given(session, trace.question).get(chunk) == label:
-        session.library.delete_label(trace.question, chunk)
+        session.library.labels.delete(trace.question, chunk)
     else:
-        session.library.save_label(trace.question, chunk, label)
+        session.library.labels.save(trace.question, chunk, label)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
 from ui.app import permits, workspaces
@@ -115,11 +116,20 @@ def program_form() -> None:
                         st.caption(_why_fixed(name))
         saved = st.form_submit_button("Save", type="primary", disabled=shared)
     if saved and not shared:
+        before = program().config
         program().configure(**values)
-        st.session_state.saved = True
+        st.session_state.saved = _later(before, program().config)
         st.rerun()
-    if st.session_state.pop("saved", False):
-        st.success("Saved and in use.")
+    later: list[str] | None = st.session_state.pop("saved", None)
+    if later is not None:
+        waits = f" {' and '.join(later)}: from the next start." if later else ""
+        st.success(markdown(f"Saved and in use.{waits}"))
+
+
+def _later(before: AppConfig, after: AppConfig) -> list[str]:
+    """What was changed and is read at the start alone, by its label."""
+    names = [name for name in AppConfig.model_fields if meta(AppConfig, name)["at_start"]]
+    return [forms.label(AppConfig, name) for name in names if before.get(name) != after.get(name)]
 
 
 def _program_groups(shared: bool) -> dict[str, list[str]]:

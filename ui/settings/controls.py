@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.core.fields import meta
+from crag.core.provider import Provider
+from crag.providers import registry
 from ui.app import keys, permits
 from ui.app.session import Session
 from ui.kit import forms, problems
@@ -19,12 +21,12 @@ from ui.kit.safe import markdown
 __all__ = ["address", "folder", "key", "number", "segments", "select", "switch", "text", "use"]
 
 _WORDS: dict[str, dict[str, str]] = {
-    "llm": {"none": "None", "openai": "OpenAI", "openai-compatible": "Compatible server"},
-    "evaluator": {"local": "Local evaluator", "llm": "Language model", "reranker": "Reranking server"},
+    "llm": {"none": "None"},
     "writer": {"auto": "Automatic", "extractive": "Quoted sentences", "llm": "Language model"},
-    "web": {"off": "Off", "folder": "Folder", "tavily": "Tavily", "duckduckgo": "DuckDuckGo"},
-    "web_fallback": {"none": "Nothing else", "folder": "Folder", "tavily": "Tavily", "duckduckgo": "DuckDuckGo"},
+    "web": {"off": "Off"},
+    "web_fallback": {"none": "Nothing else"},
 }
+"""What is chosen that is no provider."""
 _ORIGINS = {
     "session": "Set for this session; gone when it ends.",
     "environment": "Set by the environment.",
@@ -37,13 +39,13 @@ _OF_ITS_OWN = {"llm": "llm_model", "llm_base_url": "llm_model", "rerank_base_url
 def segments(session: Session, name: str, options: Iterable[str] | None = None) -> None:
     """The choice that a section is about, side by side; the section's title is its label."""
     held = _held(session, name) | {"label_visibility": "collapsed", "help": None}
-    st.segmented_control(options=_options(name, options), format_func=_word(name), required=True, **held)
+    st.segmented_control(options=_options(session, name, options), format_func=_word(name), required=True, **held)
     _fixed(name)
 
 
 def select(session: Session, name: str, options: Iterable[str] | None = None) -> None:
     """A choice of a few, one shown."""
-    st.selectbox(options=_options(name, options), format_func=_word(name), **_held(session, name))
+    st.selectbox(options=_options(session, name, options), format_func=_word(name), **_held(session, name))
     _fixed(name)
 
 
@@ -70,13 +72,13 @@ def text(session: Session, name: str, *, placeholder: str = "", options: list[st
     _fixed(name)
 
 
-def address(session: Session, name: str, *, placeholder: str = "http://127.0.0.1:8080/v1") -> None:
+def address(session: Session, provider: Provider) -> None:
     """A server's address: typed, or one of those that may be used here."""
-    only = permits.addresses(session.own, shared=session.shared)
-    if only is None or name == "tavily_base_url":
-        text(session, name, placeholder=placeholder)
+    name, only = provider.address, permits.addresses(session.own, shared=session.shared)
+    if only is None or not provider.server:
+        text(session, name, placeholder=provider.example)
         if not permits.readable(_value(session, name)):
-            st.caption(markdown("That is no address of a server. Write it as http://host:port/v1."))
+            st.caption(markdown(f"That is no address of a server. Write it as {provider.example}."))
         return
     value = _value(session, name)
     options = list(only) if not value or value in only else [value, *only]
@@ -90,7 +92,7 @@ def folder(session: Session, name: str) -> None:
     _fixed(name)
 
 
-def key(session: Session, slot: keys.Slot, label: str, *, hint: str = "") -> None:
+def key(session: Session, slot: str, label: str, *, hint: str = "") -> None:
     """Takes a key and shows it never again, only that there is one and where it comes from."""
     whom, widget = keys.server(slot, session.config), f"models-key-{slot}"
     origin = keys.origin(slot, session.config, session.keys)
@@ -115,7 +117,7 @@ def key(session: Session, slot: keys.Slot, label: str, *, hint: str = "") -> Non
             )
 
 
-def _took(session: Session, slot: keys.Slot, widget: str) -> None:
+def _took(session: Session, slot: str, widget: str) -> None:
     """The widget gives up what was typed at once."""
     typed: str = st.session_state[widget]
     st.session_state[widget] = ""
@@ -126,12 +128,15 @@ def _took(session: Session, slot: keys.Slot, widget: str) -> None:
         st.session_state[f"{widget}-problem"] = error
 
 
-def _options(name: str, options: Iterable[str] | None) -> list[str]:
-    return list(options if options is not None else get_args(AppConfig.model_fields[name].annotation))
+def _options(session: Session, name: str, options: Iterable[str] | None) -> list[str]:
+    """Those there are, and the one that is chosen even if it is none of them."""
+    found = options if options is not None else registry.choices(name)
+    return list(dict.fromkeys((*found, session.config.get(name))))
 
 
 def _word(name: str) -> Callable[[str], str]:
-    return lambda value: _WORDS[name][value]
+    known = registry.providers(name)
+    return lambda value: known[value].title if value in known else _WORDS.get(name, {}).get(value, value)
 
 
 def _fixed(name: str) -> None:
@@ -148,9 +153,9 @@ def _held(session: Session, name: str, *, key: str = "", empty: Any = "") -> dic
     if key not in st.session_state or st.session_state[key] != shown:
         st.session_state[key] = shown
     return {
-        "label": forms.label(AppConfig, name),
+        "label": registry.about(name)["label"] if permits.holds_address(name) else forms.label(AppConfig, name),
         "key": key,
-        "help": markdown(meta(AppConfig, name)["help"]),
+        "help": markdown(registry.about(name)["help"]),
         "disabled": not permits.free(name, shared=session.shared),
         "on_change": _chosen,
         "args": (session, name, key),
@@ -160,8 +165,8 @@ def _held(session: Session, name: str, *, key: str = "", empty: Any = "") -> dic
 def _value(session: Session, name: str) -> Any:
     """What a widget shows: what is in use, or what was typed as an address and is none, to be corrected."""
     typed = session.choices.get(name)
-    wrong = name in permits.ADDRESSES and isinstance(typed, str) and not permits.readable(typed)
-    return typed if wrong else getattr(session.config, name)
+    wrong = permits.holds_address(name) and isinstance(typed, str) and not permits.readable(typed)
+    return typed if wrong else session.config.get(name)
 
 
 def _chosen(session: Session, name: str, key: str) -> None:
@@ -177,8 +182,8 @@ def use(session: Session, name: str, value: Any) -> None:
     """Choose this. With another server goes the name of the model that the last one had."""
     values = {name: value}
     model = _OF_ITS_OWN.get(name)
-    if model and value != getattr(session.config, name):
-        values[model] = getattr(session.own, model) if value == getattr(session.own, name) else ""
+    if model and value != session.config.get(name):
+        values[model] = session.own.get(model) if value == session.own.get(name) else ""
     try:
         session.choose(**values)
     except CragError as error:

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import SettingsError
-from crag.library.outside import DaySpending
+from crag.library.runs import DaySpending
 from crag.questions.tables import guarded, unguarded
 from crag.spending.costs import Spent, of_day, summed
 from crag.spending.prices import PRICES, Price, table, written
@@ -55,7 +55,7 @@ def _spending(session: Session) -> None:
         key="costs-period",
         label_visibility="collapsed",
     )
-    rows = session.library.spending(period)
+    rows = session.library.runs.spending(period)
     if not rows:
         draw(_EMPTY.format(days=period))
         return

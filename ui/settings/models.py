@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.core.provider import Provider
+from crag.providers import registry
+from crag.providers.registry import FOLDER
+from crag.run.status import problem
+from ui.app import permits
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import problems, words
@@ -17,23 +22,12 @@ from ui.settings import controls, servers
 
 __all__ = ["show"]
 
-_GRADERS = {
-    "local": "The model that ships with the program: no calls, no cost.",
-    "llm": "One call a chunk, side by side, and one for each sentence of an answer that is checked. Where a call "
-    "fails, the local evaluator grades instead.",
-    "reranker": "One call for all chunks of a question. Where it fails, the local evaluator grades instead.",
-}
 _WRITERS = {
     "auto": "Written by the language model where one is set, otherwise quoted from the sources.",
     "extractive": "The best sentences of the sources, word for word: no calls, no cost.",
     "llm": "Written by the language model from the sources alone, with citations, each sentence checked.",
 }
-_WEBS = {
-    "off": "Nothing is searched: where the documents do not suffice, the answer says so.",
-    "folder": "Pages saved on this machine stand in for the web; nothing leaves it.",
-    "tavily": "Queries go to Tavily, which needs a key.",
-    "duckduckgo": "Queries go to DuckDuckGo, without a key.",
-}
+_NO_WEB = "Nothing is searched: where the documents do not suffice, the answer says so."
 _LASTING = "What you choose here is for this browser session, until the page is reloaded or closed."
 
 
@@ -70,12 +64,17 @@ def _section(title: str, about: str) -> Iterator[None]:
 
 def _grading(session: Session) -> None:
     controls.segments(session, "evaluator")
-    chosen = session.config.evaluator
-    st.caption(_GRADERS[chosen])
-    if chosen == "llm" and session.config.llm == "none":
+    chosen = registry.evaluators().get(session.config.evaluator)
+    lacks = session.wiring().lacks("evaluate")
+    st.caption(chosen.about if chosen else "")
+    if lacks is not None and lacks.reason == "no-language-model":
         st.caption("**No language model is set: until one is, the local evaluator grades.**")
-    if chosen == "reranker":
+    elif lacks is not None and (chosen is None or chosen != registry.RERANKER):
+        st.caption(markdown(str(problem(lacks))))
+    if chosen == registry.RERANKER:
         servers.reranker(session)
+    elif chosen is not None:
+        _place(session, chosen)
 
 
 def _answers(session: Session) -> None:
@@ -85,27 +84,37 @@ def _answers(session: Session) -> None:
 
 def _web(session: Session) -> None:
     mine = not session.shared or session.config.web_folder is not None
-    kinds = [kind for kind in _WEBS if kind != "folder" or mine or session.config.web == "folder"]
+    offered = permits.offered("web", session.own, shared=session.shared)
+    kinds = [kind for kind in offered if kind != FOLDER.name or mine or session.config.web == FOLDER.name]
     controls.segments(session, "web", kinds)
-    config = session.config
-    st.caption(_WEBS[config.web])
+    config, known = session.config, registry.webs()
+    first = known.get(config.web)
+    st.caption(first.about if first else _NO_WEB)
     if config.web == "off":
         return
+    spare = [kind for kind in kinds if kind not in ("off", config.web)]
+    used = [known[name] for name in dict.fromkeys((config.web, config.web_fallback)) if name in known]
     left, right = st.columns(2, gap="medium")
     with left:
-        spare = ["none", *(kind for kind in kinds if kind not in ("off", config.web))]
-        if config.web_fallback not in spare:
-            spare.append(config.web_fallback)
-        controls.select(session, "web_fallback", spare)
-    used = {config.web, config.web_fallback}
+        controls.select(session, "web_fallback", ["none", *spare])
     with right:
-        if "tavily" in used:
-            controls.key(session, "tavily", "Tavily key", hint="Tavily needs one.")
-    if "folder" in used and not session.shared:
+        for each in used:
+            _place(session, each)
+    if FOLDER in used and not session.shared:
         controls.folder(session, "web_folder")
         _check_folder(config)
-    if used & {"tavily", "duckduckgo"}:
-        _leaving(session, tavily="tavily" in used)
+    outside = [each for each in used if each.leaves]
+    if outside:
+        _leaving(session, outside)
+
+
+def _place(session: Session, provider: Provider) -> None:
+    """Where a provider's server is, and its key."""
+    if provider.server:
+        controls.address(session, provider)
+    if provider.key:
+        hint = f"{provider.title} needs one." if provider.key_needed else "Not every server needs one."
+        controls.key(session, provider.key, f"{provider.title} key", hint=hint)
 
 
 def _check_folder(config: AppConfig) -> None:
@@ -118,7 +127,7 @@ def _check_folder(config: AppConfig) -> None:
         web.search("page", 1)
 
 
-def _leaving(session: Session, *, tavily: bool) -> None:
+def _leaving(session: Session, used: Sequence[Provider]) -> None:
     """What goes out to the web, and what is kept of what comes back."""
     left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
     with left:
@@ -129,8 +138,9 @@ def _leaving(session: Session, *, tavily: bool) -> None:
     if session.shared:
         return
     with st.expander("More about the web"):
-        if tavily:
-            controls.address(session, "tavily_base_url", placeholder="https://api.tavily.com")
+        for each in used:
+            if each.address and not each.server:
+                controls.address(session, each)
         controls.switch(session, "private_addresses")
 
 
@@ -151,7 +161,7 @@ def _keeping(session: Session) -> None:
 def _keep(session: Session) -> None:
     with problems.told():
         config = session.config
-        program().configure(**{name: getattr(config, name) for name in session.choices})
+        program().configure(**{name: config.get(name) for name in session.choices})
         session.unchoose()
         st.session_state["models-kept"] = True
         st.rerun()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
-from crag.core.errors import CragError, ProviderError
+from crag.core.errors import CragError
+from crag.core.types import Step
+from crag.providers import registry
 from crag.providers.discovery import Trial, listed_models, running_servers, tried, tried_reranker
 from crag.providers.endpoint import Endpoint
-from crag.run.wiring import chat_endpoint, rerank_endpoint
+from crag.run.status import problem
+from crag.run.wiring import Service, Wiring
 from ui.app import keys, permits
 from ui.app.session import Session
 from ui.kit import problems, words
@@ -25,15 +29,12 @@ _KNOCKED = 20.0
 
 def language_model(session: Session) -> None:
     """Service, address, key and model, and a test of them all."""
-    services = permits.services(session.own, shared=session.shared)
-    if session.config.llm not in services:
-        services.append(session.config.llm)
-    controls.segments(session, "llm", services)
+    controls.segments(session, "llm", permits.offered("llm", session.own, shared=session.shared))
     if session.config.llm == "none":
         st.caption("Local models do all the work: no key, no calls.")
         return
-    if session.config.llm == "openai-compatible":
-        controls.address(session, "llm_base_url")
+    if session.config.llm == registry.COMPATIBLE.name:
+        controls.address(session, registry.COMPATIBLE)
         if permits.addresses(session.own, shared=session.shared) is None:
             _found(session)
     left, right = st.columns(2, gap="medium")
@@ -41,24 +42,25 @@ def language_model(session: Session) -> None:
         controls.key(session, "llm", "Key", hint=_hint(session))
     with right:
         _model(session)
-    _test(session, "llm", lambda: chat_endpoint(session.config, session.keys), tried)
+    wiring = session.wiring()
+    _test("llm", wiring, "answer", wiring.model, tried)
 
 
 def reranker(session: Session) -> None:
     """Address, key and model of a reranking server, and a test of them."""
-    controls.address(session, "rerank_base_url")
+    controls.address(session, registry.RERANKER)
     left, right = st.columns(2, gap="medium")
     with left:
         controls.key(session, "rerank", "Key", hint="Not every server needs one.")
     with right:
         controls.text(session, "rerank_model")
-    _test(session, "rerank", lambda: rerank_endpoint(session.config, session.keys), tried_reranker)
+    wiring = session.wiring()
+    _test("rerank", wiring, "evaluate", wiring.grader, tried_reranker)
 
 
 def _hint(session: Session) -> str:
-    if session.config.llm == "openai":
-        return "OpenAI needs one."
-    return "Many local servers need none."
+    chosen = registry.models().get(session.config.llm)
+    return f"{chosen.title} needs one." if chosen and chosen.key_needed else "Many local servers need none."
 
 
 @st.cache_data(ttl=_KNOCKED, show_spinner=False)
@@ -87,12 +89,11 @@ def _found(session: Session) -> None:
 
 def _model(session: Session) -> None:
     """The model: picked from the server's list, or typed where there is no list."""
-    try:
-        endpoint = chat_endpoint(session.config.model_copy(update={"llm_model": "?"}), session.keys)
-    except ProviderError:
+    served = session.wiring(session.config.model_copy(update={"llm_model": "?"})).model
+    if served is None:
         controls.text(session, "llm_model")
         return
-    listed = _listed(session, endpoint)
+    listed = _listed(session, served.endpoint)
     if isinstance(listed, list):
         if len(listed) == 1 and not session.config.llm_model and session.choices.get("llm_model") != listed[0]:
             controls.use(session, "llm_model", listed[0])  # it can be no other
@@ -117,7 +118,7 @@ def _listed(session: Session, endpoint: Endpoint) -> list[str] | CragError | Non
     known: tuple[Endpoint, list[str] | CragError] | None = st.session_state.get("listed")
     if known is not None and known[0] == endpoint and not st.session_state.get("list-asked"):
         return known[1]
-    chosen = {"llm", "llm_base_url"} & set(session.choices) or keys.kept(session.config).llm
+    chosen = {"llm", "llm_base_url"} & set(session.choices) or keys.kept(session.config).get("llm")
     if not chosen and not st.session_state.get("list-asked"):
         return None
     st.session_state.pop("list-asked", None)
@@ -138,15 +139,17 @@ def _ask_for_list() -> None:
     st.session_state["list-asked"] = True
 
 
-def _test(session: Session, name: str, place: Callable[[], Endpoint], work: Callable[[Endpoint], Trial]) -> None:
+def _test(
+    name: str, wiring: Wiring, step: Step, service: Service[Any] | None, work: Callable[[Endpoint], Trial]
+) -> None:
     """A button, and below it what came of pressing it, until something it depends on changes."""
-    try:
-        endpoint = place()
-    except ProviderError as error:
+    lacks = wiring.lacks(step)
+    if lacks is not None or service is None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Test", key=f"models-test-{name}", disabled=True)
-            st.caption(markdown(error.message))
+            st.caption(markdown(problem(lacks).message) if lacks else "")
         return
+    endpoint = service.endpoint
     if st.button("Test", key=f"models-test-{name}"):
         with st.spinner("Asking for one small reply…"):
             st.session_state[f"tried-{name}"] = (endpoint, _outcome(endpoint, work))

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from crag.library.runs import Label
+from crag.library.labels import Label
 from crag.questions.tables import csv_export, json_export
 from crag.thresholds.labelled import ChunkScore
 from crag.thresholds.sweep import Sweep

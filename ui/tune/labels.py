@@ -10,8 +10,9 @@ from typing import Literal
 
 from crag.core.settings import Settings
 from crag.evaluation.evaluate import question_set, stored_sets
-from crag.library.runs import Label
-from crag.questions.expected import Expected, label_of
+from crag.library.labels import Label
+from crag.questions.expected import label_of
+from crag.questions.sets import Question
 from crag.thresholds.labelled import Case, ChunkScore, chunk_scores, same_question, scored, with_thumbs
 from crag.thresholds.sweep import Scored
 from crag.whatif.ledger import Ledger
@@ -59,12 +60,12 @@ def known_sets(session: Session) -> tuple[str, ...]:
     return tuple(each.id for each in stored_sets(session.library))
 
 
-def expected(session: Session) -> Mapping[str, Expected]:
+def expected(session: Session) -> Mapping[str, Question]:
     """What the stored question sets know, by question; of several sets the one added last. Raises CragError."""
     ids = known_sets(session)
 
-    def made() -> dict[str, Expected]:
-        found: dict[str, Expected] = {}
+    def made() -> dict[str, Question]:
+        found: dict[str, Question] = {}
         for id in ids:
             for question in question_set(session.library, id).questions:
                 if label_of(question) is not None:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-from crag.core.errors import CragError, StorageError
 from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.library.library import Library
 from crag.library.runs import Unreadable
-from crag.questions.expected import Expected
+from crag.questions.sets import Question
 from crag.spending.costs import spent
 from crag.spending.prices import Price
 from crag.thresholds.labelled import Relevance, expected_relevance, same_question
@@ -42,7 +41,6 @@ class Read:
 
     @classmethod
     def of(cls, trace: Trace) -> Read:
-        """Raises SettingsError where the run's settings are no longer valid."""
         stages = (record.step for record in trace.steps if record.step not in ("answer", "verify"))
         return cls(entry=Entry.of(trace), steps=tuple(stages), calls=trace.calls)
 
@@ -51,7 +49,7 @@ class Read:
 class Judged:
     """What a question set says of a run's chunks, by round and rank, and of its first retrieval."""
 
-    expected: Expected
+    expected: Question
     relevance: Relevance
     answerable: bool | None
 
@@ -80,18 +78,18 @@ class Book:
     _ledgers: dict[tuple[int, frozenset[str] | None], Ledger] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def renew(self, library: Library, expected: Mapping[str, Expected]) -> Iterator[tuple[int, int]]:
+    def renew(self, library: Library, expected: Mapping[str, Question]) -> Iterator[tuple[int, int]]:
         """Reads what is new and drops what was deleted; yields how many of how many runs to read are read.
 
         `expected`: the questions of which something is known beforehand, by `same_question`. May be left off
         anywhere: what was read stays. Raises CragError where the library can't be read at all.
         """
-        wanted = self._wanted(tuple(reversed(library.run_ids())), expected)
-        for done, found in enumerate(library.traces(wanted)):
+        wanted = self._wanted(tuple(reversed(library.runs.ids())), expected)
+        for done, found in enumerate(library.runs.traces(wanted)):
             yield done, len(wanted)
             self._add(found, library, expected)
 
-    def _wanted(self, order: tuple[str, ...], expected: Mapping[str, Expected]) -> list[str]:
+    def _wanted(self, order: tuple[str, ...], expected: Mapping[str, Question]) -> list[str]:
         """The runs not read yet, and those to be judged by another expectation; forgets what is gone."""
         with self._lock:
             if order != self._order:
@@ -105,27 +103,25 @@ class Book:
             }
             return [id for id in order if id not in self._unread and not self._known(id, expected)]
 
-    def _known(self, id: str, expected: Mapping[str, Expected]) -> bool:
+    def _known(self, id: str, expected: Mapping[str, Question]) -> bool:
         if id not in self._reads:
             return False
         wanted, judged = _expectation(self._reads[id], expected), self._judged.get(id)
         return wanted is None or (judged is not None and judged.expected == wanted)
 
-    def _add(self, found: Trace | Unreadable, library: Library, expected: Mapping[str, Expected]) -> None:
-        judged = None
-        try:
-            if isinstance(found, Unreadable):
-                raise StorageError(found.message, found.remedy)
-            read = Read.of(found)
-            wanted = _expectation(read, expected)
-            if wanted is not None:
-                judged = Judged(wanted, *expected_relevance(found, wanted))
-        except CragError as error:
-            question = next((run.question for run in library.runs(_EVERY) if run.run_id == found.run_id), found.run_id)
+    def _add(self, found: Trace | Unreadable, library: Library, expected: Mapping[str, Question]) -> None:
+        if isinstance(found, Unreadable):
+            question = next(
+                (run.question for run in library.runs.latest(_EVERY, every=True) if run.run_id == found.run_id),
+                found.run_id,
+            )
             with self._lock:
-                self._unread[found.run_id] = Unread(found.run_id, question, error.message)
+                self._unread[found.run_id] = Unread(found.run_id, question, found.message)
                 self.version += 1
             return
+        read = Read.of(found)
+        wanted = _expectation(read, expected)
+        judged = None if wanted is None else Judged(wanted, *expected_relevance(found, wanted))
         with self._lock:
             self._reads[found.run_id] = read
             if judged is not None:
@@ -161,7 +157,7 @@ class Book:
             return self._ledgers[key]
 
 
-def _expectation(read: Read, expected: Mapping[str, Expected]) -> Expected | None:
+def _expectation(read: Read, expected: Mapping[str, Question]) -> Question | None:
     return expected.get(same_question(read.entry.question)) if expected else None
 
 

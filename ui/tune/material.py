@@ -57,7 +57,7 @@ def chosen(session: Session, book: Book) -> Material:
     """The runs that the person chose, ready to be decided anew. Raises CragError."""
     runs = _runs(session, book)
     key = session.workspace, book.version, runs
-    thumbs = tuple(session.library.labels())
+    thumbs = tuple(session.library.labels.all())
     prices = meter.in_use()
     ledger = book.ledger(runs)
 

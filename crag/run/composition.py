@@ -1,0 +1,194 @@
+"""A run's parts, made from its wiring: outside services first, local parts where they fail or are none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from crag.core import events as ev
+from crag.core.config import AppConfig
+from crag.core.errors import ProviderError
+from crag.core.keys import Keys
+from crag.core.meter import Budget, Meter
+from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.provider import EvaluatorParts, WebParts
+from crag.core.settings import Settings
+from crag.core.types import RetrievedChunk, Step
+from crag.correct.rewriting import LlmRewriter
+from crag.correct.selection import LlmStripSelector
+from crag.correct.strips import StripRefiner
+from crag.evaluator.cached import CachedEvaluator
+from crag.evaluator.fallback import FallbackEvaluator
+from crag.generate.llm import LlmGenerator
+from crag.generate.verification import CitationVerifier
+from crag.library.library import Library
+from crag.providers.endpoint import Endpoint
+from crag.providers.registry import LLM, LOCAL
+from crag.providers.rerank import Reranker
+from crag.run.fallback import FallbackGenerator, FallbackRewriter, FallbackWeb
+from crag.run.guarded import guarded_evaluator, guarded_web
+from crag.run.parts import Outlet, Parts, worked_around
+from crag.run.status import problem
+from crag.run.wiring import Wiring, wired
+from crag.web.fetching import PageFetcher
+
+if TYPE_CHECKING:
+    from crag.providers.chat import ChatModel
+
+__all__ = ["Asked", "Local", "Problems", "composed", "grader"]
+
+Problems = list[tuple[Step, ProviderError]]
+"""What was chosen and can't be used, with the step that does without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """The parts that need no service. `folder`: the pages that stand in for the web, None where there are none."""
+
+    evaluator: RetrievalEvaluator
+    rewriter: Rewriter
+    generator: Generator
+    folder: WebSearch | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter."""
+
+    settings: Settings
+    config: AppConfig
+    keys: Keys
+    allowed: Callable[[str], bool] | None
+    cancel: threading.Event
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoped:
+    """The library as one run sees it: with that run's filters."""
+
+    library: Library
+    settings: Settings
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        return self.library.search(
+            query, k, min_confidence=self.settings.min_confidence, half_life_days=self.settings.half_life_days
+        )
+
+
+def composed(asked: Asked, library: Library, local: Local, given_web: str = "") -> tuple[Parts, Problems]:
+    """What the run works with, and what was chosen and can't be used."""
+    config = asked.config
+    wiring = wired(config, asked.keys, asked.settings, given_web=given_web)
+    problems: Problems = [(each.step, problem(each)) for each in wiring.missing]
+    outlet = Outlet(asked.began)
+    meter = Meter(_budget(config), asked.cancel, lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())))
+    chat = _chat(wiring, config, meter)
+    scorer = CachedEvaluator(local.evaluator, library.cache)
+    outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
+
+    def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
+        def told(why: str) -> None:
+            failed = worked_around(meter.step, ProviderError(why), "local evaluator", outlet.now())
+            outlet.put_aside(failed)
+
+        return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
+
+    evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
+    rewriters = [LlmRewriter(chat), local.rewriter] if chat else [local.rewriter]
+    webs = _webs(wiring, config, meter, local.folder, problems)
+    allowed = (asked.allowed or _refused) if config.ask_before_web else None
+    hours = float(config.web_cache_hours)
+    writer = LlmGenerator(chat) if chat and wiring.writer else None
+    parts = Parts(
+        settings=asked.settings,
+        retriever=_Scoped(library, asked.settings),
+        evaluator=evaluator,
+        strip_evaluator=scorer if outside else None,
+        refiner=StripRefiner(),
+        selector=LlmStripSelector(chat) if chat else None,
+        rewriter=FallbackRewriter(rewriters, outlet),
+        web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
+        generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
+        verifier=CitationVerifier(support),
+        meter=meter,
+        outlet=outlet,
+    )
+    return parts, problems
+
+
+def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator) -> RetrievalEvaluator:
+    """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
+    wiring = wired(config, keys)
+    meter = Meter(_budget(config), step="evaluate")
+    lacks = wiring.lacks("evaluate") or (wiring.lacks("answer") if config.evaluator == LLM.name else None)
+    if lacks is not None:
+        raise problem(lacks)
+    problems: Problems = []
+    outside = _evaluators(wiring, _chat(wiring, config, meter), local, meter, problems)
+    if problems:
+        raise problems[0][1]
+    return FallbackEvaluator(outside[0], local) if outside else local
+
+
+def _refused(query: str) -> bool:
+    """Nobody is there to be asked."""
+    return False
+
+
+def _budget(config: AppConfig) -> Budget:
+    return Budget(calls=config.run_calls, tokens=config.run_tokens, seconds=float(config.run_seconds))
+
+
+def _chat(wiring: Wiring, config: AppConfig, meter: Meter) -> Chat | None:
+    return _model(wiring.model.endpoint, config.parallel_calls).metered(meter) if wiring.model else None
+
+
+def _evaluators(
+    wiring: Wiring, chat: Chat | None, local: RetrievalEvaluator, meter: Meter, problems: Problems
+) -> tuple[RetrievalEvaluator, RetrievalEvaluator] | None:
+    """What grades chunks and what checks sentences; None: the local evaluator does both."""
+    provider, endpoint = wiring.grader.provider, wiring.grader.endpoint
+    if provider == LOCAL:
+        return None
+    parts = EvaluatorParts(
+        meter=meter,
+        local=local,
+        chat=chat,
+        reranker=Reranker(endpoint, meter) if provider.needs == "reranker" else None,
+        key=endpoint.key,
+        address=endpoint.base_url or "",
+    )
+    try:
+        grades = guarded_evaluator(provider, provider.make, parts)
+        return grades, guarded_evaluator(provider, provider.checks, parts) if provider.checks else grades
+    except ProviderError as error:
+        problems.append(("evaluate", error))
+        return None
+
+
+def _webs(
+    wiring: Wiring, config: AppConfig, meter: Meter, folder: WebSearch | None, problems: Problems
+) -> list[WebSearch]:
+    """The web providers in the order they are asked."""
+    fetcher = PageFetcher(allow_private=config.private_addresses) if config.fetch_pages else None
+    found: list[WebSearch] = []
+    for each in wiring.webs:
+        endpoint = each.endpoint
+        parts = WebParts(meter=meter, fetcher=fetcher, key=endpoint.key, address=endpoint.base_url or "", folder=folder)
+        try:
+            found.append(guarded_web(each.provider, parts))
+        except ProviderError as error:
+            problems.append(("search", error))
+    return found
+
+
+@lru_cache(maxsize=16)
+def _model(endpoint: Endpoint, parallel: int) -> ChatModel:
+    """One connection for each server, model and key."""
+    from crag.providers.chat import ChatModel  # LangChain's client takes a second to load; only a model needs it
+
+    return ChatModel(endpoint, parallel=parallel)

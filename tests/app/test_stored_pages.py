@@ -1,0 +1,119 @@
+"""Runs and a library of an earlier build on the pages: drawn, replayed, exported, compared, under sliders, measured."""
+
+from dataclasses import replace
+
+import pytest
+
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from tests.support.app_text import said
+from tests.support.inspector import Inspector
+from tests.support.stored import RUNS, stored_library, stored_run
+from ui.app.program import program
+from ui.compare.lanes import Lane, heads, named
+from ui.run import export, replay
+from ui.tune.ledgers import Read
+
+
+@pytest.fixture
+def with_old_library(data):
+    """The app's library is one that an earlier build left."""
+    return stored_library(data / "workspaces" / "default")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_stored_run_is_drawn_exported_and_replayed_at_any_moment(name):
+    events = stored_run(name)
+    trace = Trace.from_events(events)
+    seen = Inspector(export.page(trace, events))
+    assert not seen.open and trace.question in seen.said
+    for length in range(1, len(events), 5):
+        assert not Inspector("".join(replay.sections(Trace.from_events(events[:length])))).open
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_stored_run_stands_in_a_lane_and_in_tune(name):
+    trace = Trace.from_events(stored_run(name))
+    lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
+    named([lane])
+    assert lane.name in heads([lane])
+    assert Read.of(trace).entry.run_id == trace.run_id
+
+
+def test_every_run_of_a_stored_library_opens_in_ask(with_old_library, app):
+    app.run()
+    runs = program().engine.library().runs.latest(9)
+    assert len(runs) == 5
+    for run in runs:
+        app.query_params["run"] = run.run_id
+        app.run()
+        assert not app.exception and not app.error, run
+        assert app.slider and f'<div class="question">{run.question}' in said(app)
+
+
+def test_a_stored_run_is_decided_anew_under_the_sliders(with_old_library, app):
+    app.run()
+    app.query_params["run"] = program().engine.library().runs.latest(9)[-1].run_id
+    app.run()
+    next(slider for slider in app.slider if slider.label == "Thresholds").set_value((0.3, 1.0)).run()
+    assert not app.exception and "would become" in said(app)
+
+
+def test_runs_of_a_stored_library_stand_side_by_side(with_old_library, app):
+    app.run()
+    runs = [run.run_id for run in program().engine.library().runs.latest(9)[-2:]]
+    app.query_params["runs"] = ",".join(runs)
+    app.switch_page("pages/compare.py").run()
+    assert not app.exception and not app.error
+    assert "What differs" in said(app) and all(f'data-scope="{run}"' in said(app) for run in runs)
+
+
+@pytest.mark.parametrize(
+    ("page", "words"), [("tune", "5 runs"), ("evaluate", "Measures by strategy"), ("documents", "report.pdf")]
+)
+def test_the_other_pages_show_what_a_stored_library_holds(with_old_library, app, page, words):
+    app.run()
+    app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception and not app.error
+    chosen = [option for box in app.selectbox for option in box.options]
+    assert words in said(app) + " ".join(chosen)
+
+
+def of_another_build(events):
+    """The run as if another build had stored it: a setting nobody knows, one out of range, a strategy that is gone."""
+    started = events[0]
+    settings = {**started.settings, "upper": 7, "speed": "fast", "forced": "MAYBE"}
+    return [replace(started, strategy="gone-strategy", settings=settings), *events[1:]]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_of_another_build_is_drawn_everywhere(name):
+    events = of_another_build(stored_run(name))
+    trace = Trace.from_events(events)
+    assert trace.question in Inspector(export.page(trace, events)).said
+    lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
+    named([lane])
+    assert "another version" in heads([lane]) and "speed" in heads([lane]) and "gone-strategy" in heads([lane])
+    assert Read.of(trace).entry.settings.upper == Settings().upper
+
+
+def test_a_run_of_another_build_opens_in_ask_and_compare(with_old_library, app):
+    app.run()
+    library = program().engine.library()
+    runs = [run.run_id for run in library.runs.latest(9)]
+    for run in runs:
+        events = of_another_build(library.runs.events(run))
+        library.runs.save(Trace.from_events(events), events)
+    app.query_params["run"] = runs[-1]
+    app.run()
+    assert not app.exception and not app.error
+    lost = said(app).replace("\\", "")
+    assert "Not known here and left out: speed." in lost and "at their default: Upper threshold, Forced action." in lost
+    next(slider for slider in app.slider if slider.label == "Thresholds").set_value((0.3, 1.0)).run()
+    assert not app.exception and "would become" in said(app) and app.button(key="tune-use").disabled
+    app.button(key="compare-this").click().run()
+    app.query_params["runs"] = ",".join(runs[-2:])
+    app.switch_page("pages/compare.py").run()
+    assert not app.exception and not app.error and said(app).count("another version's settings") >= 2
+    app.switch_page("pages/tune.py").run()
+    assert not app.exception and not app.error and "can't be read" not in said(app)

@@ -1,0 +1,209 @@
+"""What the product takes from other packages beside their public interfaces: each as it must be, or said in words.
+
+A failure here after an upgrade means: look at the named file before anything else. Two more are held where they are
+used: FAISS's memory by `tests/library/test_vectors.py`, Streamlit's store of sessions by `tests/edge/test_start.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import httpx
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def relied_on(holds: object, package: str, what: str, file: str) -> None:
+    """Fails in words where a package is no longer as the file needs it."""
+    at = f"{package} {version(package)}" if package != "Python" else f"Python {sys.version.split()[0]}"
+    assert holds, f"{at} has changed: {what}. {file} relies on it."
+
+
+@pytest.mark.parametrize("package", ["ddgs", "faiss-cpu", "httpx", "langchain-openai", "pypdfium2", "streamlit"])
+def test_each_such_package_is_required_up_to_a_version(package: str) -> None:
+    files = (ROOT / f"requirements-{name}.txt" for name in ("engine", "app"))
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    (found,) = (Requirement(line) for line in lines if line and line[0] != "#" and Requirement(line).name == package)
+    assert any(each.operator == "<" for each in found.specifier), f"{package} needs an upper bound where it is required"
+
+
+# ---- httpx: the pool behind a transport ----------------------------------------------------------------------------
+
+
+def test_httpx_connects_through_the_pool_that_is_put_in_its_transport() -> None:
+    import httpcore
+
+    from crag.web.addresses import AddressError, guarded_transport
+
+    where = "crag/web/addresses.py"
+    pool = getattr(httpx.AsyncHTTPTransport(), "_pool", None)
+    relied_on(isinstance(pool, httpcore.AsyncConnectionPool), "httpx", "a transport holds its pool as `_pool`", where)
+
+    async def fetched() -> None:
+        async with httpx.AsyncClient(transport=guarded_transport(False), trust_env=False) as client:
+            await client.get("http://127.0.0.1:9/")
+
+    with pytest.raises(Exception) as raised:
+        asyncio.run(fetched())
+    causes = []
+    error: BaseException | None = raised.value
+    while error is not None:
+        causes.append(type(error))
+        error = error.__cause__ or error.__context__
+    relied_on(AddressError in causes, "httpx", "a pool put in `_pool` is not what connects", where)
+
+
+# ---- ddgs: what reads a page of results ----------------------------------------------------------------------------
+
+
+def test_ddgs_lets_a_result_choose_how_its_fields_are_cleaned() -> None:
+    from ddgs.engines.duckduckgo import Duckduckgo
+    from ddgs.results import TextResult
+
+    class Result(TextResult):
+        _normalizers: ClassVar = {name: clean for name, clean in TextResult._normalizers.items() if name != "href"}
+
+    class Engine(Duckduckgo):
+        def __init__(self) -> None:
+            self.results = []
+
+    where = "crag/web/duckduckgo.py"
+    relied_on({"title", "href", "body"} <= set(TextResult._normalizers), "ddgs", "`_normalizers` by field", where)
+    plain, kept = TextResult(), Result()
+    for result in (plain, kept):
+        result.title, result.href = "A &amp; B", "https://example.org/C%23"
+    relied_on(plain.title == kept.title == "A & B", "ddgs", "a result cleans what is assigned to it", where)
+    relied_on(kept.href == "https://example.org/C%23", "ddgs", "a class's own `_normalizers` count", where)
+    reads = ("build_payload", "extract_results", "post_extract_results", "result_type")
+    relied_on(all(hasattr(Duckduckgo, name) for name in reads), "ddgs", f"the engine has {', '.join(reads)}", where)
+    asked = Engine().build_payload("q", region="us-en", safesearch="moderate", timelimit=None)
+    relied_on(asked.get("q") == "q", "ddgs", "the payload holds the query as `q`", where)
+
+
+# ---- Python: what runs before it waits for threads -----------------------------------------------------------------
+
+
+def test_python_runs_what_is_registered_before_it_waits_for_pool_threads() -> None:
+    program = (
+        "import threading\nfrom concurrent.futures import ThreadPoolExecutor\nstop = threading.Event()\n"
+        "threading._register_atexit(stop.set)\nThreadPoolExecutor().submit(stop.wait, 20)\n"
+    )
+    try:
+        ended = subprocess.run([sys.executable, "-c", program], timeout=15, capture_output=True, check=False).returncode
+    except subprocess.TimeoutExpired:
+        ended = None
+    relied_on(ended == 0, "Python", "`threading._register_atexit` runs before threads are joined", "ui/app/jobs.py")
+
+
+# ---- LangChain: the shape of a message -----------------------------------------------------------------------------
+
+USAGE = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+
+
+def served(request: httpx.Request) -> httpx.Response:
+    """A server of the common chat form: one reply, whole or in two pieces and a last one with the counts."""
+    about = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
+    if not json.loads(request.content).get("stream"):
+        message = {"role": "assistant", "content": "two words"}
+        choice = {"index": 0, "message": message, "finish_reason": "length"}
+        return httpx.Response(200, json={**about, "choices": [choice], "usage": USAGE})
+    pieces: list[dict[str, Any]] = [
+        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "two "}, "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": {"content": "words"}, "finish_reason": "length"}]},
+        {"choices": [], "usage": USAGE},
+    ]
+    lines = [f"data: {json.dumps({**about, 'object': 'chat.completion.chunk', **each})}\n\n" for each in pieces]
+    text = "".join([*lines, "data: [DONE]\n\n"])
+    return httpx.Response(200, text=text, headers={"content-type": "text/event-stream"})
+
+
+def test_langchain_tells_a_reply_s_text_its_end_and_its_tokens_in_these_places() -> None:
+    from langchain_openai import ChatOpenAI
+
+    async def both() -> tuple[Any, Any]:
+        client = httpx.AsyncClient(transport=httpx.MockTransport(served))
+        model = ChatOpenAI(
+            model="m", base_url="http://server.test/v1", api_key="none", http_async_client=client, stream_usage=True
+        )
+        whole: Any = None
+        async for piece in model.astream([("human", "?")]):
+            whole = piece if whole is None else whole + piece
+        return await model.ainvoke([("human", "?")]), whole
+
+    for message, kind in zip(asyncio.run(both()), ("a reply", "the sum of its pieces"), strict=True):
+        where = "crag/providers"
+        relied_on(message.text == "two words", "langchain-openai", f"{kind} has its words as `text`", where)
+        end = message.response_metadata.get("finish_reason")
+        relied_on(end == "length", "langchain-openai", f"{kind} says in `response_metadata` why it ended", where)
+        counts = {name: message.usage_metadata[name] for name in ("input_tokens", "output_tokens")}
+        relied_on(
+            counts == {"input_tokens": 7, "output_tokens": 2}, "langchain-openai", f"{kind} counts its tokens", where
+        )
+
+
+def test_langchain_s_client_can_be_kept_from_telling_whose_key_it_is() -> None:
+    from langchain_openai import ChatOpenAI
+
+    told: list[httpx.Request] = []
+
+    def heard(request: httpx.Request) -> httpx.Response:
+        told.append(request)
+        return served(request)
+
+    async def once() -> None:
+        client = httpx.AsyncClient(transport=httpx.MockTransport(heard))
+        model = ChatOpenAI(
+            model="m",
+            base_url="http://server.test/v1",
+            api_key="none",
+            http_async_client=client,
+            organization="whose",
+            stream_chunk_timeout=None,
+        )
+        model.root_async_client.organization = model.root_async_client.project = None
+        await model.ainvoke([("human", "?")])
+
+    asyncio.run(once())
+    named = [name for name in told[0].headers if name.startswith("openai-")]
+    relied_on(not named, "langchain-openai", "`root_async_client` is what asks", "crag/providers/chat.py")
+
+
+# ---- PDFium: one document, opened once -----------------------------------------------------------------------------
+
+
+def test_pypdfium2_takes_a_document_that_was_opened_by_hand() -> None:
+    import pypdfium2
+    import pypdfium2.raw as pdfium
+
+    data = next((ROOT / "samples").rglob("*.pdf")).read_bytes()
+    raw = pdfium.FPDF_LoadMemDocument64(data, len(data), None)
+    relied_on(isinstance(raw, pdfium.FPDF_DOCUMENT), "pypdfium2", "a loaded document's type", "crag/ingest/child.py")
+    document = pypdfium2.PdfDocument(raw)
+    relied_on(len(document) > 0, "pypdfium2", "PdfDocument takes a raw document", "crag/ingest/child.py")
+    document.close()
+
+
+# ---- Streamlit -----------------------------------------------------------------------------------------------------
+
+
+def test_streamlit_keeps_uploads_sessions_and_its_own_look_ups_where_they_are_reached() -> None:
+    from streamlit import net_util
+    from streamlit.runtime import memory_session_storage
+    from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+
+    from ui.edge.start import LOOK_UPS
+
+    where = "ui/edge/start.py"
+    relied_on(all(hasattr(net_util, name) for name in LOOK_UPS), "streamlit", "how it finds its address", where)
+    stores = hasattr(memory_session_storage, "MemorySessionStorage")
+    relied_on(stores, "streamlit", "where it makes its store of sessions", where)
+    removes = callable(getattr(MemoryUploadedFileManager, "remove_file", None))
+    relied_on(removes, "streamlit", "an upload can be let go of", "ui/documents/uploads.py")

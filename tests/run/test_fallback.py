@@ -1,0 +1,138 @@
+"""Parts that stand in for others: who does the work, in which order things are said, and what is passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from crag.core import events as ev
+from crag.core.errors import CancelledError, ProviderError, UnreachableError
+from crag.core.meter import Meter
+from crag.core.protocols import Generator
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk
+from crag.correct.rewriting import KeywordRewriter
+from crag.run.fallback import FallbackGenerator, FallbackRewriter, FallbackWeb
+from crag.run.parts import Outlet
+from crag.testing.fakes import FixedWeb
+
+
+@dataclass
+class Mute:
+    """A rewriter that fails, and counts how often it was asked."""
+
+    by: str = "a model"
+    asked: int = 0
+
+    def rewrite(
+        self, question: str, *, max_keywords: int, failed: Sequence[Chunk] = (), tried: Sequence[str] = ()
+    ) -> str:
+        self.asked += 1
+        raise UnreachableError("It is gone.")
+
+
+@dataclass
+class Writer:
+    """Writes these pieces, then fails or ends, or gives the whole answer."""
+
+    pieces: Sequence[str]
+    ends: Exception | None = None
+    whole: bool = True
+    by: str = "a writer"
+
+    def answer(self, *_: object) -> Iterator[str | Answer]:
+        yield from self.pieces
+        if self.ends is not None:
+            raise self.ends
+        if self.whole:
+            yield Answer(text="".join(self.pieces), by=self.by)
+
+
+@dataclass
+class Heard:
+    outlet: Outlet = field(default_factory=Outlet)
+    events: list[ev.Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.outlet.listener = self.events.append
+
+    @property
+    def said(self) -> list[str]:
+        return [event.message for event in self.events if isinstance(event, ev.Failed)]
+
+
+def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:
+    heard, mute = Heard(), Mute()
+    rewriter = FallbackRewriter([mute, KeywordRewriter()], heard.outlet)
+    query = rewriter.rewrite("When was the long bridge opened?", max_keywords=3)
+    assert query and rewriter.by == "keywords" and mute.asked == 1
+    assert heard.said == ["It is gone. It is rewritten by keywords instead."]
+
+
+@pytest.mark.parametrize(
+    ("tried", "query", "said"),
+    [
+        ((), "Which bridge?", "The question itself is searched for."),
+        (("Which bridge?", "bridge"), "bridge", "The library was not searched again."),
+    ],
+)
+def test_where_no_rewriter_is_left_there_is_no_new_query(tried: Sequence[str], query: str, said: str) -> None:
+    heard = Heard()
+    rewriter = FallbackRewriter([Mute()], heard.outlet)
+    assert rewriter.rewrite("Which bridge?", max_keywords=3, tried=tried) == query
+    assert rewriter.by == "none" and heard.said == [f"It is gone. {said}"]
+
+
+def written(generator: Generator) -> list[str | Answer]:
+    return list(generator.answer("Which bridge?", [], {}, Settings()))
+
+
+@pytest.mark.parametrize("shown", [(), ("The bridge ", "was")])
+@pytest.mark.parametrize("first", ["breaks off", "ends without an answer"])
+def test_no_piece_of_either_follows_once_the_second_writes(shown: Sequence[str], first: str) -> None:
+    heard = Heard()
+    ends = UnreachableError("It broke off.") if first == "breaks off" else None
+    generator = FallbackGenerator(Writer(shown, ends, whole=False, by="m"), Writer(["A ", "quote."]), heard.outlet)
+    assert written(generator) == [*shown, Answer(text="A quote.", by="a writer", instead_of="m")]
+    why = "It broke off." if ends else "The answer ended before it was complete."
+    assert heard.said == [f"{why} The best sentences are quoted instead."]
+
+
+def test_a_generator_that_does_not_fail_is_passed_on_as_it_is() -> None:
+    heard, first = Heard(), Writer(["The ", "bridge."], by="m")
+    assert written(FallbackGenerator(first, Writer(["A quote."]), heard.outlet)) == written(first)
+    assert heard.events == []
+
+
+def test_stop_is_no_failure_that_another_part_makes_up_for() -> None:
+    heard = Heard()
+    stopped = FallbackGenerator(Writer(["The "], CancelledError("Stopped.")), Writer(["A quote."]), heard.outlet)
+    with pytest.raises(CancelledError):
+        written(stopped)
+    assert heard.events == []
+
+
+def test_each_web_that_fails_is_told_and_the_last_ends_the_search() -> None:
+    heard = Heard()
+    broken = [FixedWeb(fails=True, name="tavily"), FixedWeb(fails=True, name="duckduckgo")]
+    assert FallbackWeb(broken, heard.outlet, Meter()).search("bridge", 3) is None
+    assert heard.said == [
+        "The web search did not answer. duckduckgo is asked instead.",
+        "The web search did not answer. The answer rests on your documents alone.",
+    ]
+    found = FallbackWeb([broken[0], FixedWeb(texts=["A page."], name="folder")], heard.outlet, Meter())
+    searched = found.search("bridge", 3)
+    assert searched is not None and searched.provider == "folder" and len(searched.pages) == 1
+
+
+def test_what_is_no_failure_of_a_provider_goes_through() -> None:
+    class Broken(FixedWeb):
+        def search(self, query: str, max_results: int) -> list[object]:  # type: ignore[override]
+            raise ZeroDivisionError
+
+    heard = Heard()
+    with pytest.raises(ZeroDivisionError):
+        FallbackWeb([Broken(), FixedWeb()], heard.outlet, Meter()).search("bridge", 3)  # type: ignore[list-item]
+    assert not issubclass(ZeroDivisionError, ProviderError)

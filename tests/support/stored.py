@@ -1,0 +1,32 @@
+"""Runs and a library as an earlier build stored them, from tests/data. Those files are never edited.
+
+Each is what a real engine wrote: tests/data/runs over the sample library (three chunks retrieved, at most two pages of
+the web), with the loopback world of failing_servers.py where a service was to fail; library-3.sql over a PDF of two
+pages.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from crag.core.events import Event, events_from_jsonl
+
+__all__ = ["RUNS", "stored_library", "stored_run"]
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+RUNS = sorted(path.stem for path in (DATA / "runs").glob("*.jsonl"))
+
+
+def stored_run(name: str) -> list[Event]:
+    """The events of a run of tests/data/runs."""
+    return events_from_jsonl((DATA / "runs" / f"{name}.jsonl").read_text(encoding="utf-8"))
+
+
+def stored_library(folder: Path, version: int = 3) -> Path:
+    """Makes `folder` the library's folder, as a build of that schema's version left it."""
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "library.db")) as connection:
+        connection.executescript((DATA / f"library-{version}.sql").read_text(encoding="utf-8"))
+    return folder

@@ -1,0 +1,110 @@
+"""Tavily's own client against a server that answers and fails as the real one does."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+
+import pytest
+from pydantic import SecretStr
+
+from crag.core.errors import KeyRejectedError, ProviderError, UnreachableError
+from crag.core.errors import WebSearchError as Failed
+from crag.core.meter import Call, Meter
+from crag.core.provider import WebParts
+from crag.web.tavily import TAVILY
+from tests.support.search_replies import COMETS, tavily, tavily_failure
+from tests.support.searching_contract import KEY, SearchingContract, failure
+from tests.support.web_server import Reply, Server, serving
+
+
+class TestContract(SearchingContract):
+    provider = TAVILY
+
+    def reply(self, *results: tuple[str, str, str]) -> Reply:
+        return tavily(results)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(lambda request: tavily(COMETS)) as running:
+        yield running
+
+
+TAVILY_FAILURES = [
+    (tavily_failure(400, "Query is too long"), Failed, "did not understand"),
+    (tavily_failure(401), KeyRejectedError, "does not accept the key"),
+    (tavily_failure(403), Failed, "refused"),
+    (tavily_failure(429), Failed, "no more searches"),
+    (tavily_failure(432), Failed, "refused"),
+    (tavily_failure(433), Failed, "refused"),
+    (tavily_failure(500), Failed, "failed (status 500)"),
+    (tavily_failure(503), Failed, "failed (status 503)"),
+    (Reply(status=502, body=b"<html>Bad Gateway</html>"), Failed, "failed (status 502)"),
+    (Reply(status=204), Failed, "can't be read"),
+    (Reply(body=b"<html>not json</html>"), Failed, "can't be read"),
+    (Reply(body=b""), Failed, "can't be read"),
+    (Reply(body=b"[" * 100_000), Failed, "can't be read"),
+    (Reply(body=b"\xff\xfe\x00"), Failed, "can't be read"),
+    (Reply(body=b"[1]"), Failed, "can't be read"),
+    (Reply(body=b"{}"), Failed, "no list of results"),
+    (Reply(body=b'{"results": {"0": 1}}'), Failed, "no list of results"),
+    (Reply(body=b'{"results": null}'), Failed, "no list of results"),
+]
+
+
+@pytest.mark.parametrize(("reply", "kind", "said"), TAVILY_FAILURES)
+def test_every_failure_of_tavily_is_one_of_ours_with_a_remedy(
+    server: Server, reply: Reply, kind: type[ProviderError], said: str
+) -> None:
+    server.answer = lambda request: reply
+    calls: list[Call] = []
+    found = failure(TAVILY.make(WebParts(meter=Meter(listener=calls.append), key=KEY, address=server.address)))
+    assert type(found) is kind and said in found.message
+    assert found.message.endswith(".") and found.remedy.endswith(".")
+    assert [call.error for call in calls] == [found.message]
+
+
+def test_the_key_goes_to_tavily_and_nowhere_else(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    secret = KEY.get_secret_value()
+    told: list[Call] = []
+    web = TAVILY.make(
+        WebParts(meter=Meter(listener=told.append), key=SecretStr(f" {secret}\n"), address=server.address)
+    )
+    web.search("comet", 2)
+    assert [request.headers["Authorization"] for request in server.seen] == [f"Bearer {secret}"]
+    server.answer = lambda request: tavily_failure(401, f"Incorrect API key: {secret}")
+    found = failure(web)
+    whole = "".join(traceback.format_exception(found))
+    assert secret not in f"{found} {whole} {told} {web!r} {caplog.text}"
+
+
+@pytest.mark.parametrize("key", ["", " \n", "tvly-\u20ac", "tvly-a b", "tvly-a\r\nX-Other: b", "tvly-\x00"])
+def test_what_can_be_no_key_is_refused_and_not_repeated(key: str) -> None:
+    with pytest.raises(KeyRejectedError) as caught:
+        TAVILY.make(WebParts(meter=Meter(), key=SecretStr(key)))
+    assert "tvly" not in str(caught.value)
+
+
+def test_rows_of_tavily_with_missing_or_odd_fields_do_no_harm(server: Server) -> None:
+    odd = [
+        None,
+        7,
+        [],
+        {},
+        {"url": 7, "content": "x"},
+        {"url": "https://a.example/", "content": None},
+        {"url": "https://b.example/", "content": {"a": 1}},
+        {"url": "https://c.example/", "title": ["x"], "content": "Lone \ud800 surrogate", "published_date": 3},
+        {"url": "https://d.example/", "title": "D", "content": "x" * 50_000, "published_date": "2024-03-01"},
+    ]
+    server.answer = lambda request: tavily(odd, answer={"odd": 1})
+    c, d = TAVILY.make(WebParts(meter=Meter(), key=KEY, address=server.address)).search("comet", 9)
+    assert (c.title, c.text, c.published) == ("https://c.example/", "Lone  surrogate", None)
+    assert (len(d.text), d.published) == (10_000, "2024-03-01")
+
+
+def test_an_address_that_is_none_is_told_as_such() -> None:
+    assert isinstance(failure(TAVILY.make(WebParts(meter=Meter(), key=KEY, address="http://[::1"))), UnreachableError)
