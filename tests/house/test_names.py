@@ -12,7 +12,7 @@ PUBLIC = {
     "crag": ["Engine", "__version__"],
     "crag.text.amounts": ["without_amounts"],
     "crag.core.config": ["AppConfig"],
-    "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError"],
+    "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
     "crag.core.errors": [
         *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
         *("EmptyLibraryError", "EncryptedError", "InputError", "KeyRejectedError", "LibraryError", "LimitError"),
