@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from crag.core.errors import CancelledError
 
@@ -14,24 +15,30 @@ _BEAT = 0.25
 """Seconds between two looks at whether Stop was pressed."""
 
 
+@dataclass(eq=False, slots=True)
+class _Line:
+    """Those whose turn it is, the first `most`, and behind them those who wait, first come first."""
+
+    most: int
+    turns: list[Turn] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+
 class Turns:
     """A queue for whatever may be done `most` times at once. Thread-safe."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._line: list[Turn] = []
-        """Those whose turn it is, and behind them those who wait, first come first."""
-        self._changed = threading.Condition()
+        self._line = _Line(most)
 
     def allow(self, most: int) -> None:
         """From now on so many at once. Of more that have their turn already, none loses it."""
-        with self._changed:
-            self._most = most
-            self._changed.notify_all()
+        with self._line.changed:
+            self._line.most = most
+            self._line.changed.notify_all()
 
     def join(self) -> Turn:
         """A place at the end of the queue, to be left in the end, whether its turn came or not."""
-        return Turn(self._most, self._line, self._changed)
+        return Turn(self._line)
 
     @contextmanager
     def taken(self, cancel: threading.Event, told: Callable[[int], None] = lambda before: None) -> Iterator[None]:
@@ -49,14 +56,12 @@ class Turns:
 
 
 class Turn:
-    """One place in a queue: in `line`, whose first `most` have their turn, and which `changed` guards."""
+    """One place in a queue."""
 
-    def __init__(self, most: int, line: list[Turn], changed: threading.Condition) -> None:
-        self._most = most
+    def __init__(self, line: _Line) -> None:
         self._line = line
-        self._changed = changed
-        with changed:
-            line.append(self)
+        with line.changed:
+            line.turns.append(self)
 
     def wait(self, cancel: threading.Event) -> Iterator[int]:
         """How many are before this one, at once and at each change, until its turn has come; nothing if it has.
@@ -65,10 +70,10 @@ class Turn:
         """
         said = 0
         while True:
-            with self._changed:
+            with self._line.changed:
                 before = self._before()
                 if before and before == said:
-                    self._changed.wait(_BEAT)
+                    self._line.changed.wait(_BEAT)
                     before = self._before()
             if not before:
                 return
@@ -88,18 +93,18 @@ class Turn:
         try:
             yield
         finally:
-            with self._changed:
-                self._line.insert(self._most, self)
+            with self._line.changed:
+                self._line.turns.insert(self._line.most, self)
         for _ in self.wait(cancel):
             pass
 
     def leave(self) -> None:
         """Its turn is over, or it waits no more. Leaving twice does nothing."""
-        with self._changed:
-            if self in self._line:
-                self._line.remove(self)
-                self._changed.notify_all()
+        with self._line.changed:
+            if self in self._line.turns:
+                self._line.turns.remove(self)
+                self._line.changed.notify_all()
 
     def _before(self) -> int:
         """How many must end before this one's turn; 0: it is now."""
-        return max(0, self._line.index(self) + 1 - self._most)
+        return max(0, self._line.turns.index(self) + 1 - self._line.most)

@@ -390,7 +390,7 @@ def test_every_choice_has_its_widget(models, model_server):
         for element in getattr(models, kind)
     }
     unused = {"searxng_base_url", "brave_base_url"}
-    assert {registry.about(name)["label"] for name in permits.choices() if name not in unused} <= shown
+    assert {forms.label_of(registry.about(name)) for name in permits.choices() if name not in unused} <= shown
     assert forms.label(AppConfig, "servers") not in shown
 
 
@@ -421,7 +421,7 @@ def test_keeping_a_choice_leaves_what_is_under_way_and_what_is_loaded_as_they_ar
         assert "Kept" in said(models) and program().config.llm == "openai-compatible" and job.running
         engine = program().engine
         after = (engine, engine.embedder, engine.evaluator, engine.library())
-        assert all(one is other for one, other in zip(before, after, strict=True))
+        assert [id(each) for each in after] == [id(each) for each in before]
     finally:
         job.stop()
     assert engine.library().documents.all(), "it is still open"

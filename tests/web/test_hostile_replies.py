@@ -57,7 +57,7 @@ def page_of(server: Server, seconds: float) -> None:
         [page], seconds=seconds, cancel=threading.Event()
     )
     assert found == page
-    raise WebSearchError(problem)
+    raise WebSearchError(problem.why)
 
 
 OUTSIDE = [each.name for each in webs().values() if each.leaves]

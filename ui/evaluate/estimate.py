@@ -66,6 +66,6 @@ def sentence(plans: Sequence[Settings], questions: int, wiring: Wiring, limit: i
         price = wiring.outside_webs[0].price
         cost = f", {money(searches * price.call)} in all" if price is not None and price.call else ""
         said.append(f"up to {searches:,} web searches, with the pages they lead to{cost}")
-    if not said:
+    if not said or not wiring.leaving:
         return "Everything runs on this machine: no outside calls, no cost."
     return f"Estimated: {' and '.join(said)}."

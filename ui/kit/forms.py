@@ -12,10 +12,11 @@ import streamlit as st
 from pydantic import BaseModel
 
 from crag.core.fields import meta
-from crag.core.types import Action
+from crag.core.settings import Settings
+from crag.core.types import Action, Aggregation
 from ui.kit.safe import markdown
 
-__all__ = ["field", "groups", "label", "pair"]
+__all__ = ["aggregation", "field", "groups", "label", "label_of", "pair", "thresholds"]
 
 _SLIDER_STEPS = 150
 """A setting with more steps than a hand can aim at is typed, not slid."""
@@ -30,7 +31,11 @@ def groups(model: type[BaseModel]) -> dict[str, list[str]]:
 
 
 def label(model: type[BaseModel], name: str) -> str:
-    about = meta(model, name)
+    return label_of(meta(model, name))
+
+
+def label_of(about: typing.Mapping[str, Any]) -> str:
+    """A setting's label, with its unit where the words don't say it."""
     name_it, unit = str(about["label"]), str(about["unit"])
     return f"{name_it} ({unit})" if unit and unit not in name_it.lower() else name_it
 
@@ -95,6 +100,21 @@ def pair(
         help=markdown(help),
     )
     return float(found[0]), float(found[1])
+
+
+def thresholds(own: Settings, lower: float, upper: float, *, key: str) -> dict[str, Any]:
+    """The thresholds as they are set: one slider with two thumbs, or with one where grades are yes or no."""
+    if own.binary:
+        upper = field(Settings, "upper", upper, key=f"{key}-upper")
+        return {"lower": upper, "upper": upper}
+    lower, upper = pair(Settings, "lower", "upper", (lower, upper), key=f"{key}-bounds", title="Thresholds")
+    return {"lower": lower, "upper": upper}
+
+
+def aggregation(own: Settings, value: Aggregation, *, key: str) -> Any:
+    """The rule that makes one score of many, of those that fit to how the strategy grades."""
+    rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == (own.evaluator == "joint")]
+    return field(Settings, "aggregation", value, key=f"{key}-rule", options=rules, disabled=len(rules) == 1)
 
 
 def _kind(model: type[BaseModel], name: str) -> Any:

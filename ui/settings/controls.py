@@ -153,7 +153,7 @@ def _held(session: Session, name: str, *, key: str = "", empty: Any = "") -> dic
     if key not in st.session_state or st.session_state[key] != shown:
         st.session_state[key] = shown
     return {
-        "label": registry.about(name)["label"] if permits.holds_address(name) else forms.label(AppConfig, name),
+        "label": forms.label_of(registry.about(name)),
         "key": key,
         "help": markdown(registry.about(name)["help"]),
         "disabled": not permits.free(name, shared=session.shared),
