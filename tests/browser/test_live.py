@@ -89,7 +89,7 @@ def test_a_document_is_deleted_while_another_is_added(page, served):
     expect(page.get_by_text("Pages and chunks")).to_have_count(0)
     served.reading.unlink()
     page.get_by_text("1 document", exact=True).wait_for()
-    expect(page.get_by_test_id("stSelectbox")).to_contain_text("other.pdf")
+    expect(page.get_by_role("combobox", name="Open a document")).to_have_value("other.pdf")
 
 
 def test_a_thumb_pressed_while_the_run_is_drawn_anew_counts_and_a_page_is_left_at_its_end(page, served):
