@@ -424,7 +424,7 @@ def test_keeping_a_choice_leaves_what_is_under_way_and_what_is_loaded_as_they_ar
         assert [id(each) for each in after] == [id(each) for each in before]
     finally:
         job.stop()
-    assert engine.library().documents(), "it is still open"
+    assert engine.library().documents.all(), "it is still open"
 
 
 def test_what_the_environment_sets_is_shown_and_locked(app, monkeypatch):
