@@ -210,7 +210,7 @@ def timed(engine: Engine, question: str, strategy: str, place: Path) -> Run:
             case ev.StepFinished():
                 steps[event.step] += event.seconds
             case ev.Failed():
-                raise SystemExit(f"{question}: {event.message}")
+                raise SystemExit(f"{question}: {event.cause}")
             case _:
                 pass
         processor |= {name: time.process_time() - worked for name in moments.keys() - processor.keys()}

@@ -26,10 +26,10 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
 from benchmarks.overhead import ms, p95
-from benchmarks.tune import ROOT, served
 from benchmarks.whatif import stored_run
 from crag.core.config import AppConfig
 from crag.engine import Engine
+from tests.support.app_server import ROOT, serving
 
 RESULT = Path(__file__).resolve().parent / "results" / "ask_rerun.md"
 RUNS, RERUNS, WARM = 200, 200, 10
@@ -91,15 +91,15 @@ def processor(pid: int) -> float:
 
 def measure(folder: Path, query: str, reruns: int) -> tuple[dict[str, list[Rerun]], dict[str, float]]:
     """The reruns of each page, and the seconds of its server's processor for one of them."""
-    bare = folder.with_name("bare.py")
+    bare = folder / "bare.py"
     bare.write_text("import streamlit as st\nst.write(st.slider('Thresholds', 0.0, 1.0, (0.2, 0.4), step=0.01))\n")
     pages = {ASK: (ROOT / "app.py", query), BARE: (bare, "")}
     found: dict[str, list[Rerun]] = {name: [] for name in pages}
     asks, pids = {}, {}
     with ExitStack() as stack:
         for name, (script, asked) in pages.items():
-            address, pids[name] = stack.enter_context(served(folder, folder / "log", script))
-            asks[name] = stack.enter_context(visited(address, asked))
+            app = stack.enter_context(serving(folder, script))
+            asks[name], pids[name] = stack.enter_context(visited(app.url, asked)), app.process.pid
         for ask in asks.values():
             for _ in range(WARM):
                 ask()
@@ -147,7 +147,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "data"
-        text = report(*measure(folder, f"run={prepare(folder)}", options.reruns))
+        text = report(*measure(folder, f"run={prepare(folder / 'data')}", options.reruns))
     print(text)
     if options.reruns == RERUNS:
         RESULT.write_text(text, encoding="utf-8")

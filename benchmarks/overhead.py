@@ -303,7 +303,7 @@ def check(events: Iterable[ev.Event]) -> None:
     """Ends the program where a run failed, or did not grade. A second search may rightly remember a grade."""
     for event in events:
         if isinstance(event, ev.Failed):
-            raise SystemExit(f"a run failed: {event.message}")
+            raise SystemExit(f"a run failed: {event.cause}")
         if isinstance(event, ev.Graded) and event.grade.cached and not event.round:
             raise SystemExit("a run found a remembered grade")
 

@@ -17,15 +17,10 @@ import os
 import platform
 import random
 import shutil
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,8 +31,9 @@ from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.evaluation.evaluate import add_set
 from crag.questions.sets import Question, QuestionSet
+from tests.support.app_server import serving
 
-ROOT = Path(__file__).resolve().parents[1]
+APP = Path(__file__).with_name("tune_app.py")
 RESULT = Path(__file__).resolve().parent / "results" / "tune.md"
 GOAL = 0.150
 """Seconds of our own work for a move, at the median."""
@@ -98,36 +94,6 @@ def prepare(folder: Path, runs: int) -> None:
         questions.append(Question(id=str(number), question=trace.question, **known))
     add_set(library, QuestionSet(name="benchmark", questions=tuple(questions)))
     engine.close()
-
-
-TUNE_APP = Path(__file__).with_name("tune_app.py")
-
-
-@contextmanager
-def served(folder: Path, log: Path, script: Path = TUNE_APP, **chosen: str) -> Iterator[tuple[str, int]]:
-    """`script` over this data folder; its address, and the process that serves it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
-    environment |= {"CRAG_DATA": str(folder), "CRAG_BENCH_LOG": str(log), "PYTHONPATH": str(ROOT), **chosen}
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    command += ["--server.port", str(port), "--server.address", "127.0.0.1", "--server.headless", "true"]
-    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
-                break
-            except OSError:
-                if server.poll() is not None or time.monotonic() > until:
-                    raise SystemExit("the app did not start") from None
-                time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}", server.pid
-    finally:
-        server.terminate()
-        server.wait(20)
 
 
 def drive(address: str, sliders: Sequence[str]) -> tuple[list[Move], float]:
@@ -210,13 +176,13 @@ def main() -> None:
     if options.runs < 1 or options.moves < 1:
         raise SystemExit("at least one run and one move")
     with tempfile.TemporaryDirectory() as place:
-        folder, log = Path(place) / "data", Path(place) / "log"
-        prepare(folder, options.runs)
-        with served(folder, log) as (address, _):
-            moves, opened = drive(f"{address}/tune", chosen(options.moves))
+        folder, log = Path(place), Path(place) / "moves"
+        prepare(folder / "data", options.runs)
+        with serving(folder, APP, CRAG_BENCH_LOG=str(log)) as app:
+            moves, opened = drive(f"{app.url}/tune", chosen(options.moves))
         works = [Work(**json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
-        with served(folder, log, CRAG_BENCH_BARE="1") as (address, _):
-            bare, _ = drive(address, ["upper"] * options.moves)
+        with serving(folder, APP, CRAG_BENCH_LOG=str(log), CRAG_BENCH_BARE="1") as app:
+            bare, _ = drive(app.url, ["upper"] * options.moves)
     text = report(works[-options.moves :], moves, bare, opened, options.runs)
     print(text)
     if (options.runs, options.moves) == (1000, 100):

@@ -288,7 +288,7 @@ class Engine:
             )
             parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
             for place, problem in problems:
-                yield seen(ev.Failed(step=place, message=problem.message, remedy=problem.remedy, at=now()))
+                yield seen(ev.Failed.of(problem, place, now()))
             for event in run_graph(checked, parts):
                 if isinstance(event, ev.StepStarted):
                     step = event.step
@@ -298,7 +298,7 @@ class Engine:
             yield seen(ev.Cancelled(at=now()))
         except CragError as error:
             ended = error
-            yield seen(ev.Failed(step=step, message=error.message, remedy=error.remedy, fatal=True, at=now()))
+            yield seen(ev.Failed.of(error, step, now(), fatal=True))
         finally:
             turn.leave()
         finished = ev.RunFinished(at=now())
@@ -309,8 +309,7 @@ class Engine:
                 if library.made or trace.failure is None:
                     library.runs.save(trace, [*events, finished])
             except CragError as error:
-                message = f"The run is not in the history: {error.message}"
-                yield ev.Failed(step=step, message=message, remedy=error.remedy, at=now())
+                yield ev.Failed.of(error, step, now(), "not stored")
             exported(trace, events)
         yield finished
         return ended

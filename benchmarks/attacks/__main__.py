@@ -48,7 +48,8 @@ def run(tree: Path, module: str, *arguments: str) -> subprocess.CompletedProcess
     code = (
         "import sys, runpy; "
         f"sys.path[:0] = [{str(tree)!r}]; "
-        f"import benchmarks; benchmarks.__path__ = [{str(HERE.parent)!r}]; "
+        f"import benchmarks, tests; benchmarks.__path__ = [{str(HERE.parent)!r}]; "
+        f"tests.__path__ = [{str(ROOT / 'tests')!r}]; "
         f"sys.argv = ['attack', *{list(arguments)!r}]; "
         f"runpy.run_module('benchmarks.attacks.{module}', run_name='__main__')"
     )

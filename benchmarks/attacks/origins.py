@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -18,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.attacks.figure import Figure, main
+from tests.support.app_server import serving
 
 HOOK = Path(__file__).with_name("hook")
 REFUSED = 10
@@ -26,27 +25,12 @@ REFUSED = 10
 @contextmanager
 def served(address: str = "127.0.0.1") -> Iterator[tuple[int, Path]]:
     """The app of the tree in the current folder: its port, and the file of what it reached for."""
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+    tree = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "outside"
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
-        environment |= {
-            "CRAG_DATA": str(Path(folder) / "data"),
-            "PYTHONPATH": f"{HOOK}{os.pathsep}{Path.cwd()}",
-            "OUTSIDE_LOG": str(log),
-            "OUTSIDE_WAIT": "1",
-        }
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-        command += ["--server.address", address, "--server.headless", "true"]
-        server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            healthy(port)
-            yield port, log
-        finally:
-            server.terminate()
-            server.wait(60)
+        hooked = {"PYTHONPATH": f"{HOOK}{os.pathsep}{tree}", "OUTSIDE_LOG": str(log), "OUTSIDE_WAIT": "1"}
+        with serving(Path(folder), tree=tree, address=address, **hooked) as app:
+            yield app.port, log
 
 
 def healthy(port: int) -> None:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import resource
-import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from benchmarks.attacks.figure import Figure, main
 from crag.web.webpage import read_page
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "correct"))
 from tests.support.hostile_pages import PAGES, SIZE
 
 FINDING = 4

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.attacks.figure import Figure, main
+from tests.support.small_pdf import small_pdf
 
 FILES, MB = 4, 60
 
@@ -65,26 +66,8 @@ def _resident_mb() -> float:
 
 def _pdf(number: int, mb: int = MB) -> bytes:
     """One page with a sentence, and so many MB that no page uses."""
-    shown = b"BT /F1 12 Tf 60 700 Td (Document %d tells of the lighthouse that guided ships.) Tj ET" % number
-    ballast = os.urandom(1024 * 1024) * mb
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R"
-        b" /Resources << /Font << /F1 3 0 R >> >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(shown), shown),
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(ballast), ballast),
-    ]
-    parts, offsets, at = [b"%PDF-1.4\n"], [], 9
-    for place, each in enumerate(objects, 1):
-        offsets.append(at)
-        parts.append(b"%d 0 obj\n%s\nendobj\n" % (place, each))
-        at += len(parts[-1])
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    parts.append(b"xref\n0 7\n0000000000 65535 f \n%strailer\n<< /Size 7 /Root 1 0 R >>\n" % table)
-    parts.append(b"startxref\n%d\n%%%%EOF" % at)
-    return b"".join(parts)
+    told = f"Document {number} tells of the lighthouse that guided ships."
+    return small_pdf(told, ballast=os.urandom(1024 * 1024) * mb)
 
 
 if __name__ == "__main__":

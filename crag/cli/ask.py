@@ -16,12 +16,12 @@ from crag.cli.options import (
     settings,
 )
 from crag.cli.output import Colour, Output, plain, scrubbed
-from crag.cli.record import trace_record
+from crag.cli.record import event_record, trace_record
 from crag.core import events as ev
 from crag.core.errors import CancelledError
 from crag.core.trace import Trace
 from crag.core.types import Action, Citation
-from crag.core.wording import outcome_sentence
+from crag.core.wording import decision_sentence, failure_sentence, outcome_sentence, unread_sentence
 from crag.spending.costs import cost_sentence
 from crag.spending.prices import table
 
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for event in asked:
             before, trace = trace, trace.apply(event)
             if output.json:
-                output.line(ev.event_to_json(event))
+                output.record(event_record(event))
             else:
                 _show(event, before, trace, output)
         prices = table(engine.config.prices)
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if trace.cancelled:
         raise CancelledError("The run was stopped.")
     if trace.failure:
-        output.message(f"error: {trace.failure.message} {trace.failure.remedy}")
+        output.message(f"error: {failure_sentence(trace.failure)} {trace.failure.remedy}")
         return 1
     return 0
 
@@ -79,16 +79,16 @@ def _show(event: ev.Event, before: Trace, trace: Trace, output: Output) -> None:
         case ev.Graded(origin="internal", joint=False) if trace.round:
             output.progress(f"evaluate: {len(trace.round.grades)} of {len(trace.round.chunks)} chunks")
         case ev.ActionTaken():
-            output.note(event.sentence)
+            output.note(decision_sentence(event.decision))
         case ev.Rewritten():
             output.note(f"query for the {event.purpose}: {event.query}")
         case ev.Searched():
             when = f"remembered from {event.found_at}" if event.found_at else "sent now"
             output.note(f"{event.provider}: {len(event.pages)} pages for “{plain(event.query)}”, {when}")
             for problem in event.problems:
-                output.note(f"not read: {plain(problem)}")
+                output.note(plain(unread_sentence(problem)))
         case ev.Failed(fatal=False):
-            output.message(f"warning: {event.message} {event.remedy}")
+            output.message(f"warning: {failure_sentence(event)} {event.remedy}")
         case ev.Token():
             output.write(scrubbed(event.text))
         case ev.Answered():

@@ -14,6 +14,7 @@ from crag.cli.options import (
     add_library,
     add_providers,
     add_settings,
+    add_strategy,
     existing,
     interruptible,
     opened,
@@ -26,7 +27,6 @@ from crag.metrics.metrics import ResultRow
 from crag.questions.sets import MOST_BYTES, QuestionSet, read_set
 from crag.questions.tables import csv_export, json_export
 from crag.spending.prices import table as price_table
-from crag.strategies import STRATEGIES
 
 if TYPE_CHECKING:
     from crag.cli.table import Column
@@ -47,14 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"questions as CSV, JSON Lines or JSON; or the word {SAMPLE}, for those that ship",
     )
     add_library(parser)
-    parser.add_argument(
-        "--strategy",
-        nargs="+",
-        default=["balanced"],
-        choices=sorted(STRATEGIES),
-        metavar="NAME",
-        help=f"one or more of: {', '.join(STRATEGIES)} (default: balanced)",
-    )
+    add_strategy(parser, several=True)
     parser.add_argument(
         "--anew",
         action="store_true",

@@ -16,6 +16,7 @@ from crag.cli.output import Output, plain
 from crag.core.errors import CragError
 from crag.core.settings import Settings
 from crag.core.types import Grade
+from crag.core.wording import about, why_sentence
 from crag.evaluator.trigger import verdict
 
 if TYPE_CHECKING:
@@ -94,10 +95,10 @@ def _record(line: _Line, grade: Grade | str, chosen: Settings) -> dict[str, Any]
     if isinstance(grade, str):
         return {**rest, "error": grade}
     if grade.score is None:
-        return {**rest, "error": grade.error}
+        return {**rest, "error": about(grade.error, grade.who)}
     action = verdict(grade.score, upper=chosen.upper, lower=chosen.lower)
     found = {**rest, "score": grade.score, "action": str(action), "reason": grade.reason}
-    return {**found, "instead_of": grade.instead_of} if grade.instead_of else found
+    return {**found, "instead_of": f"{grade.instead_of}: {why_sentence(grade)}"} if grade.instead_of else found
 
 
 def _line(record: dict[str, Any]) -> str:

@@ -51,14 +51,15 @@ def add_library(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_strategy(parser: argparse.ArgumentParser) -> None:
-    """`--strategy NAME`: which bundle of settings the others change."""
+def add_strategy(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """`--strategy NAME`: which bundle of settings the others change; or several, one after another."""
     parser.add_argument(
         "--strategy",
-        default="balanced",
+        nargs="+" if several else None,
+        default=["balanced"] if several else "balanced",
         choices=sorted(STRATEGIES),
         metavar="NAME",
-        help=f"one of: {', '.join(STRATEGIES)} (default: balanced)",
+        help=f"{'one or more' if several else 'one'} of: {', '.join(STRATEGIES)} (default: balanced)",
     )
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import Any
 
+from crag.core.events import ActionTaken, Event, Failed, event_to_json
 from crag.core.trace import Trace
 from crag.core.types import Decision, Grade, RetrievedChunk, Strip, WebPage
-from crag.core.wording import outcome_sentence
+from crag.core.wording import (
+    about,
+    check_sentence,
+    decision_sentence,
+    failure_sentence,
+    instead_sentence,
+    outcome_sentence,
+    unread_sentence,
+)
 
-__all__ = ["hit_record", "trace_record"]
+__all__ = ["event_record", "hit_record", "trace_record"]
 
 Record = dict[str, Any]
 
@@ -59,7 +69,7 @@ def trace_record(trace: Trace) -> Record:
                 ],
                 "joint": _grade(each.joint) if each.joint else None,
                 "decision": _decision(each.decision),
-                "sentence": each.sentence,
+                "sentence": decision_sentence(each.decision) if each.decision else "",
             }
             for each in trace.rounds
         ],
@@ -70,12 +80,12 @@ def trace_record(trace: Trace) -> Record:
                 "provider": each.provider,
                 "results": len(each.pages),
                 "found_at": each.found_at or None,
-                "problems": list(each.problems),
+                "problems": [unread_sentence(problem) for problem in each.problems],
             }
             for each in trace.searches
         ],
         "approvals": [asdict(each) for each in trace.approvals],
-        "calls": [asdict(call) for call in trace.calls],
+        "calls": [{**asdict(call), "error": about(call.error, call.who) or None} for call in trace.calls],
         "strips": [_strip(strip, trace) for strips in trace.strips.values() for strip in strips],
         "web_sources": [{**asdict(page), **_grade(trace.web_grades.get(page.id))} for page in trace.pages],
         "answer": answer.text if answer else None,
@@ -84,10 +94,10 @@ def trace_record(trace: Trace) -> Record:
         "abstained": answer.abstained if answer else None,
         "low_confidence": answer.low_confidence if answer else None,
         "citations": [asdict(citation) for citation in answer.citations] if answer else [],
-        "checks": [asdict(check) for check in trace.checks],
+        "checks": [{**asdict(check), "note": check_sentence(check)} for check in trace.checks],
         "faithfulness": trace.faithfulness,
-        "failures": [asdict(each) for each in trace.failures],
-        "error": f"{failure.message} {failure.remedy}" if failure else None,
+        "failures": [_failure(each) for each in trace.failures],
+        "error": f"{failure_sentence(failure)} {failure.remedy}" if failure else None,
         "cancelled": trace.cancelled,
         "timings": {
             "seconds": trace.seconds,
@@ -96,12 +106,27 @@ def trace_record(trace: Trace) -> Record:
     }
 
 
+def event_record(event: Event) -> Record:
+    """An event, with what a person is told of it beside its facts."""
+    record: Record = json.loads(event_to_json(event))
+    match event:
+        case ActionTaken():
+            record["sentence"] = decision_sentence(event.decision)
+        case Failed():
+            record["message"] = failure_sentence(event)
+    return record
+
+
+def _failure(failure: Failed) -> Record:
+    return {**asdict(failure), "message": failure_sentence(failure), "instead": instead_sentence(failure)}
+
+
 def _grade(grade: Grade | None) -> Record:
     """What a chunk's grade adds to its record; nothing where it was never graded."""
     if grade is None:
         return {"score": None}
     if grade.score is None:
-        return {"score": None, "error": grade.error, "evaluator": grade.evaluator}
+        return {"score": None, "error": about(grade.error, grade.who), "evaluator": grade.evaluator}
     return {"score": grade.score, "reason": grade.reason, "evaluator": grade.evaluator, "cached": grade.cached}
 
 

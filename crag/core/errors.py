@@ -23,11 +23,14 @@ CragError
 │   ├── BusyError          too many requests, or the service is overloaded
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
-│   └── WebSearchError     the web provider failed
+│   ├── WebSearchError     the web provider failed
+│   └── NotApprovedError   the person said no to the query
 └── CancelledError         the person stopped the run
 """
 
 from __future__ import annotations
+
+from typing import ClassVar, Literal
 
 __all__ = [
     "BudgetError",
@@ -46,9 +49,11 @@ __all__ = [
     "ModelError",
     "ModelMismatchError",
     "NotAPdfError",
+    "NotApprovedError",
     "NotFoundError",
     "ProviderError",
     "QuestionError",
+    "Reason",
     "ReplyError",
     "RoomError",
     "SettingsError",
@@ -58,22 +63,45 @@ __all__ = [
 ]
 
 
+Reason = Literal[
+    "input",
+    "library",
+    "model",
+    "provider",
+    "key",
+    "unreachable",
+    "busy",
+    "reply",
+    "budget",
+    "web",
+    "not approved",
+    "stopped",
+    "other",
+]
+"""What kind of failure it was, for code to go by; each class has one."""
+
+
 class CragError(Exception):
     """Root of all errors this project raises on purpose.
 
-    `message` says what failed; `remedy` says what to do next. `str()` gives both.
+    `message` says what failed; `remedy` says what to do next. `str()` gives both. `cause` is the message, or what it
+    says of `who`, the id of a model, which is named when it is shown.
     """
 
     default_remedy = "Try again; if it fails the same way, report it with the message above."
+    reason: ClassVar[Reason] = "other"
 
-    def __init__(self, message: str, remedy: str | None = None) -> None:
-        self.message = message
+    def __init__(self, cause: str, remedy: str | None = None, *, who: str = "") -> None:
+        self.cause, self.who = cause, who
+        self.message = f"{who} {cause}" if who else cause
         self.remedy = remedy or self.default_remedy
         super().__init__(f"{self.message} {self.remedy}")
 
 
 class InputError(CragError):
     """What the person gave can't be used."""
+
+    reason = "input"
 
 
 class QuestionError(InputError):
@@ -125,6 +153,8 @@ class SettingsError(InputError):
 class LibraryError(CragError):
     """The stored library can't do what was asked."""
 
+    reason = "library"
+
 
 class EmptyLibraryError(LibraryError):
     """A question before any document."""
@@ -159,52 +189,68 @@ class NotFoundError(LibraryError):
 class ModelError(CragError):
     """An embedded model file is missing or damaged."""
 
+    reason = "model"
     default_remedy = "Restore the files under crag/models from the repository."
 
 
 class ProviderError(CragError):
     """An outside service, or the folder that stands in for one, failed."""
 
+    reason: ClassVar[Reason] = "provider"
     default_remedy = "Check the provider in Settings."
 
 
 class KeyRejectedError(ProviderError):
     """No key, or one that the service does not accept."""
 
+    reason = "key"
     default_remedy = "Enter a valid key in Settings."
 
 
 class UnreachableError(ProviderError):
     """No connection, no reply in time, or a reply that was cut off."""
 
+    reason = "unreachable"
     default_remedy = "Check that the server runs and that its address in Settings is right."
 
 
 class BusyError(ProviderError):
     """Too many requests, no credit left, or the service is overloaded."""
 
+    reason = "busy"
     default_remedy = "Wait a little, or choose another model or provider in Settings."
 
 
 class ReplyError(ProviderError):
     """The reply is not what was asked for: malformed, out of range, refused or empty."""
 
+    reason = "reply"
     default_remedy = "A larger model may follow the format; choose one in Settings."
 
 
 class BudgetError(ProviderError):
     """The run may make no more outside calls."""
 
+    reason = "budget"
     default_remedy = "Raise the limits of a run in Settings, or retrieve fewer chunks."
 
 
 class WebSearchError(ProviderError):
     """The web provider failed."""
 
+    reason = "web"
     default_remedy = "Check the web provider in Settings, or turn it off."
+
+
+class NotApprovedError(ProviderError):
+    """The person said no to the query, so nothing was sent."""
+
+    default_remedy = "Ask again to approve it."
+    reason = "not approved"
 
 
 class CancelledError(CragError):
     """The person stopped the run."""
 
+    reason = "stopped"
     default_remedy = "Ask again when ready."

@@ -5,12 +5,14 @@ Every event carries `at`: seconds since the run began. Consumers `match` on the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
+from crag.core.errors import CragError, Reason
 from crag.core.meter import Call
 from crag.core.types import (
     Answer,
@@ -21,8 +23,10 @@ from crag.core.types import (
     SentenceCheck,
     Step,
     Strip,
+    Unread,
     WebPage,
 )
+from crag.core.upgrade import upgraded_event
 
 __all__ = [
     "ActionTaken",
@@ -34,6 +38,7 @@ __all__ = [
     "Event",
     "Failed",
     "Graded",
+    "Instead",
     "Queued",
     "Refined",
     "Retrieved",
@@ -41,6 +46,7 @@ __all__ = [
     "RunFinished",
     "RunStarted",
     "Searched",
+    "Skipped",
     "StepFinished",
     "StepStarted",
     "Token",
@@ -50,6 +56,22 @@ __all__ = [
     "events_from_jsonl",
     "events_to_jsonl",
 ]
+
+Instead = Literal[
+    "",
+    "local evaluator",
+    "rewriter",
+    "same query",
+    "question",
+    "web",
+    "documents",
+    "not remembered",
+    "quotes",
+    "scores",
+    "scores alone",
+    "not stored",
+]
+"""What was done where something failed; `crag.core.wording` has the words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +92,7 @@ class RunStarted:
 class Queued:
     """The run waits, because as many run as may: `before` others must end first. 0: its turn has come.
 
-    The clock of the run stands still meanwhile; `wait_for` are the seconds it waited so far.
+    The clock of the run stands still meanwhile; `waited` are the seconds it waited so far.
     """
 
     before: int
@@ -126,10 +148,9 @@ class Graded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionTaken:
-    """The decision on one round's retrieval, and what happens next in one plain sentence."""
+    """The decision on one round's retrieval."""
 
     decision: Decision
-    sentence: str
     at: float
     round: int = 0
     kind: Literal["action_taken"] = "action_taken"
@@ -171,7 +192,7 @@ class Searched:
     """What the web provider returned for exactly `query`.
 
     `found_at`: when, ISO 8601 in UTC, where the result was remembered from an earlier run and nothing was sent now.
-    `problems`: which pages could not be read, and why.
+    `problems`: which pages could not be read, and why; and whether there may be others.
     """
 
     query: str
@@ -179,7 +200,7 @@ class Searched:
     pages: tuple[WebPage, ...]
     at: float
     found_at: str = ""
-    problems: tuple[str, ...] = ()
+    problems: tuple[Unread, ...] = ()
     kind: Literal["searched"] = "searched"
 
 
@@ -226,16 +247,36 @@ class Verified:
 class Failed:
     """Something went wrong in `step`. A `fatal` failure ends the run; any other was worked around.
 
-    `instead`: the end of `message` that says what was done instead; empty where it says nothing of that.
+    `cause` is a sentence, or what is said of `who`, the id of a model. `instead`: what was done instead, by whom.
     """
 
     step: Step
-    message: str
+    cause: str
     remedy: str
     at: float
+    reason: Reason = "other"
+    who: str = ""
+    instead: Instead = ""
+    by: str = ""
     fatal: bool = False
-    instead: str = ""
     kind: Literal["failed"] = "failed"
+
+    @classmethod
+    def of(
+        cls, error: CragError, step: Step, at: float, instead: Instead = "", by: str = "", *, fatal: bool = False
+    ) -> Failed:
+        """What an error is on the record."""
+        return cls(
+            step=step,
+            cause=error.cause,
+            who=error.who,
+            remedy=error.remedy,
+            reason=error.reason,
+            instead=instead,
+            by=by,
+            fatal=fatal,
+            at=at,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +294,15 @@ class Cancelled:
 
     at: float
     kind: Literal["cancelled"] = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """An event of a kind that a newer build of this program tells and this one does not know: `name`."""
+
+    name: str
+    at: float
+    kind: Literal["skipped"] = "skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,10 +332,12 @@ Event = (
     | Failed
     | Called
     | Cancelled
+    | Skipped
     | RunFinished
 )
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+_KINDS = {part.default for each in get_args(Event) for part in fields(each) if part.name == "kind"}
 
 
 def event_to_json(event: Event) -> str:
@@ -294,8 +346,20 @@ def event_to_json(event: Event) -> str:
 
 
 def event_from_json(line: str | bytes) -> Event:
-    """The event of one line. Raises pydantic.ValidationError on anything that is not exactly an event."""
-    return _EVENT.validate_json(line)
+    """The event of one line, of this or an earlier build; Skipped where it is of a kind not known here.
+
+    Raises pydantic.ValidationError on anything that is not exactly an event.
+    """
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return _EVENT.validate_json(line)
+    if isinstance(found, dict):
+        found = upgraded_event(found)
+        kind = found.get("kind")
+        if isinstance(kind, str) and kind not in _KINDS:
+            found = {"kind": "skipped", "name": kind, "at": found.get("at")}
+    return _EVENT.validate_python(found)
 
 
 def events_to_jsonl(events: Iterable[Event]) -> str:

@@ -44,4 +44,5 @@ def first_problem(error: ValidationError) -> str:
     """The first problem as a sentence that names the setting."""
     problem = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in problem["loc"]) or "settings"
-    return f"{where}: {problem['msg'].removeprefix('Value error, ')}."
+    ours = problem.get("ctx", {}).get("error") if problem["type"] == "value_error" else None
+    return f"{where}: {ours or problem['msg']}."

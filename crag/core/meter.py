@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from crag.core.errors import BudgetError, CancelledError, CragError
 from crag.core.types import Step
 
-__all__ = ["Budget", "Call", "Meter", "OpenCall"]
+__all__ = ["Budget", "Call", "DaySpending", "Meter", "OpenCall"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One outside call. Tokens as the provider counted them, None where it did not; `error` if it failed."""
+    """One outside call. Tokens as the provider counted them, None where it did not.
+
+    `error`, if it failed, is a sentence, or what is said of `who`, the id of a model.
+    """
 
     step: Step
     provider: str
@@ -35,6 +38,22 @@ class Call:
     output_tokens: int | None = None
     attempt: int = 1
     error: str | None = None
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaySpending:
+    """What one model (or provider without models) took on one day, in UTC. `uncounted` calls named no tokens."""
+
+    day: str
+    provider: str
+    model: str
+    calls: int
+    failed: int
+    uncounted: int
+    seconds: float
+    input_tokens: int
+    output_tokens: int
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -55,7 +74,7 @@ class OpenCall:
     input_tokens: int | None = None
     output_tokens: int | None = None
 
-    def ended(self, error: str | None = None) -> None:
+    def ended(self, error: str | None = None, who: str = "") -> None:
         """Tells the meter, the first time it is called, how the call ended."""
         try:
             self.others.remove(self)
@@ -71,12 +90,13 @@ class OpenCall:
                 output_tokens=self.output_tokens,
                 attempt=self.attempt,
                 error=error,
+                who=who,
             )
         )
 
     def given_up(self) -> None:
         """Ends a call that nobody waits for any more."""
-        self.ended(f"{self.name} was given up before its reply was complete.")
+        self.ended("was given up before its reply was complete.", self.name)
 
 
 LAST_STEPS: frozenset[Step] = frozenset({"answer", "verify"})
@@ -156,7 +176,7 @@ class Meter:
             yield call
         except Exception as error:
             ours = translate(error)
-            call.ended(ours.message if isinstance(ours, CragError) else str(ours))
+            call.ended(*((ours.cause, ours.who) if isinstance(ours, CragError) else (str(ours), "")))
             if ours is error:
                 raise
             raise ours from (None if secret else error)

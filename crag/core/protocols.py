@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from crag.core.errors import ProviderError
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, SentenceCheck, Strip, WebPage
+from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, SentenceCheck, Strip, Unread, WebPage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -167,7 +167,7 @@ class PageReader(Protocol):
 
     def fetched(
         self, pages: Sequence[WebPage], *, seconds: float, cancel: threading.Event
-    ) -> tuple[list[WebPage], list[str]]:
+    ) -> tuple[list[WebPage], list[Unread]]:
         """The pages with their own text, where it could be read in time, and which could not, and why."""
         ...
 
@@ -181,7 +181,7 @@ class WebSearch(Protocol):
     id: str
     name: str
     leaves: bool
-    problems: tuple[str, ...]
+    problems: tuple[Unread, ...]
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
         """At most `max_results` pages, best first. Raises WebSearchError."""

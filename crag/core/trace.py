@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from crag.core import events as ev
 from crag.core.meter import Call
@@ -21,10 +22,12 @@ from crag.core.types import (
     SentenceCheck,
     Step,
     Strip,
+    Unread,
     WebPage,
 )
+from crag.core.upgrade import upgraded_trace
 
-__all__ = ["Approval", "Failure", "Rewrite", "Round", "Search", "StepRecord", "Trace"]
+__all__ = ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +50,6 @@ class Round:
     grades: dict[str, Grade] = field(default_factory=dict)
     joint: Grade | None = None
     decision: Decision | None = None
-    sentence: str = ""
 
     @property
     def made(self) -> tuple[Grade, ...]:
@@ -79,32 +81,17 @@ class Search:
     provider: str
     pages: tuple[WebPage, ...]
     found_at: str = ""
-    problems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """`instead`: the end of `message` that says what was done instead."""
-
-    step: Step
-    message: str
-    remedy: str
-    fatal: bool
-    instead: str = ""
-
-    @property
-    def cause(self) -> str:
-        """What failed, without what was done instead."""
-        return self.message.removesuffix(self.instead).strip()
+    problems: tuple[Unread, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
     """Everything a person can see of a run, at any moment of it.
 
-    `before` runs must end before it begins, for which it has waited `wait_for` seconds.
+    `before` runs must end before it begins, for which it has waited `waited` seconds.
     `rounds` are the retrievals in order; the last one is acted on. `strips` maps a chunk's or page's id to its
-    strips. `text` grows token by token; `answer` is set at the end.
+    strips. `text` grows token by token; `answer` is set at the end. `newer`: a newer build of this program stored it,
+    with something that this one does not know and left out.
     """
 
     run_id: str = ""
@@ -126,11 +113,12 @@ class Trace:
     answer: Answer | None = None
     checks: tuple[SentenceCheck, ...] = ()
     faithfulness: float | None = None
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ev.Failed, ...] = ()
     calls: tuple[Call, ...] = ()
     cancelled: bool = False
     finished: bool = False
     seconds: float = 0.0
+    newer: bool = False
 
     @classmethod
     def from_events(cls, events: Iterable[ev.Event]) -> Trace:
@@ -171,7 +159,7 @@ class Trace:
                 grades = {**self.rounds[event.round].grades, event.grade.passage_id: event.grade}
                 return after._with_round(event.round, grades=grades)
             case ev.ActionTaken():
-                return after._with_round(event.round, decision=event.decision, sentence=event.sentence)
+                return after._with_round(event.round, decision=event.decision)
             case ev.Rewritten():
                 rewrite = Rewrite(query=event.query, purpose=event.purpose, by=event.by)
                 return replace(after, rewrites=(*self.rewrites, rewrite))
@@ -199,18 +187,13 @@ class Trace:
             case ev.Verified():
                 return replace(after, checks=event.checks, faithfulness=event.faithfulness)
             case ev.Failed():
-                failure = Failure(
-                    step=event.step,
-                    message=event.message,
-                    remedy=event.remedy,
-                    fatal=event.fatal,
-                    instead=event.instead,
-                )
-                return replace(after, failures=(*self.failures, failure))
+                return replace(after, failures=(*self.failures, event))
             case ev.Called():
                 return replace(after, calls=(*self.calls, event.call))
             case ev.Cancelled():
                 return replace(after, cancelled=True)
+            case ev.Skipped():
+                return replace(after, newer=True)
             case ev.RunFinished():
                 return replace(after, finished=True)
             case _:
@@ -262,18 +245,25 @@ class Trace:
         )
 
     @property
-    def failure(self) -> Failure | None:
+    def failure(self) -> ev.Failed | None:
         """The failure that ended the run, if one did."""
         return next((failure for failure in self.failures if failure.fatal), None)
 
     def to_json(self) -> str:
         """The whole record as one line of JSON."""
-        return _TRACE.dump_json(self).decode()
+        return _STORED.dump_json(_Stored(format=FORMAT, trace=self)).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Trace:
-        """The inverse of `to_json`: equal after a round trip. Raises pydantic.ValidationError."""
-        return _TRACE.validate_json(text)
+        """The inverse of `to_json`, for what an earlier or newer build wrote too. Raises pydantic.ValidationError."""
+        try:
+            stored = _STORED.validate_json(text)
+        except ValidationError:
+            older = _older(text)
+            if older is None:
+                raise
+            return _STORED.validate_python({"format": FORMAT, "trace": upgraded_trace(older)}).trace
+        return replace(stored.trace, newer=True) if stored.format > FORMAT else stored.trace
 
 
 def _finish(steps: tuple[StepRecord, ...], event: ev.StepFinished) -> tuple[StepRecord, ...]:
@@ -286,4 +276,23 @@ def _finish(steps: tuple[StepRecord, ...], event: ev.StepFinished) -> tuple[Step
     return tuple(found)
 
 
-_TRACE: TypeAdapter[Trace] = TypeAdapter(Trace)
+def _older(text: str | bytes) -> dict[str, Any] | None:
+    """The record of a build that did not yet say its format; None where it is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "run_id" in found else None
+
+
+FORMAT = 2
+"""Of the stored record: raised where an older build would misread it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    format: int
+    trace: Trace
+
+
+_STORED: TypeAdapter[_Stored] = TypeAdapter(_Stored)

@@ -26,6 +26,7 @@ __all__ = [
     "SentenceCheck",
     "Step",
     "Strip",
+    "Unread",
     "WebPage",
 ]
 
@@ -182,7 +183,9 @@ class Passage:
 class Grade:
     """What an evaluator says of one passage: a calibrated score 0..1, or an explicit failure.
 
-    Exactly one of `score` and `error` is set. `instead_of`: the evaluator that was to grade it, and how it failed.
+    Exactly one of `score` and `error` is set. `instead_of`: the evaluator that was to grade it, and `why` how that
+    failed. Both `error` and `why` are sentences, or what is said of `who`, the id of a model. `failed_before`: so
+    many times it had failed when it was given up for this run; 0 where it was asked.
     """
 
     passage_id: str
@@ -193,6 +196,9 @@ class Grade:
     error: str | None = None
     cached: bool = False
     instead_of: str = ""
+    why: str = ""
+    who: str = ""
+    failed_before: int = 0
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.error is None):
@@ -260,6 +266,14 @@ class WebPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """What is to be known of a web search: the page or file `name` was not read, and `why`; else that is a sentence."""
+
+    why: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
     """A numbered pointer from the answer to the text it rests on. `page` from 1, None for the web."""
 
@@ -291,10 +305,18 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceCheck:
-    """Whether the cited strips support one sentence of the answer. `supported` None: not checkable."""
+    """Whether the cited strips support one sentence of the answer. `supported` None: not checkable.
+
+    `note` says how that was found; `by`: the evaluator that scored. `why` it was not scored is a sentence, or what is
+    said of `who`, the id of a model. `invented`: the numbers that stand for no cited text.
+    """
 
     sentence: str
     citations: tuple[int, ...]
     supported: bool | None
     score: float | None = None
-    note: str = ""
+    note: Literal["", "no citation", "invented", "quoted", "scored", "not scored"] = ""
+    by: str = ""
+    why: str = ""
+    who: str = ""
+    invented: tuple[int, ...] = ()

@@ -1,31 +1,27 @@
-"""What a decision and a run come down to, in one plain sentence each: for screen, shell and export alike."""
+"""Facts as sentences: decisions, failures, grades, checks, and what a run came to. For screen, shell and export alike.
+
+What is said of a model names it by its id, or as `name` makes of that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
 
+from crag.core.events import Failed, Instead
 from crag.core.fields import meta
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation, Decision
+from crag.core.types import Action, Aggregation, Decision, Grade, SentenceCheck, Unread
 
-__all__ = ["INSTEAD", "Instead", "decision_sentence", "outcome_sentence", "stored_sentence"]
-
-Instead = Literal[
-    "local evaluator",
-    "rewriter",
-    "same query",
-    "question",
-    "web",
-    "documents",
-    "not remembered",
-    "quotes",
-    "scores",
-    "scores alone",
+__all__ = [
+    *("about", "check_sentence", "decision_sentence", "failure_sentence", "instead_sentence", "outcome_sentence"),
+    *("stored_sentence", "unread_sentence", "why_sentence"),
 ]
-"""What is done where something failed."""
-INSTEAD: dict[Instead, str] = {
+
+Name = Callable[[str], str]
+
+_INSTEAD: dict[Instead, str] = {
+    "": "",
     "local evaluator": "The local evaluator graded instead.",
     "rewriter": "It is rewritten by {by} instead.",
     "same query": "The library was not searched again.",
@@ -36,6 +32,7 @@ INSTEAD: dict[Instead, str] = {
     "quotes": "The best sentences are quoted instead.",
     "scores": "Their scores decide instead.",
     "scores alone": "Their scores decide.",
+    "not stored": "The run is not in the history.",
 }
 
 _WHAT = {
@@ -46,12 +43,53 @@ _WHAT = {
 }
 
 
-def decision_sentence(decision: Decision) -> str:
-    """Why this action: the score against the thresholds, and what is unknown; of a forced one, what it replaced."""
+def about(cause: str | None, who: str, name: Name = str) -> str:
+    """What failed, with who it is said of; nothing of nothing."""
+    return f"{name(who)} {cause}" if who and cause else cause or ""
+
+
+def instead_sentence(failed: Failed, name: Name = str) -> str:
+    """What was done instead, and by whom."""
+    return _INSTEAD[failed.instead].format(by=name(failed.by))
+
+
+def failure_sentence(failed: Failed, name: Name = str) -> str:
+    """What failed, and what was done instead."""
+    return f"{about(failed.cause, failed.who, name)} {instead_sentence(failed, name)}".strip()
+
+
+def why_sentence(grade: Grade, name: Name = str, it: str = "It") -> str:
+    """How the evaluator failed in whose place a grade was made; `it` is that evaluator. Nothing where none failed."""
+    last = about(grade.why or grade.error, grade.who, name)
+    if not grade.failed_before:
+        return last
+    return f"{it} failed {grade.failed_before} times and is not asked again in this run. The last time: {last}"
+
+
+def check_sentence(check: SentenceCheck, name: Name = str) -> str:
+    """How it was found whether a sentence is supported: a part of a sentence, without its full stop."""
+    if check.note == "invented":
+        return f"{', '.join(f'[{number}]' for number in check.invented)} stands for no cited text"
+    if check.note == "not scored":
+        return f"not scored: {about(check.why, check.who, name)}"
+    return f"scored by {name(check.by)}" if check.note == "scored" else check.note
+
+
+def unread_sentence(problem: Unread) -> str:
+    """What is to be known of a search."""
+    return f"{problem.name} was not read: {problem.why}." if problem.name else problem.why
+
+
+def decision_sentence(decision: Decision, *, named: bool = True) -> str:
+    """Why this action: the score against the thresholds, and what is unknown; of a forced one, what it replaced.
+
+    Not `named`: without the action, which stands beside it.
+    """
     if decision.instead_of is None:
-        return f"{decision.action}: {_reason(decision)}"
+        return f"{decision.action}: {_reason(decision)}" if named else _reason(decision)
     too = " too" if decision.instead_of is decision.action else ""
-    return f"Forced: {decision.action}. The scores say {decision.instead_of}{too}: {_reason(decision)}"
+    says = f"The scores say {decision.instead_of}{too}: {_reason(decision)}"
+    return f"Forced: {decision.action}. {says}" if named else says
 
 
 def _reason(decision: Decision) -> str:
@@ -69,9 +107,9 @@ def _reason(decision: Decision) -> str:
     return reason + "."
 
 
-def outcome_sentence(trace: Trace) -> str:
+def outcome_sentence(trace: Trace, *, named: bool = True) -> str:
     """The decision, then what the answer rests on. For a run under way, what is known so far."""
-    parts = [decision_sentence(trace.decision)] if trace.decision else []
+    parts = [decision_sentence(trace.decision, named=named)] if trace.decision else []
     used = [*_documents(trace), *_pages(trace)]
     if trace.answer and trace.answer.abstained:
         parts.append("Nothing found is good enough to answer from.")

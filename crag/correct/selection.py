@@ -57,7 +57,7 @@ class LlmStripSelector:
     def _checked(self, found: Kept, count: int) -> set[int] | ProviderError:
         chosen = {number - 1 for number in found.keep}
         if any(not 0 <= place < count for place in chosen):
-            return ReplyError(f"{self.by} chose sentences that do not exist.")
+            return ReplyError("chose sentences that do not exist.", who=self.by)
         return chosen
 
 

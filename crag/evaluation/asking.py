@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from crag.core.errors import CragError
 from crag.core.trace import Trace
+from crag.core.wording import about
 from crag.library.library import Library
 from crag.metrics.metrics import ResultRow, measured
 from crag.metrics.results import rows_to_json
@@ -106,14 +107,18 @@ class EvaluationRun:
         )
 
 
+_Failures = dict[tuple[str, ...], tuple[str, str]]
+"""Message and remedy by what kind of failure it was."""
+
+
 @dataclass(slots=True)
 class _Streak:
-    """The latest questions that failed alike, and the failures all of them share: message and remedy by kind."""
+    """The latest questions that failed alike, and the failures all of them share: words and remedy by kind."""
 
     places: list[int] = field(default_factory=list)
-    shared: dict[str, tuple[str, str]] = field(default_factory=dict)
+    shared: _Failures = field(default_factory=dict)
 
-    def add(self, place: int, failures: dict[str, tuple[str, str]]) -> None:
+    def add(self, place: int, failures: _Failures) -> None:
         both = {kind: said for kind, said in failures.items() if kind in self.shared}
         if both:
             self.places, self.shared = [*self.places, place], both
@@ -121,21 +126,22 @@ class _Streak:
             self.places, self.shared = [place] if failures else [], failures
 
 
-def _failures(trace: Trace) -> dict[str, tuple[str, str]]:
+def _failures(trace: Trace) -> _Failures:
     """What was of no use in a run: its own failure, a search that found no way out, a service that never replied.
 
     A person's no to a query is none of these.
     """
-    found: dict[str, tuple[str, str]] = {}
+    found: _Failures = {}
     refused = any(approval.approved is False for approval in trace.approvals)
     for failure in trace.failures:
         if failure.fatal or (failure.step == "search" and not trace.searches and not refused):
-            found[failure.cause] = (failure.cause, failure.remedy)
+            said = about(failure.cause, failure.who)
+            found["failed", said] = (said, failure.remedy)
     calls = [call for call in trace.calls if call.step != "search"]
     for provider in {call.provider for call in calls}:
-        errors = [call.error for call in calls if call.provider == provider]
-        if None not in errors:
-            found[f"calls of {provider}"] = (f"{errors[-1]}", "Check the provider in Settings.")
+        made = [call for call in calls if call.provider == provider]
+        if all(call.error for call in made):
+            found["never replied", provider] = (about(made[-1].error, made[-1].who), "Check the provider in Settings.")
     return found
 
 

@@ -22,12 +22,13 @@ class FallbackEvaluator:
     """
 
     def __init__(
-        self, first: RetrievalEvaluator, second: RetrievalEvaluator, told: Callable[[str], None] = lambda why: None
+        self, first: RetrievalEvaluator, second: RetrievalEvaluator, told: Callable[[Grade], None] = lambda failed: None
     ) -> None:
-        """`told` is called once a run, with the first failure's words, when `second` steps in."""
+        """`told` is called once a run, with the first grade that failed, when `second` steps in."""
         self._first, self._second, self._told = first, second, told
         self.id, self.calls_models = first.id, first.calls_models
-        self._failures, self._successes, self._last = 0, 0, ""
+        self._failures, self._successes = 0, 0
+        self._last: Grade | None = None
         self._lock = threading.Lock()
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
@@ -72,7 +73,7 @@ class FallbackEvaluator:
     def _counted(self, grade: Grade) -> Grade:
         with self._lock:
             if grade.failed:
-                self._failures, self._last = self._failures + 1, grade.error or ""
+                self._failures, self._last = self._failures + 1, grade
             else:
                 self._successes += 1
         return grade
@@ -82,14 +83,20 @@ class FallbackEvaluator:
         return self._failures >= GIVE_UP_AFTER and not self._successes
 
     def _skipped(self, passage_id: str) -> Grade:
-        why = f"It failed {self._failures} times and is not asked again in this run. The last time: {self._last}"
-        return Grade(passage_id=passage_id, score=None, error=why, evaluator=self._first.id)
+        last = self._last or Grade(passage_id=passage_id, score=None, error="no grade came back")
+        return replace(last, passage_id=passage_id, evaluator=self._first.id, failed_before=self._failures)
 
     def _tell_once(self, failed: Grade) -> None:
         with self._lock:
-            told, self._told = self._told, lambda why: None
-        told(failed.error or "")
+            told, self._told = self._told, lambda failed: None
+        told(failed)
 
     @staticmethod
     def _marked(grade: Grade, failed: Grade) -> Grade:
-        return replace(grade, instead_of=f"{failed.evaluator}: {failed.error}")
+        return replace(
+            grade,
+            instead_of=failed.evaluator,
+            why=failed.error or "",
+            who=failed.who,
+            failed_before=failed.failed_before,
+        )

@@ -21,8 +21,10 @@ def joint_grade(
     grades = list(grade(question, passages))
     scored = sorted((each for each in grades if each.score is not None), key=lambda each: -(each.score or 0))
     if not scored:
-        why = next((each.error for each in grades if each.error), None) or "no passage could be graded"
-        return Grade(passage_id="joint", score=None, error=why, evaluator=by, seconds=time.perf_counter() - began)
+        failed = next((each for each in grades if each.error), None)
+        why, who = (failed.error, failed.who) if failed else ("no passage could be graded", "")
+        took = time.perf_counter() - began
+        return Grade(passage_id="joint", score=None, error=why, who=who, evaluator=by, seconds=took)
     texts = {passage.id: passage.text for passage in passages}
     graded = [scored[0]]
     if len(scored) > 1:

@@ -30,24 +30,24 @@ class RerankEvaluator:
         texts = [passage.text if isinstance(passage.text, str) else "" for passage in passages]
         readable = [place for place, text in enumerate(texts) if text.strip()]
         scores: dict[int, float] = {}
-        error = ""
+        error = who = ""
         if readable:
             try:
                 found = self._server.rerank(question, [texts[place] for place in readable])
                 scores = dict(zip(readable, _in_range(found), strict=True))
             except ProviderError as failure:
-                error = failure.message
+                error, who = failure.cause, failure.who
         seconds = (time.perf_counter() - began) / max(1, len(passages))
         for place, passage in enumerate(passages):
             if place in scores:
-                reason = f"reranked by {self._server.id}"
-                grade = Grade(
-                    passage_id=passage.id, score=scores[place], reason=reason, evaluator=self.id, seconds=seconds
-                )
+                score = scores[place]
+                grade = Grade(passage_id=passage.id, score=score, reason="reranked", evaluator=self.id, seconds=seconds)
             elif place in readable:
-                grade = Grade(passage_id=passage.id, score=None, error=error, evaluator=self.id, seconds=seconds)
+                grade = Grade(
+                    passage_id=passage.id, score=None, error=error, who=who, evaluator=self.id, seconds=seconds
+                )
             elif isinstance(passage.text, str):
-                grade = Grade(passage_id=passage.id, score=0.0, reason="no words to read", evaluator=self.id)
+                grade = Grade(passage_id=passage.id, score=0.0, reason="nothing to be reranked", evaluator=self.id)
             else:
                 grade = Grade(passage_id=passage.id, score=None, error="the passage is no text", evaluator=self.id)
             yield grade

@@ -58,7 +58,7 @@ class LlmGenerator:
             text += piece
             yield piece
         if not text.strip():
-            why = f"{self.by} found no answer in the {len(shown)} passages it was shown"
+            why = f"the language model found no answer in the {len(shown)} passages it was shown"
             yield from pieces_of(abstention(None, sources, settings, self.by, why))
             return
         cited = [(number, shown[given - 1]) for given, number in numbers.items()]

@@ -21,9 +21,8 @@ AT_ONCE = 8
 class CitationVerifier:
     """Checks citations against the strips they name, never against what the answer says of itself."""
 
-    def __init__(self, evaluator: RetrievalEvaluator, supported_from: float = SUPPORTED_FROM) -> None:
+    def __init__(self, evaluator: RetrievalEvaluator) -> None:
         self._evaluator = evaluator
-        self._supported_from = supported_from
 
     def verify(self, answer: Answer, knowledge: Sequence[Strip]) -> list[SentenceCheck]:
         """One check a sentence, in order. `supported` is None where nothing is cited or scoring failed."""
@@ -47,23 +46,25 @@ class CitationVerifier:
             return SentenceCheck(sentence=sentence, citations=(), supported=None, note="no citation")
         invented = [number for number in numbers if number not in cited]
         if invented:
-            marks = ", ".join(f"[{number}]" for number in invented)
             return SentenceCheck(
-                sentence=sentence, citations=numbers, supported=False, note=f"{marks} stands for no cited text"
+                sentence=sentence, citations=numbers, supported=False, note="invented", invented=tuple(invented)
             )
         if any(literal(sentence, cited[number]) for number in numbers):
             return SentenceCheck(sentence=sentence, citations=numbers, supported=True, score=1.0, note="quoted")
         passage = Passage(id="cited", text="\n".join(cited[number] for number in numbers))
         grade = next(iter(self._evaluator.grade(sentence, [passage])), None)
         if grade is None or grade.score is None:
-            why = "no grade came back" if grade is None else grade.error
-            return SentenceCheck(sentence=sentence, citations=numbers, supported=None, note=f"not scored: {why}")
+            why, who = ("no grade came back", "") if grade is None else (grade.error or "", grade.who)
+            return SentenceCheck(
+                sentence=sentence, citations=numbers, supported=None, note="not scored", why=why, who=who
+            )
         return SentenceCheck(
             sentence=sentence,
             citations=numbers,
-            supported=grade.score >= self._supported_from,
+            supported=grade.score >= SUPPORTED_FROM,
             score=grade.score,
-            note=f"scored by {grade.evaluator or self._evaluator.id}",
+            note="scored",
+            by=grade.evaluator or self._evaluator.id,
         )
 
 

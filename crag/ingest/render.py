@@ -20,7 +20,7 @@ _AT_ONCE = threading.BoundedSemaphore(4)
 
 
 def render_page(
-    data: bytes, page: int, *, highlights: Sequence[Rect] = (), width: int = 900, config: AppConfig | None = None
+    data: bytes, page: int, config: AppConfig, *, highlights: Sequence[Rect] = (), width: int = 900
 ) -> bytes:
     """A PNG `width` pixels wide (fewer for a very tall page) of page `page`, counted from 1; it holds its resolution.
 
@@ -28,13 +28,12 @@ def render_page(
     """
     if not 16 <= width <= _WIDEST:
         raise SettingsError(f"An image is 16 to {_WIDEST} pixels wide, not {width}.")
-    limits = config or AppConfig()
-    check_pdf(data, "The document", limits)
+    check_pdf(data, "The document", config)
     boxes = [[r.left, r.top, r.right, r.bottom] for r in highlights if r.page == page]
     job = {"task": "render", "page": page, "width": width, "highlights": boxes}
     image = b""
     with _AT_ONCE:
-        for message, body in run_child(job, data, "The document", limits):
+        for message, body in run_child(job, data, "The document", config):
             if message.get("image") == "png":
                 image = body
     if not image.startswith(_SIGNATURE):

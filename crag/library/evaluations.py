@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crag.core.errors import NotFoundError
+from crag.core.meter import DaySpending
 from crag.library.database import Database
-from crag.library.runs import DaySpending, spending_of
+from crag.library.runs import spending_of
 
 __all__ = ["EvaluationRecord", "Evaluations", "StoredSet"]
 

@@ -12,12 +12,13 @@ from pydantic import ValidationError
 
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
+from crag.core.meter import DaySpending
 from crag.core.trace import Trace
 from crag.library.database import Database
 from crag.library.schema import ASKED
 from crag.library.store import select_in
 
-__all__ = ["DaySpending", "RunSummary", "Runs", "Unreadable", "spending_of"]
+__all__ = ["RunSummary", "Runs", "Unreadable", "spending_of"]
 
 _TRACE_BATCH = 100
 
@@ -41,21 +42,6 @@ class Unreadable:
     run_id: str
     message: str
     remedy: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DaySpending:
-    """What one model (or provider without models) took on one day, in UTC. `uncounted` calls named no tokens."""
-
-    day: str
-    provider: str
-    model: str
-    calls: int
-    failed: int
-    uncounted: int
-    seconds: float
-    input_tokens: int
-    output_tokens: int
 
 
 class Runs:

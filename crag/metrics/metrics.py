@@ -11,6 +11,7 @@ from typing import Annotated, get_args
 
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Step
+from crag.core.wording import failure_sentence
 from crag.questions.expected import Label, chunk_place, files_of, is_expected, judge, label_of, name_of, pages_of
 from crag.questions.matching import answer_match, asked_scale, checkable, covered, holds, topic_coverage
 from crag.questions.sets import UNANSWERABLE, Question
@@ -106,6 +107,8 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
     """All measures of one run."""
     first, acted = (trace.rounds[0], trace.rounds[-1]) if trace.rounds else (None, None)
     first_holds, acted_holds = round_holds(first, expected), round_holds(acted, expected)
+    first_by_source, first_by_page = _rankings(first, expected)
+    acted_by_source, acted_by_page = _rankings(acted, expected)
     by_answer, by_page = evidence_holds(trace, expected)
     known = [each for each in (by_answer, by_page) if each is not None]
     answer = trace.answer if _complete(trace) else None
@@ -121,10 +124,10 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
         run_id=trace.run_id,
         problem=_problem(trace),
         answer=answer.text if answer else "",
-        first_by_source=_by_source(first, expected),
-        first_by_page=_by_page(first, expected),
-        acted_by_source=_by_source(acted, expected),
-        acted_by_page=_by_page(acted, expected),
+        first_by_source=first_by_source,
+        first_by_page=first_by_page,
+        acted_by_source=acted_by_source,
+        acted_by_page=acted_by_page,
         judged_by=label_of(expected),
         first_holds=first_holds,
         acted_holds=acted_holds,
@@ -223,14 +226,13 @@ def _evidence_source(trace: Trace, expected: Question) -> bool | None:
     return any(is_expected(sources[strip.source_id], expected) for strip in trace.kept() if strip.source_id in sources)
 
 
-def _by_source(round: Round | None, expected: Question) -> Ranked | None:
-    found = [name_of(each.chunk.source) for each in round.chunks] if round else []
-    return ranked(found, files_of(expected)) if round else None
-
-
-def _by_page(round: Round | None, expected: Question) -> Ranked | None:
-    found = [chunk_place(each.chunk) for each in round.chunks] if round else []
-    return ranked(found, pages_of(expected)) if round else None
+def _rankings(round: Round | None, expected: Question) -> tuple[Ranked | None, Ranked | None]:
+    """How a retrieval's chunks were ranked by file name, and by file name and page."""
+    if round is None:
+        return None, None
+    chunks = [found.chunk for found in round.chunks]
+    by_source = ranked([name_of(chunk.source) for chunk in chunks], files_of(expected))
+    return by_source, ranked([chunk_place(chunk) for chunk in chunks], pages_of(expected))
 
 
 def _action(round: Round | None) -> Action | None:
@@ -252,7 +254,7 @@ def _complete(trace: Trace) -> bool:
 
 def _problem(trace: Trace) -> str:
     if trace.failure:
-        return trace.failure.message
+        return failure_sentence(trace.failure)
     if trace.cancelled:
         return "The run was stopped."
     return "" if trace.finished else "The run did not end."

@@ -98,12 +98,7 @@ class CrossEncoder:
                 logits = float(relevance[row]), span, float(closeness[row])
                 found[index] = Reading(*logits, *place, len(window.ids))
 
-        dealt = batches([len(window.ids) for window in windows], CALL_TOKENS)
-        if len(dealt) == 1:
-            run(dealt[0])
-        else:
-            for _ in loaded.pool.map(run, dealt):
-                pass
+        loaded.each(run, batches([len(window.ids) for window in windows], CALL_TOKENS))
         best: list[Reading | None] = [None] * len(texts)
         for window, reading in zip(windows, found, strict=True):
             known = best[window.text]

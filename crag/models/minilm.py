@@ -47,18 +47,12 @@ class MiniLM:
         loaded = self._load()
         encoded = loaded.tokenizer.encode_batch_fast([readable(text) for text in texts])
         tokens = [encoding.ids for encoding in encoded]
-        dealt = batches([len(ids) for ids in tokens])
 
         def run(batch: list[int]) -> None:
             ids = np.array([tokens[index] for index in batch], np.int64)
             vectors[batch] = loaded.session.run(["embedding"], {"input_ids": ids})[0]
 
-        if len(dealt) == 1:
-            run(dealt[0])
-        else:
-            # Whole batches side by side on one thread each beat one batch split over all threads by a fifth.
-            for _ in loaded.pool.map(run, dealt):
-                pass
+        loaded.each(run, batches([len(ids) for ids in tokens]))
         return vectors
 
     def _load(self) -> Loaded:

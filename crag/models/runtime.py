@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,14 @@ class Loaded:
     tokenizer: Tokenizer
     session: onnxruntime.InferenceSession
     pool: ThreadPoolExecutor
+
+    def each(self, run: Callable[[list[int]], None], dealt: Sequence[list[int]]) -> None:
+        """Every batch run: whole ones side by side beat one split over all threads by a fifth."""
+        if len(dealt) == 1:
+            run(dealt[0])
+            return
+        for _ in self.pool.map(run, dealt):
+            pass
 
 
 def load(files: dict[str, bytes], threads: int, name: str, max_tokens: int | None = None) -> Loaded:

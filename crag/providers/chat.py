@@ -165,7 +165,7 @@ class MeteredChat:
         except UnreachableError as error:
             if not calls:
                 raise
-            raise UnreachableError(f"{self.id} gave no complete reply within {seconds:.0f} seconds.") from error
+            raise UnreachableError(f"gave no complete reply within {seconds:.0f} seconds.", who=self.id) from error
         finally:
             for call in tuple(calls):
                 call.given_up()
@@ -203,7 +203,8 @@ class MeteredChat:
         try:
             return read(schema, reply)
         except ReplyError as error:
-            raise ReplyError(f"{self.id} replied in another form than it was asked for ({error.message}).") from error
+            problem = f"replied in another form than it was asked for ({error.message})."
+            raise ReplyError(problem, who=self.id) from error
 
     async def _reply(
         self, messages: Messages, max_tokens: int, schema: type[BaseModel] | None, calls: set[OpenCall]
@@ -250,9 +251,9 @@ class MeteredChat:
     def _unfinished(self, whole: Any, begun: bool) -> ProviderError | None:
         """What is wrong with a stream that ended without an error."""
         if not begun:
-            return ReplyError(f"{self.id} gave an empty reply.")
+            return ReplyError("gave an empty reply.", who=self.id)
         if "finish_reason" not in whole.response_metadata:
-            return UnreachableError(f"{self.id} broke off in the middle.")
+            return UnreachableError("broke off in the middle.", who=self.id)
         return None
 
     @contextmanager

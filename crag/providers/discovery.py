@@ -114,14 +114,14 @@ async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool
                 response = await client.get(f"{base}/models", headers=headers)
         except (httpx.InvalidURL, ValueError):
             # No such address, or no such key: what the client says would repeat it.
-            raise ProviderError(f"{base} can't be asked.", "Check the address and the key.") from None
+            raise ProviderError("can't be asked.", "Check the address and the key.", who=base) from None
         if response.status_code in (401, 403):
-            raise KeyRejectedError(f"{base} does not accept the key (status {response.status_code}).")
+            raise KeyRejectedError(f"does not accept the key (status {response.status_code}).", who=base)
         if response.status_code != 200:
-            problem = f"{base} has no list of models (status {response.status_code})."
-            raise ProviderError(problem, "Type the model's name.")
+            problem = f"has no list of models (status {response.status_code})."
+            raise ProviderError(problem, "Type the model's name.", who=base)
         try:
             reply: Any = response.json()
             return [str(row["id"]) for row in reply["data"]]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ReplyError(f"{base} gave no list of models.", "Type the model's name.") from error
+            raise ReplyError("gave no list of models.", "Type the model's name.", who=base) from error

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from crag.core.makers import Maker
+
 __all__ = ["OPENAI", "Endpoint"]
 
 OPENAI = "https://api.openai.com/v1"
@@ -25,5 +27,4 @@ class Endpoint:
     @property
     def id(self) -> str:
         """Names provider and model, and the server where it is not the provider's own: grades are kept by it."""
-        where = f"@{urlsplit(self.base_url).netloc}" if self.base_url else ""
-        return f"{self.provider}:{self.model}{where}"
+        return Maker(model=self.model, provider=self.provider, host=urlsplit(self.base_url or "").netloc).id

@@ -50,15 +50,15 @@ class Reranker:
             address = f"{str(self._endpoint.base_url).rstrip('/')}/rerank"
             response = await client.post(address, json=body, headers=headers)
         if response.status_code in (401, 403):
-            raise KeyRejectedError(f"{self.id} does not accept the key (status {response.status_code}).")
+            raise KeyRejectedError(f"does not accept the key (status {response.status_code}).", who=self.id)
         if response.status_code == 429 or response.status_code >= 500:
-            raise BusyError(f"{self.id} failed (status {response.status_code}).")
+            raise BusyError(f"failed (status {response.status_code}).", who=self.id)
         if response.status_code != 200:
-            raise ProviderError(f"{self.id} refused the request (status {response.status_code}).")
+            raise ProviderError(f"refused the request (status {response.status_code}).", who=self.id)
         try:
             return response.json()
         except (ValueError, RecursionError) as failure:
-            raise ReplyError(f"{self.id} gave a reply that is no JSON.") from failure
+            raise ReplyError("gave a reply that is no JSON.", who=self.id) from failure
 
 
 def _scores(reply: Any, count: int, name: str) -> list[float]:
@@ -71,5 +71,5 @@ def _scores(reply: Any, count: int, name: str) -> list[float]:
         if isinstance(place, int) and isinstance(score, (int, float)) and math.isfinite(score):
             found[place] = float(score)
     if sorted(found) != list(range(count)):
-        raise ReplyError(f"{name} did not score every text.")
+        raise ReplyError("did not score every text.", who=name)
     return [found[place] for place in range(count)]

@@ -36,38 +36,38 @@ def translated(error: Exception, name: str) -> CragError:
         case CragError():
             return error
         case OversizedError():
-            return ReplyError(f"{name} sent more than {error.limit // 1_000_000} MB.", OTHER)
+            return ReplyError(f"sent more than {error.limit // 1_000_000} MB.", OTHER, who=name)
         case PackingError() | zlib.error():
-            return ReplyError(f"{name} sent a reply that can't be unpacked.", OTHER)
+            return ReplyError("sent a reply that can't be unpacked.", OTHER, who=name)
         case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return KeyRejectedError(f"{name} does not accept the key (status {error.status_code}).")
+            return KeyRejectedError(f"does not accept the key (status {error.status_code}).", who=name)
         case openai.NotFoundError():
             return ProviderError(
-                f"{name} is not there (status 404).", "Check the model's name and the server's address in Settings."
+                "is not there (status 404).", "Check the model's name and the server's address in Settings.", who=name
             )
         case openai.RateLimitError():
-            return BusyError(f"{name} allows no more requests at present (status 429).")
+            return BusyError("allows no more requests at present (status 429).", who=name)
         case openai.BadRequestError() if _over_long(error):
             return ReplyError(
-                f"{name} can't read so much text at once.", "Retrieve fewer chunks, or use another model."
+                "can't read so much text at once.", "Retrieve fewer chunks, or use another model.", who=name
             )
         case openai.LengthFinishReasonError():
-            return ReplyError(f"{name} did not finish its reply.")
+            return ReplyError("did not finish its reply.", who=name)
         case ThoughtOnlyError():
-            return ReplyError(f"{name} thought until its limit and said nothing.", "Choose a model that thinks less.")
+            return ReplyError("thought until its limit and said nothing.", "Choose a model that thinks less.", who=name)
         case openai.ContentFilterFinishReasonError():
-            return ReplyError(f"{name} refused to reply.")
+            return ReplyError("refused to reply.", who=name)
         case openai.APITimeoutError() | httpx.TimeoutException():
-            return UnreachableError(f"{name} did not reply in time.")
+            return UnreachableError("did not reply in time.", who=name)
         case openai.APIStatusError() if error.status_code >= 500:
-            return BusyError(f"{name} failed (status {error.status_code}).")
+            return BusyError(f"failed (status {error.status_code}).", who=name)
         case openai.APIStatusError():
-            return ProviderError(f"{name} refused the request (status {error.status_code}).")
+            return ProviderError(f"refused the request (status {error.status_code}).", who=name)
         case openai.APIConnectionError() | httpx.TransportError() | ConnectionError():
-            return UnreachableError(f"{name} can't be reached, or broke off.")
+            return UnreachableError("can't be reached, or broke off.", who=name)
         case _:
             log.warning("an unexpected %s from %s", type(error).__name__, name)
-            return ReplyError(f"{name} gave a reply that can't be read.")
+            return ReplyError("gave a reply that can't be read.", who=name)
 
 
 def _over_long(error: openai.APIStatusError) -> bool:

@@ -16,7 +16,7 @@ from crag.core.meter import Budget, Meter
 from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
-from crag.core.types import RetrievedChunk, Step
+from crag.core.types import Grade, RetrievedChunk, Step
 from crag.correct.rewriting import LlmRewriter
 from crag.correct.selection import LlmStripSelector
 from crag.correct.strips import StripRefiner
@@ -30,7 +30,7 @@ from crag.providers.registry import LLM, LOCAL
 from crag.providers.rerank import Reranker
 from crag.run.fallback import FallbackGenerator, FallbackRewriter, FallbackWeb
 from crag.run.guarded import guarded_evaluator, guarded_web
-from crag.run.parts import Outlet, Parts, worked_around
+from crag.run.parts import Outlet, Parts
 from crag.run.status import problem
 from crag.run.wiring import Wiring, wired
 from crag.web.fetching import PageFetcher
@@ -91,9 +91,9 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
-        def told(why: str) -> None:
-            failed = worked_around(meter.step, ProviderError(why), "local evaluator", outlet.now())
-            outlet.put_aside(failed)
+        def told(failed: Grade) -> None:
+            error = ProviderError(failed.error or "", who=failed.who)
+            outlet.put_aside(ev.Failed.of(error, meter.step, outlet.now(), "local evaluator", scorer.id))
 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 

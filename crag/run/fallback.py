@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from crag.core import events as ev
-from crag.core.errors import LibraryError, ProviderError, ReplyError, WebSearchError
+from crag.core.errors import LibraryError, NotApprovedError, ProviderError, ReplyError
 from crag.core.meter import Meter
 from crag.core.protocols import Generator, Rewriter, SearchCache, WebSearch
 from crag.core.settings import Settings
@@ -118,11 +118,11 @@ class FallbackWeb:
         return ev.Searched(query=query, provider=web.name, pages=pages, problems=problems, at=self._outlet.now())
 
     def _approve(self, query: str, provider: str, allowed: Callable[[str], bool]) -> None:
-        """Asks the person. Raises WebSearchError on a no, CancelledError on Stop."""
+        """Asks the person. Raises NotApprovedError on a no, CancelledError on Stop."""
         self._outlet.emit(ev.ApprovalAsked(query=query, provider=provider, at=self._outlet.now()))
         with self._meter.paused():
             approved = allowed(query)
         self._meter.check()
         self._outlet.emit(ev.ApprovalGiven(approved=approved, at=self._outlet.now()))
         if not approved:
-            raise WebSearchError("The query was not approved, so nothing was sent.", "Ask again to approve it.")
+            raise NotApprovedError("The query was not approved, so nothing was sent.")

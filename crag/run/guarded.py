@@ -8,7 +8,7 @@ from dataclasses import replace
 from crag.core.errors import CragError, ProviderError, WebSearchError
 from crag.core.protocols import RetrievalEvaluator, WebSearch
 from crag.core.provider import EvaluatorParts, EvaluatorProvider, WebParts, WebProvider
-from crag.core.types import Grade, Passage, WebPage
+from crag.core.types import Grade, Passage, Unread, WebPage
 from crag.providers.registry import PROVIDERS
 from crag.web.searching import usable_address
 
@@ -49,7 +49,7 @@ class _Web:
     def __init__(self, provider: WebProvider, web: WebSearch) -> None:
         self._web, self._title = web, provider.title
         self.name, self.leaves, self.id = provider.name, provider.leaves, f"{provider.name}:{web.id}"
-        self.problems: tuple[str, ...] = ()
+        self.problems: tuple[Unread, ...] = ()
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
         """At most `max_results` pages, each with an address that a browser may be sent to. Raises ProviderError."""
@@ -57,7 +57,9 @@ class _Web:
         try:
             found = self._web.search(query, max_results)
             pages = [page for page in found if isinstance(page, WebPage) and usable_address(page.url) == page.url]
-            self.problems = tuple(str(each) for each in self._web.problems)
+            self.problems = tuple(
+                each if isinstance(each, Unread) else Unread(why=str(each)) for each in self._web.problems
+            )
         except CragError:
             raise
         except Exception as error:
@@ -73,25 +75,25 @@ class _Evaluator:
         self.id, self.calls_models = f"{provider.name}:{evaluator.id}", provider.calls == "chunk"
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
-        waiting, why = {passage.id for passage in passages}, f"{self._title} gave no grade."
+        waiting, why, who = {passage.id for passage in passages}, f"{self._title} gave no grade.", ""
         try:
             for grade in self._evaluator.grade(question, passages):
                 if isinstance(grade, Grade) and grade.passage_id in waiting:
                     waiting.remove(grade.passage_id)
                     yield replace(grade, evaluator=self.id)
         except ProviderError as error:
-            why = error.message
+            why, who = error.cause, error.who
         except CragError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever another package raises
             why = f"{self._title} failed ({type(error).__name__})."
-        yield from (self._failed(passage.id, why) for passage in passages if passage.id in waiting)
+        yield from (self._failed(passage.id, why, who) for passage in passages if passage.id in waiting)
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         try:
             grade = self._evaluator.grade_joint(question, passages)
         except ProviderError as error:
-            return self._failed("joint", error.message)
+            return self._failed("joint", error.cause, error.who)
         except CragError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever another package raises
@@ -99,5 +101,5 @@ class _Evaluator:
         fits = isinstance(grade, Grade) and grade.passage_id == "joint"
         return replace(grade, evaluator=self.id) if fits else self._failed("joint", f"{self._title} gave no grade.")
 
-    def _failed(self, passage_id: str, why: str) -> Grade:
-        return Grade(passage_id=passage_id, score=None, error=why, evaluator=self.id)
+    def _failed(self, passage_id: str, why: str, who: str = "") -> Grade:
+        return Grade(passage_id=passage_id, score=None, error=why, who=who, evaluator=self.id)

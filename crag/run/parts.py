@@ -22,9 +22,8 @@ from crag.core.protocols import (
 )
 from crag.core.settings import Settings
 from crag.core.types import Answer, Decision, Grade, RetrievedChunk, Step, Strip, WebPage
-from crag.core.wording import INSTEAD, Instead
 
-__all__ = ["Outlet", "Parts", "Searches", "State", "worked_around"]
+__all__ = ["Outlet", "Parts", "Searches", "State"]
 
 
 class Outlet:
@@ -55,9 +54,9 @@ class Outlet:
         while self._aside:
             self.emit(replace(self._aside.popleft(), at=self.now()))
 
-    def worked_around(self, step: Step, error: CragError, instead: Instead, by: str = "") -> None:
+    def worked_around(self, step: Step, error: CragError, instead: ev.Instead, by: str = "") -> None:
         """Says that something failed, and what is done instead."""
-        self.emit(worked_around(step, error, instead, self.now(), by))
+        self.emit(ev.Failed.of(error, step, self.now(), instead, by))
 
 
 class Searches(Protocol):
@@ -122,9 +121,3 @@ class State(TypedDict, total=False):
     pages: tuple[WebPage, ...]
     web_strips: tuple[Strip, ...]
     answer: Answer
-
-
-def worked_around(step: Step, error: CragError, instead: Instead, at: float, by: str = "") -> ev.Failed:
-    """The event that says that something failed, and what is done instead."""
-    done = INSTEAD[instead].format(by=by)
-    return ev.Failed(step=step, message=f"{error.message} {done}", remedy=error.remedy, instead=done, at=at)

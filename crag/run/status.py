@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from crag.core.errors import ModelError, ProviderError
+from crag.core.makers import named
 from crag.core.provider import WebProvider
 from crag.core.settings import Settings
 from crag.providers.registry import FOLDER, LOCAL, Unusable, key_variables, unusable
@@ -75,10 +76,10 @@ def parts_in_words(settings: Settings, wiring: Wiring, *, evaluator: str, genera
     """
     if wiring.missing:
         raise problem(wiring.missing[0])
-    grades = wiring.grader.endpoint.id if wiring.grader.provider != LOCAL else evaluator
+    grades = named(wiring.grader.endpoint.id) if wiring.grader.provider != LOCAL else evaluator
     if settings.evaluator == "none":
         grades = "nothing"
-    writes = wiring.writer.endpoint.id if wiring.writer else generator
+    writes = named(wiring.writer.endpoint.id) if wiring.writer else generator
     web = ", then ".join(_searched(each, wiring) for each in wiring.webs) or "off"
     return f"Graded by {grades}; written by {writes}; web: {web if settings.web_on else 'not searched'}."
 
@@ -91,7 +92,7 @@ def _searched(web: Service[WebProvider], wiring: Wiring) -> str:
 
 def _model(wiring: Wiring) -> ProviderStatus:
     lacks, on = wiring.lacks("answer"), wiring.model is not None
-    detail = wiring.model.endpoint.id if wiring.model else "none is set; local models do the work"
+    detail = named(wiring.model.endpoint.id) if wiring.model else "none is set; local models do the work"
     return ProviderStatus(name="Language model", on=on, detail=str(problem(lacks)) if lacks else detail)
 
 
@@ -100,7 +101,7 @@ def _grading(wiring: Wiring) -> ProviderStatus:
     if by.provider.needs == "model":
         detail = "by the language model; the local evaluator stands by"
     elif by.provider != LOCAL:
-        who = by.endpoint.id if by.provider.server else by.provider.title
+        who = named(by.endpoint.id) if by.provider.server else by.provider.title
         detail = f"by {who}; the local evaluator stands by"
     elif lacks is not None and lacks.reason == "no-language-model":
         detail = "by the local evaluator, until the language model is on"

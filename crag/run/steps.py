@@ -13,7 +13,6 @@ from crag.core.errors import ProviderError, ReplyError
 from crag.core.outgoing import outgoing
 from crag.core.policy import acted_on, keeps_chunk, loops, refines
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
-from crag.core.wording import decision_sentence
 from crag.correct.refinement import make_strip, scored_strips
 from crag.evaluator.trigger import decide
 from crag.generate.verification import faithfulness
@@ -66,8 +65,7 @@ def act(state: State, parts: Parts) -> State:
 
 
 def _decided(decision: Decision, state: State, parts: Parts) -> State:
-    sentence = decision_sentence(decision)
-    parts.emit(ev.ActionTaken(decision=decision, sentence=sentence, round=state["round"], at=parts.now()))
+    parts.emit(ev.ActionTaken(decision=decision, round=state["round"], at=parts.now()))
     return {"decision": decision}
 
 

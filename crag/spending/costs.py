@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Protocol, get_args
+from typing import get_args
 
-from crag.core.meter import Call
+from crag.core.makers import Maker
+from crag.core.meter import Call, DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Step, WebPage
 from crag.spending.prices import Price, money, price_of
 
-__all__ = ["PlainRag", "Spent", "Sums", "by_step", "cost_sentence", "of_day", "plain_rag", "spent", "summed"]
+__all__ = ["PlainRag", "Spent", "by_step", "cost_sentence", "of_day", "plain_rag", "spent", "summed"]
 
 CHARS_A_TOKEN = 4.0
 """Of English, where no provider counted: an estimate."""
@@ -55,27 +56,6 @@ class Spent:
         return f"at least {money(self.dollars)}" if self.unknown else money(self.dollars)
 
 
-class Sums(Protocol):
-    """What a library tells of one model's calls on one day."""
-
-    @property
-    def provider(self) -> str: ...
-    @property
-    def model(self) -> str: ...
-    @property
-    def calls(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-    @property
-    def uncounted(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def input_tokens(self) -> int: ...
-    @property
-    def output_tokens(self) -> int: ...
-
-
 def spent(calls: Iterable[Call], prices: Mapping[str, Price]) -> Spent:
     """The sums over calls."""
     return summed(_of_call(call, prices) for call in calls)
@@ -88,7 +68,7 @@ def by_step(trace: Trace, prices: Mapping[str, Price]) -> dict[Step, Spent]:
     return {step: spent(calls, prices) for step, calls in made.items() if calls}
 
 
-def of_day(sums: Sums, prices: Mapping[str, Price]) -> Spent:
+def of_day(sums: DaySpending, prices: Mapping[str, Price]) -> Spent:
     """What one model's calls of a day cost: the library keeps tokens, and prices are those of now."""
     made = sums.calls - sums.failed
     price = price_of(sums.model, sums.provider, prices)
@@ -188,9 +168,8 @@ def _writer(trace: Trace) -> tuple[str, str] | None:
     for call in reversed(trace.calls):
         if call.step == "answer" and call.model:
             return call.model, call.provider
-    by = trace.answer.by if trace.answer else ""
-    provider, named, model = by.partition(":")
-    return (model.rpartition("@")[0] or model, provider) if named else None
+    writer = Maker.of(trace.answer.by if trace.answer else "")
+    return (writer.model, writer.provider) if writer.provider else None
 
 
 def _tokens_a_character(trace: Trace) -> float:

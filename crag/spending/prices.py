@@ -117,11 +117,13 @@ def _form(price: Price) -> str:
     return "/".join(repr(number).removesuffix(".0") for number in numbers)
 
 
-def money(dollars: float) -> str:
-    """An amount as a person reads it: $0, under $0.0001, $0.0004, $0.012, $0.12, $1,234.50."""
+def money(dollars: float, about: str = "") -> str:
+    """An amount as a person reads it: $0, under $0.0001, $0.0004, $0.012, $0.12, $1,234.50. `about` stands before it
+    where it is an estimate and not a bound.
+    """
     if dollars <= 0:
-        return "$0"
+        return f"{about}$0"
     if dollars < 0.0001:
         return "under $0.0001"
     places = 4 if dollars < 0.01 else 3 if dollars < 0.1 else 2
-    return f"${dollars:,.{places}f}"
+    return f"{about}${dollars:,.{places}f}"

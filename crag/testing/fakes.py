@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
-from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, WebPage
+from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, Unread, WebPage
 
 __all__ = ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"]
 
@@ -111,7 +111,7 @@ class FixedWeb:
     name: str = "fixed"
     id: str = "fixed"
     leaves: bool = False
-    problems: tuple[str, ...] = ()
+    problems: tuple[Unread, ...] = ()
     queries: list[str] = field(default_factory=list)
 
     def search(self, query: str, max_results: int) -> list[WebPage]:

@@ -18,6 +18,7 @@ from crag.questions.expected import judge, label_of
 from crag.questions.sets import Question
 from crag.thresholds.sweep import Effort, Scored
 from crag.whatif.entries import Entry, Kind
+from crag.whatif.flips import Unknown
 from crag.whatif.plans import Planner
 
 __all__ = [
@@ -110,7 +111,7 @@ def scored(cases: Sequence[Case], settings: Settings) -> list[Scored]:
     return [
         Scored(scores=tuple(grade.score for grade in found), answerable=case.answerable)
         for case, found in grades
-        if not isinstance(found, str)
+        if not isinstance(found, Unknown)
     ]
 
 
@@ -183,7 +184,7 @@ def _ends(cases: Sequence[Case], settings: Settings) -> dict[Action, list[tuple[
     for case in cases if settings.evaluator != "none" else ():
         planner = Planner(case.entry)
         grades, end = planner.first(settings), planner.plan(settings)
-        if isinstance(grades, str) or end.action is None:
+        if isinstance(grades, Unknown) or end.action is None:
             continue
         begun = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation).action
         found.setdefault(begun, []).append((end.action, end.round))

@@ -68,7 +68,7 @@ class _Guard(httpcore.AsyncNetworkBackend):
         addresses = await _resolved(host, port)
         # One inner address among several is enough to refuse: which is connected to would be chance.
         if not all(is_public(address) or (address, port) in self._trusted for address in addresses):
-            raise AddressError(f"{host} is an address of this machine or its network.")
+            raise AddressError(f"{host} is an address of this machine or its network")
         for address in addresses[:-1]:
             try:
                 return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
@@ -82,7 +82,7 @@ class _Guard(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        raise AddressError("No page is fetched from a socket of this machine.")
+        raise AddressError("No page is fetched from a socket of this machine")
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)

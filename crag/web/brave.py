@@ -9,6 +9,7 @@ import httpx
 
 from crag.core.errors import KeyRejectedError, ProviderError, WebSearchError
 from crag.core.provider import Price, WebProvider
+from crag.core.types import Unread
 from crag.web.searching import Row, Searching
 
 __all__ = ["BRAVE"]
@@ -23,7 +24,7 @@ class BraveSearch(Searching):
     name, title, needs_key = "brave", "Brave Search", True
     most_words = MOST_WORDS
 
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
         reply = self._got(
             f"{self._address or 'https://api.search.brave.com'}/res/v1/web/search",
             {"q": query, "count": str(min(max_results, MOST_RESULTS)), "text_decorations": "false"},

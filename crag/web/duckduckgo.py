@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crag.core.provider import Price, WebProvider
+from crag.core.types import Unread
 from crag.core.waiting import wait_for
 from crag.web.searching import Row, Searching
 
@@ -14,7 +15,7 @@ class DuckDuckGoSearch(Searching):
 
     name, title = "duckduckgo", "DuckDuckGo"
 
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
         from crag.web import ddgs_page
 
         address = self._address or ddgs_page.ADDRESS
@@ -23,8 +24,8 @@ class DuckDuckGoSearch(Searching):
             seconds=seconds,
             cancel=self._meter.cancel,
         )
-        unsure = not reply.rows and not reply.sure
-        return list(reply.rows), ["DuckDuckGo gave no results: there are none, or it refused the search."] * unsure
+        unsure = Unread(why="DuckDuckGo gave no results: there are none, or it refused the search.")
+        return list(reply.rows), [unsure] if not reply.rows and not reply.sure else []
 
     def _translated(self, error: Exception) -> Exception:
         from crag.web import ddgs_page

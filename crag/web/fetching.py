@@ -16,7 +16,7 @@ import httpx
 
 from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import ProviderError, WebSearchError
-from crag.core.types import WebPage
+from crag.core.types import Unread, WebPage
 from crag.core.waiting import iterate
 from crag.web.addresses import AddressError, Place, guarded_transport
 from crag.web.encodings import decoded
@@ -52,8 +52,8 @@ class PageFetcher:
 
     def fetched(
         self, pages: Sequence[WebPage], *, seconds: float, cancel: threading.Event
-    ) -> tuple[list[WebPage], list[str]]:
-        """The pages in order, with their main text where it could be had; and a sentence on each of the others.
+    ) -> tuple[list[WebPage], list[Unread]]:
+        """The pages in order, with their main text where it could be had; and why of each of the others not.
 
         All of it takes at most so many seconds. Raises CancelledError on Stop.
         """
@@ -67,8 +67,7 @@ class PageFetcher:
                     found[place] = replace(pages[place], text=text, fetched=True)
         except ProviderError as error:
             log.info("pages were given up: %s", error.message)
-        problems = [f"{_host(pages[place].url)} was not read: {why}." for place, why in reasons.items() if why]
-        return found, problems
+        return found, [Unread(name=_host(pages[place].url), why=why) for place, why in reasons.items() if why]
 
     async def _all(self, pages: Sequence[WebPage]) -> AsyncIterator[tuple[int, str, str]]:
         """Of each page, as it is ready: its place, its text, and why there is none."""
@@ -153,9 +152,9 @@ def _reason(error: Exception) -> str:
     """Why a page was not read, as the end of a sentence without its full stop."""
     match error:
         case AddressError():
-            return f"{error.message.removesuffix('.')}, which Settings do not allow"
+            return f"{error.message}, which Settings do not allow"
         case WebSearchError():
-            return error.message.removesuffix(".")
+            return error.message
         case TimeoutError() | httpx.TimeoutException():
             return LATE
         case OversizedError():

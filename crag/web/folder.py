@@ -15,8 +15,8 @@ from pathlib import Path
 from crag.core.errors import WebSearchError
 from crag.core.protocols import WebSearch
 from crag.core.provider import WebParts, WebProvider
-from crag.core.types import WebPage
-from crag.text.keywords import STOP_WORDS
+from crag.core.types import Unread, WebPage
+from crag.text.words import STOP_WORDS, words
 from crag.web.webpage import SavedPage, read_page
 
 __all__ = ["FOLDER", "FolderWeb"]
@@ -58,7 +58,7 @@ class FolderWeb:
         self._lock = threading.Lock()
         self._index: sqlite3.Connection | None = None
         self._pages: dict[str, tuple[Stamp, SavedPage | None, str]] = {}
-        self.problems: tuple[str, ...] = ()
+        self.problems: tuple[Unread, ...] = ()
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
         """At most `max_results` pages, best first by BM25; none where no word of the query is on any page.
@@ -116,10 +116,10 @@ class FolderWeb:
                     connection.execute(
                         "INSERT INTO page VALUES (?, ?, ?)", (file.relative, _spaced(page.title), _spaced(page.text))
                     )
-        warnings += [f"{name}: {problem}" for name, (_, _, problem) in sorted(self._pages.items()) if problem]
+        warnings += [Unread(name=name, why=why) for name, (_, _, why) in sorted(self._pages.items()) if why]
         for warning in warnings:
             if warning not in self.problems:
-                log.warning("web folder: left out %s", warning)
+                log.warning("web folder: left out %s: %s", warning.name, warning.why)
         self.problems = tuple(warnings)
         if not any(page for _, page, _ in self._pages.values()):
             raise WebSearchError(
@@ -145,9 +145,9 @@ class FolderWeb:
         )
 
 
-def _listed(folder: Path) -> tuple[list[_File], list[str]]:
+def _listed(folder: Path) -> tuple[list[_File], list[Unread]]:
     """All page files below the folder, by path, and what was left out. Raises WebSearchError."""
-    warnings: list[str] = []
+    warnings: list[Unread] = []
     files: list[_File] = []
     try:
         root = folder.resolve(strict=True)
@@ -159,7 +159,7 @@ def _listed(folder: Path) -> tuple[list[_File], list[str]]:
         ) from error
 
     def unreadable(error: OSError) -> None:
-        warnings.append(f"{Path(error.filename).name}: {_reason(error)}")
+        warnings.append(Unread(name=Path(error.filename).name, why=_reason(error)))
 
     for place, folders, names in os.walk(root, onerror=unreadable, followlinks=False):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -169,10 +169,11 @@ def _listed(folder: Path) -> tuple[list[_File], list[str]]:
                 continue
             relative = path.relative_to(root).as_posix().encode("utf-8", "replace").decode()
             if len(files) == MAX_FILES:
-                return files, [*warnings, f"{relative} and all after it: only {MAX_FILES} pages are read"]
+                rest = Unread(name=f"{relative} and all after it", why=f"only {MAX_FILES} pages are read")
+                return files, [*warnings, rest]
             stamp = _stamp(path, root)
             if isinstance(stamp, str):
-                warnings.append(f"{relative}: {stamp}")
+                warnings.append(Unread(name=relative, why=stamp))
             else:
                 files.append(_File(relative, path, stamp))
     return files, warnings
@@ -207,7 +208,7 @@ def _read(file: _File) -> tuple[SavedPage | None, str]:
 
 def _terms(query: str) -> list[str]:
     """The distinct words of a query, without stop words unless there is nothing else."""
-    found = list(dict.fromkeys(re.findall(r"\w+", _spaced(query.casefold()))))
+    found = list(dict.fromkeys(words(_spaced(query))))
     telling = [term for term in found if term not in STOP_WORDS]
     return (telling or found)[:MAX_TERMS]
 

@@ -18,7 +18,7 @@ from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
 from crag.core.outgoing import MAX_QUERY, outgoing
 from crag.core.provider import WebParts
-from crag.core.types import WebPage
+from crag.core.types import Unread, WebPage
 from crag.core.waiting import wait_for
 
 __all__ = ["ELSEWHERE", "Row", "Searching", "certificates", "usable_address"]
@@ -58,7 +58,7 @@ class Searching:
         if self._key and not re.fullmatch(r"[!-~]+", self._key):
             raise KeyRejectedError(f"{self.title}'s key holds characters that no key has.")
         self.id = f"{self.name}+pages" if self._fetcher else self.name
-        self.problems: tuple[str, ...] = ()
+        self.problems: tuple[Unread, ...] = ()
         """What is to be known of the last search: which pages could not be read, and why."""
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
@@ -80,7 +80,7 @@ class Searching:
         self.problems = tuple(problems)
         return pages
 
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
         """The results, and what is to be known of them. Raises what `_translated` takes."""
         raise NotImplementedError
 

@@ -6,6 +6,7 @@ import httpx
 
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.provider import Price, WebProvider
+from crag.core.types import Unread
 from crag.web.searching import Row, Searching
 
 __all__ = ["SEARXNG"]
@@ -17,7 +18,7 @@ class SearxngSearch(Searching):
     name, title = "searxng", "SearXNG"
     connection = "Check that the server runs, and its address in Settings."
 
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
         reply = self._got(f"{self._address}/search", {"q": query, "format": "json"}, {}, seconds)
         found = self._rows(
             reply.get("results") if isinstance(reply, dict) else None,
@@ -28,7 +29,8 @@ class SearxngSearch(Searching):
         engines = (
             [str(each[0]) for each in silent if isinstance(each, list) and each] if isinstance(silent, list) else []
         )
-        return found, [f"SearXNG got no reply from {', '.join(engines)[:200]}."] if engines and not found else []
+        unread = Unread(why=f"SearXNG got no reply from {', '.join(engines)[:200]}.")
+        return found, [unread] if engines and not found else []
 
     def _refused(self, reply: httpx.Response) -> ProviderError:
         match reply.status_code:

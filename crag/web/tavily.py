@@ -7,6 +7,7 @@ from typing import Any
 from crag.core.connection import BoundedClient
 from crag.core.errors import CragError, KeyRejectedError, UnreachableError, WebSearchError
 from crag.core.provider import Price, WebProvider
+from crag.core.types import Unread
 from crag.core.waiting import wait_for
 from crag.web.searching import Row, Searching, certificates
 
@@ -18,7 +19,7 @@ class TavilySearch(Searching):
 
     name, title, needs_key = "tavily", "Tavily", True
 
-    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[str]]:
+    def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
         async def searched() -> Any:
             from tavily import AsyncTavilyClient
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Literal
 
 from crag.core.types import Action
 
-__all__ = ["Becomes", "Documents", "FlipRow", "Kept", "Outcome", "Saved", "Web"]
+__all__ = ["Becomes", "Documents", "FlipRow", "Kept", "Missing", "Outcome", "Saved", "Unknown", "Web"]
 
 Becomes = Action | Literal["none", "unknown"]
 """An action; "none": nothing is graded; "unknown": only a new run could tell."""
@@ -18,6 +19,41 @@ Documents = Literal["not used", "known", "unknown"]
 """Which strips of the library's chunks would be kept."""
 Web = Literal["not needed", "known", "unknown"]
 """What the web would bring, and which strips of that would be kept."""
+
+
+class Missing(Enum):
+    """What only a new run could tell, each with its sentence."""
+
+    NO_ROUND = "What this run would decide: it ended before anything was retrieved."
+    OTHER_RETRIEVAL = "What would be retrieved with another document confidence or time decay."
+    NOT_RETRIEVED = "How chunks after the first {k} would score: they were not retrieved."
+    OTHER_LENGTH = "How the chunks would score with another length of text graded."
+    NO_GRADES = "How each chunk would score: this run did not grade them one by one."
+    NO_JOINT = "How all chunks would score together: this run graded them one by one."
+    OTHER_JOINT = "How the best {k} of its chunks would score together: this run graded all of them in one."
+    NO_LOOP = "Where the corrective loop would lead: the library was not searched again in this run."
+    OTHER_LOOP = (
+        "Where the corrective loop would lead: its query would be made from other chunks, or of more or fewer words."
+    )
+    NO_CHUNKS = "What chunks after the first {k} would hold: they were not retrieved."
+    NOT_SCORED = "Which strips of your documents would be kept: they were never scored in this run."
+    NOT_JUDGED = "Which strips of your documents a language model would keep: it did not read them."
+    NOT_SEARCHED = "What the web would bring: it was not searched in this run."
+    OTHER_SEARCH = "What the web would bring: it would be asked another query, or for more or fewer results."
+    PAGES_NOT_SCORED = "Which strips of the web pages would be kept: they were not cut and scored that way in this run."
+    PAGES_NOT_JUDGED = "Which strips of the web pages a language model would keep: it did not read them."
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Something that only a new run could tell. `k`: the number of chunks that it speaks of, if it does."""
+
+    what: Missing
+    k: int = 0
+
+    @property
+    def sentence(self) -> str:
+        return self.what.value.format(k=self.k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +89,8 @@ class Kept:
 class FlipRow:
     """One stored run under other settings.
 
-    `before`: None where the run decided nothing. `after` None: see `becomes`. `reason` says in words why the action
-    can't be known; empty where it can. `open` says in words what else is unknown. `round` is the retrieval acted on.
+    `before`: None where the run decided nothing. `after` None: see `becomes`. `reason`: why the action
+    can't be known; None where it can. `open`: what else is unknown. `round` is the retrieval acted on.
     `documents_kept` and `pages_kept` count the kept strips; None where unknown. `searches`, `refines`: it would search
     the web, or refine documents, which the run did not set out to do: what that takes is unknown.
     """
@@ -63,8 +99,8 @@ class FlipRow:
     before: Action | None
     after: Action | None
     becomes: Becomes
-    reason: str
-    open: tuple[str, ...]
+    reason: Unknown | None
+    open: tuple[Unknown, ...]
     round: int
     documents: Documents
     web: Web
@@ -108,12 +144,12 @@ class Outcome:
         return tuple(row.run_id for row in self.rows if row.flips)
 
     @cached_property
-    def reasons(self) -> dict[str, int]:
+    def reasons(self) -> dict[Unknown, int]:
         """Why an action can't be known, with the number of runs; the most frequent first."""
         return dict(Counter(row.reason for row in self.rows if row.reason).most_common())
 
     @cached_property
-    def open(self) -> dict[str, int]:
+    def open(self) -> dict[Unknown, int]:
         """What is unknown though the action is known, with the number of runs; the most frequent first."""
         return dict(Counter(reason for row in self.rows for reason in row.open).most_common())
 

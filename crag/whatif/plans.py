@@ -15,28 +15,9 @@ from crag.core.settings import Settings
 from crag.core.types import Action, Decision, Grade
 from crag.evaluator.trigger import decide
 from crag.whatif.entries import Entry, Retrieval
-from crag.whatif.flips import Documents, Web
+from crag.whatif.flips import Documents, Missing, Unknown, Web
 
 __all__ = ["Plan", "Planner"]
-
-NO_ROUND = "What this run would decide: it ended before anything was retrieved."
-OTHER_RETRIEVAL = "What would be retrieved with another document confidence or time decay."
-NOT_RETRIEVED = "How chunks after the first {k} would score: they were not retrieved."
-OTHER_LENGTH = "How the chunks would score with another length of text graded."
-NO_GRADES = "How each chunk would score: this run did not grade them one by one."
-NO_JOINT = "How all chunks would score together: this run graded them one by one."
-OTHER_JOINT = "How the best {k} of its chunks would score together: this run graded all of them in one."
-NO_LOOP = "Where the corrective loop would lead: the library was not searched again in this run."
-OTHER_LOOP = (
-    "Where the corrective loop would lead: its query would be made from other chunks, or of more or fewer words."
-)
-NO_CHUNKS = "What chunks after the first {k} would hold: they were not retrieved."
-NOT_SCORED = "Which strips of your documents would be kept: they were never scored in this run."
-NOT_JUDGED = "Which strips of your documents a language model would keep: it did not read them."
-NOT_SEARCHED = "What the web would bring: it was not searched in this run."
-OTHER_SEARCH = "What the web would bring: it would be asked another query, or for more or fewer results."
-PAGES_NOT_SCORED = "Which strips of the web pages would be kept: they were not cut and scored that way in this run."
-PAGES_NOT_JUDGED = "Which strips of the web pages a language model would keep: it did not read them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +25,17 @@ class Plan:
     """What a run would do. `decision` is None for plain RAG and where only a new run could tell, which `reason` says.
 
     `round` is the retrieval acted on, from 0. `chunks` are the ids of the chunks it would use there, in order of rank;
-    `cut`: into strips that are scored, or whole. `open` says in words what is unknown though the action is known.
+    `cut`: into strips that are scored, or whole. `open` is what is unknown though the action is known.
     """
 
     decision: Decision | None
-    reason: str
+    reason: Unknown | None
     round: int
     documents: Documents = "not used"
     chunks: tuple[str, ...] = ()
     cut: bool = False
     web: Web = "not needed"
-    open: tuple[str, ...] = ()
+    open: tuple[Unknown, ...] = ()
 
     @property
     def action(self) -> Action | None:
@@ -85,52 +66,52 @@ class Planner:
         documents, chunks, cut, about_documents = self._documents(action, number, settings)
         web, about_web = self._web(action, settings)
         unknown = tuple(filter(None, (about_documents, about_web)))
-        return Plan(decision, "", number, documents, chunks, cut, web, unknown)
+        return Plan(decision, None, number, documents, chunks, cut, web, unknown)
 
-    def first(self, settings: Settings) -> Sequence[Grade] | str:
+    def first(self, settings: Settings) -> Sequence[Grade] | Unknown:
         """The grades of the first retrieval, those of a joint evaluation one; or why they can't be known."""
         if not self.entry.rounds:
-            return NO_ROUND
+            return Unknown(Missing.NO_ROUND)
         if self._retrieval != _retrieval(settings):
-            return OTHER_RETRIEVAL
+            return Unknown(Missing.OTHER_RETRIEVAL)
         return self._grades(self.entry.rounds[0], settings)
 
-    def _decision(self, settings: Settings) -> tuple[Decision | None, int, str]:
+    def _decision(self, settings: Settings) -> tuple[Decision | None, int, Unknown | None]:
         """The decision that would be acted on, its round, and why there is none where it can't be known."""
         if settings.evaluator == "none":
-            return None, 0, ""
+            return None, 0, None
         if not self.entry.rounds:
-            return None, 0, NO_ROUND
+            return None, 0, Unknown(Missing.NO_ROUND)
         if self._retrieval != _retrieval(settings):
-            return None, 0, OTHER_RETRIEVAL
+            return None, 0, Unknown(Missing.OTHER_RETRIEVAL)
         for number, stored in enumerate(self.entry.rounds):
             grades = self._grades(stored, settings)
-            if isinstance(grades, str):
+            if isinstance(grades, Unknown):
                 return None, number, grades
             decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
             if not loops(decision.action, round=number, settings=settings):
-                return acted_on(decision, settings), number, ""
+                return acted_on(decision, settings), number, None
             if not self._same_loop(stored, settings):
-                return None, number, OTHER_LOOP
+                return None, number, Unknown(Missing.OTHER_LOOP)
             if stored.retried:
-                return acted_on(decision, settings), number, ""
-        return None, number, NO_LOOP
+                return acted_on(decision, settings), number, None
+        return None, number, Unknown(Missing.NO_LOOP)
 
-    def _grades(self, stored: Retrieval, settings: Settings) -> Sequence[Grade] | str:
+    def _grades(self, stored: Retrieval, settings: Settings) -> Sequence[Grade] | Unknown:
         """The stored grades that `settings` would look at; or why a new one would be needed."""
         count = len(stored.chunks)
         if settings.k > count == self.was.k:
-            return NOT_RETRIEVED.format(k=count)
+            return Unknown(Missing.NOT_RETRIEVED, count)
         if not count:
             return ()
         if settings.grade_chars != self.was.grade_chars:
-            return OTHER_LENGTH
+            return Unknown(Missing.OTHER_LENGTH)
         if settings.evaluator == "joint":
             if stored.joint is None:
-                return NO_JOINT
-            return [stored.joint] if settings.k >= count else OTHER_JOINT.format(k=settings.k)
+                return Unknown(Missing.NO_JOINT)
+            return [stored.joint] if settings.k >= count else Unknown(Missing.OTHER_JOINT, settings.k)
         grades = [grade for grade in stored.grades[: settings.k] if grade is not None]
-        return grades if len(grades) == min(count, settings.k) else NO_GRADES
+        return grades if len(grades) == min(count, settings.k) else Unknown(Missing.NO_GRADES)
 
     def _same_loop(self, stored: Retrieval, settings: Settings) -> bool:
         """Whether the query of the next round would be made of the same: the rewriter sees the chunks that failed."""
@@ -138,10 +119,10 @@ class Planner:
 
     def _documents(
         self, action: Action | None, number: int, settings: Settings
-    ) -> tuple[Documents, tuple[str, ...], bool, str]:
-        """What is known of the documents, the chunks used, whether they are cut, and what is unknown in words."""
+    ) -> tuple[Documents, tuple[str, ...], bool, Unknown | None]:
+        """What is known of the documents, the chunks used, whether they are cut, and what is unknown."""
         if not uses_documents(action, settings):
-            return "not used", (), False, ""
+            return "not used", (), False, None
         cut = refines(action, settings)
         if why := self._not_retrieved(settings):
             return "unknown", (), cut, why
@@ -150,39 +131,39 @@ class Planner:
         graded = zip(stored.chunks[:k], stored.grades[:k], strict=True)
         chunks = tuple(id for id, grade in graded if keeps_chunk(grade if by_chunk else None, settings))
         if not cut or not chunks:
-            return "known", chunks, cut, ""
+            return "known", chunks, cut, None
         if not self._refined or self._cut != _cut(settings) or not self._sources.issuperset(chunks):
-            return "unknown", chunks, cut, NOT_SCORED
+            return "unknown", chunks, cut, Unknown(Missing.NOT_SCORED)
         if settings.strip_judge == "llm" and not self._judged and not self._empty.issuperset(chunks):
-            return "unknown", chunks, cut, NOT_JUDGED
-        return "known", chunks, cut, ""
+            return "unknown", chunks, cut, Unknown(Missing.NOT_JUDGED)
+        return "known", chunks, cut, None
 
-    def _not_retrieved(self, settings: Settings) -> str:
-        """Why it is unknown what plain RAG would retrieve; empty where it is known, as after any known decision."""
+    def _not_retrieved(self, settings: Settings) -> Unknown | None:
+        """Why it is unknown what plain RAG would retrieve; None where it is known, as after any known decision."""
         if not self.entry.rounds:
-            return NO_ROUND
+            return Unknown(Missing.NO_ROUND)
         if self._retrieval != _retrieval(settings):
-            return OTHER_RETRIEVAL
+            return Unknown(Missing.OTHER_RETRIEVAL)
         count = len(self.entry.rounds[0].chunks)
-        return NO_CHUNKS.format(k=count) if settings.k > count == self.was.k else ""
+        return Unknown(Missing.NO_CHUNKS, count) if settings.k > count == self.was.k else None
 
-    def _web(self, action: Action | None, settings: Settings) -> tuple[Web, str]:
-        """What is known of the web, and what is unknown in words."""
+    def _web(self, action: Action | None, settings: Settings) -> tuple[Web, Unknown | None]:
+        """What is known of the web, and what is unknown."""
         if not searches_web(action, settings):
-            return "not needed", ""
+            return "not needed", None
         if not self.entry.searched:
-            return "unknown", NOT_SEARCHED
+            return "unknown", Unknown(Missing.NOT_SEARCHED)
         if self._search != _search(settings):
-            return "unknown", OTHER_SEARCH
+            return "unknown", Unknown(Missing.OTHER_SEARCH)
         if not self.entry.pages:
-            return "known", ""
+            return "known", None
         if not self._all_read or settings.refine_web != self.was.refine_web:
-            return "unknown", PAGES_NOT_SCORED
+            return "unknown", Unknown(Missing.PAGES_NOT_SCORED)
         if settings.refine_web and (self._doubtful or self._cut != _cut(settings)):
-            return "unknown", PAGES_NOT_SCORED
+            return "unknown", Unknown(Missing.PAGES_NOT_SCORED)
         if settings.refine_web and settings.strip_judge == "llm" and not self._judged and not self._blank:
-            return "unknown", PAGES_NOT_JUDGED
-        return "known", ""
+            return "unknown", Unknown(Missing.PAGES_NOT_JUDGED)
+        return "known", None
 
 
 def _retrieval(settings: Settings) -> tuple[float, float]:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
-from crag.core.wording import decision_sentence
 from crag.correct.refinement import make_strip
 from crag.correct.strips import filter_strips
 from crag.whatif.entries import Entry
-from crag.whatif.flips import Documents, Web
+from crag.whatif.flips import Documents, Unknown, Web
 from crag.whatif.plans import Plan, Planner
 
 __all__ = ["WhatIf", "redecide"]
@@ -26,17 +25,16 @@ class WhatIf:
 
     `decision` is None for plain RAG, and where it can't be known without new grades. `strips` are the stored strips
     with `kept` as it would be, by source id: of documents where `documents` is known, of web pages where `web` is.
-    `unknown` lists, in words, what only a new run could tell.
+    `unknown` lists what only a new run could tell.
     """
 
     before: Action | None
     decision: Decision | None
-    sentence: str
     round: int
     strips: dict[str, tuple[Strip, ...]]
     documents: Documents
     web: Web
-    unknown: tuple[str, ...]
+    unknown: tuple[Unknown, ...]
 
     @property
     def action(self) -> Action | None:
@@ -51,11 +49,9 @@ class WhatIf:
 def redecide(trace: Trace, settings: Settings) -> WhatIf:
     """The stored run under `settings`: action, kept strips, and what would be unknown."""
     plan = Planner(Entry.of(trace)).plan(settings)
-    plain = "" if plan.reason else "Plain RAG: nothing is graded."
     return WhatIf(
         before=trace.action,
         decision=plan.decision,
-        sentence=decision_sentence(plan.decision) if plan.decision else plain,
         round=plan.round,
         strips={**_documents(trace, plan, settings), **_pages(trace, plan, settings)},
         documents=plan.documents,

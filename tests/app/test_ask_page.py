@@ -194,7 +194,7 @@ def test_an_unknown_run_in_the_address_is_told_and_dropped(with_sample, app):
 def test_a_missing_web_folder_is_worked_around_in_words(with_sample, app, monkeypatch):
     monkeypatch.setenv("CRAG_WEB_FOLDER", str(with_sample / "gone"))
     ask(app, program().engine.sample().questions[2].question)
-    assert "can&#x27;t be read" in said(app) and "choose another folder in Settings" in said(app)
+    assert "can't be read" in said(app) and "choose another folder in Settings" in said(app)
 
 
 def test_a_data_folder_that_cannot_be_used_is_told(app, data, monkeypatch):

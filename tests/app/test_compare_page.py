@@ -28,7 +28,7 @@ def page(with_sample, app):
 
 
 def compare(page, question=QUESTION, **chosen):
-    page.text_area(key="compare-asked").set_value(question).run()
+    page.text_area(key="compare-question").set_value(question).run()
     for key, value in chosen.items():
         page.selectbox(key=key.replace("_", "-")).set_value(value).run()
     page.button(key="compare-begin").click().run()
@@ -38,7 +38,7 @@ def compare(page, question=QUESTION, **chosen):
 
 def led_to(app):
     """The Compare page that a click led to: AppTest stays where it was and must be told to go there."""
-    assert app.session_state["door-wanted"] == "compare"
+    assert app.session_state["entry-wanted"] == "compare"
     return app.switch_page("pages/compare.py").run()
 
 
@@ -51,12 +51,12 @@ def test_an_empty_library_says_what_to_do(app):
     app.switch_page("pages/compare.py").run()
     assert not app.exception and "No documents yet" in str(app.subheader[0].value)
     app.button(key="compare-to-documents").click().run()
-    assert app.session_state["door-wanted"] == "documents"
+    assert app.session_state["entry-wanted"] == "documents"
 
 
 def test_before_the_first_comparison_the_sample_s_questions_are_a_click_away(page):
     page.button(key="compare-try-0").click().run()
-    assert page.text_area(key="compare-asked").value == QUESTION
+    assert page.text_area(key="compare-question").value == QUESTION
     assert [page.selectbox(key=f"cmp-strategy-0-{n}").value for n in range(2)] == ["plain-rag", "balanced"]
 
 
@@ -117,7 +117,7 @@ def test_the_address_brings_a_comparison_back(page):
     again.query_params["runs"] = address
     again.run()
     assert not again.exception and said(again).count("data-scope=") == shown.count("data-scope=")
-    assert again.text_area(key="compare-asked").value == QUESTION
+    assert again.text_area(key="compare-question").value == QUESTION
 
 
 def test_a_run_that_is_gone_is_told_and_left_out(page):
@@ -133,7 +133,7 @@ def test_a_run_that_is_gone_is_told_and_left_out(page):
 def test_a_made_up_address_is_refused_in_words(page, runs):
     page.query_params["runs"] = runs
     page.run()
-    assert not page.exception and page.text_area(key="compare-asked")
+    assert not page.exception and page.text_area(key="compare-question")
 
 
 def test_a_source_of_one_lane_opens_and_closes(page):
@@ -174,7 +174,7 @@ def test_a_comparison_starts_from_a_run_of_ask(with_sample, app):
     app.selectbox(key="strategy-choice").set_value("paper").run()
     app.chat_input(key="question").set_value(QUESTION).run()
     led_to(app.button(key="compare-this").click().run())
-    assert not app.exception and app.text_area(key="compare-asked").value == QUESTION
+    assert not app.exception and app.text_area(key="compare-question").value == QUESTION
     assert [app.selectbox(key=f"cmp-strategy-0-{n}").value for n in range(2)] == ["plain-rag", "paper"]
 
 

@@ -14,7 +14,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events, strip
-from ui.run import answer, evidence, export, meter, path, replay
+from ui.run import answer, evidence, export, meter, path
 
 
 @pytest.fixture(autouse=True)
@@ -118,7 +118,7 @@ def test_citations_are_buttons_and_only_known_ones():
 def test_an_unsupported_sentence_is_flagged_with_its_reason():
     said = answer.answer(Trace.from_events(events()))
     seen = Inspector(said)
-    assert ("title", "No cited text supports this sentence. Not in the source.") in seen.attributes
+    assert ("title", "No cited text supports this sentence. Scored by the local evaluator.") in seen.attributes
     assert '<span class="flagged"' in said and '<span class="tag">unsupported</span>' in said
 
 
@@ -133,7 +133,7 @@ def test_an_abstention_is_said_calmly():
 def test_failures_and_stops_are_told():
     start = events()[:5]
     failed = Trace.from_events(
-        [*start, ev.Failed(step="evaluate", message="It broke.", remedy="Do this.", fatal=True, at=1)]
+        [*start, ev.Failed(step="evaluate", cause="It broke.", remedy="Do this.", fatal=True, at=1)]
     )
     assert "It broke." in path.action(failed) and "Do this." in path.action(failed)
     assert '<li class="failed">Evaluate' in path.path(failed)
@@ -161,11 +161,11 @@ def test_only_the_exports_own_script_may_run():
 
 def test_replayed_states_begin_with_the_run_and_end_with_the_whole():
     trace = Trace.from_events(events())
-    made = json.loads(replay.states(trace, events()))
+    made = json.loads(export.states(trace, events()))
     drawn = ["".join(made["pieces"][id] for part in frame["parts"] for id in part) for frame in made["frames"]]
-    assert drawn[-1] == "".join(replay.sections(trace)) and len(drawn) > 15
+    assert drawn[-1] == "".join(export.sections(trace)) and len(drawn) > 15
     assert all(one != other for one, other in itertools.pairwise(drawn)), "a moment that changes nothing is none"
-    assert drawn[0] == "".join(replay.sections(Trace.from_events(events()[:1])))
+    assert drawn[0] == "".join(export.sections(Trace.from_events(events()[:1])))
     assert len(set(made["pieces"])) == len(made["pieces"])
     assert [frame["at"] for frame in made["frames"]] == sorted(frame["at"] for frame in made["frames"])
 
@@ -173,9 +173,9 @@ def test_replayed_states_begin_with_the_run_and_end_with_the_whole():
 @pytest.mark.parametrize("share", [0.9, 0.6, 0.3])
 def test_a_run_too_long_skips_moments_but_never_its_end(share):
     trace = Trace.from_events(events())
-    whole = replay.states(trace, events())
+    whole = export.states(trace, events())
     budget = int(share * len(whole.encode()))
-    less = replay.states(trace, events(), budget)
+    less = export.states(trace, events(), budget)
     assert len(less.encode()) <= budget
     frames = json.loads(less)["frames"]
     if share > 0.5:

@@ -12,13 +12,14 @@ from crag.evaluation import evaluate as evaluations
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import rows_to_json
 from crag.questions.sets import read_set
+from crag.questions.tables import csv_export
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
 from tests.support.app_text import said
 from ui.app.program import program
-from ui.evaluate import export, sets_view
+from ui.evaluate import results, sets_view
 from ui.evaluate import rows as evaluate_rows
-from ui.evaluate.work import Asking, Heard
+from ui.evaluate.work import Asking, Stepped
 
 TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
 "answers": ["4.0 percent"], "source": "opm-annual-performance-report-2019.pdf", "page": [4]}
@@ -107,7 +108,7 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
     assert (stored.questions, stored.problems) == (2, 2)
     found = evaluations.question_set(library(), stored.id)
     assert b"Row" not in sets_view.faults(found) and sets_view.faults(found).count(b"\n") == 3
-    assert b"'=HYPERLINK(1)" in sets_view.exported(found, "csv"), "a formula is never exported live"
+    assert b"'=HYPERLINK(1)" in csv_export(*sets_view.questions_table(found)), "a formula is never exported live"
 
 
 def test_all_of_many_bad_rows_are_in_the_export_and_the_first_ones_on_the_page(page):
@@ -203,7 +204,7 @@ def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, 
     )
     rows = evaluations.rows(library(), made[-1].id)
     assert all(f'data-pick="run:{row.run_id}"' in table for row in rows)
-    listed = list(csv.DictReader(io.StringIO(export.rows_file(rows, "csv").decode("utf-8-sig"))))
+    listed = list(csv.DictReader(io.StringIO(csv_export(*results.rows_table(rows)).decode("utf-8-sig"))))
     assert [row["question_id"] for row in listed] == ["fehb", "cafeteria"] and listed[0]["first_holds"] == "yes"
     pair = said(view(page, "pair"))
     assert "Words of evidence kept" in pair and "So few questions make a rough interval" in pair
@@ -258,7 +259,7 @@ def test_a_run_shows_its_progress_stops_and_goes_on_where_it_was(held, page):
     drop(page, "two.jsonl", TWO)
     strategies(page, "balanced").button(key="eval-run").click().run()
     [job] = program().jobs.running("evaluation")
-    until(job, lambda event: isinstance(event, Heard) and event.progress.row is not None)
+    until(job, lambda event: isinstance(event, Stepped) and event.progress.row is not None)
     page.run()
     shown = said(page)
     assert "<b>1</b> of 2 questions" in shown and "Now: Which company" in shown and "none failed" in shown

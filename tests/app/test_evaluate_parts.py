@@ -18,11 +18,10 @@ from crag.spending.costs import Spent
 from crag.strategies import STRATEGIES
 from tests.support.inspector import Inspector
 from ui.evaluate import measures, sets_view, table
-from ui.evaluate.changes import changes
-from ui.evaluate.difference import intervals, listed, sentences
+from ui.evaluate.difference import changes, intervals, listed, sentences
 from ui.evaluate.estimate import calls, sentence
 from ui.evaluate.names import file_name, names
-from ui.evaluate.work import Asking, Begun, Heard, State
+from ui.evaluate.work import Asking, Begun, State, Stepped
 
 NASTY = "<img src=x onerror=alert(1)>"
 LLM = {"llm": "openai", "llm_model": "m", "evaluator": "llm"}
@@ -96,7 +95,7 @@ def test_searches_count_where_they_leave_this_machine():
 
 def heard(done, at, total=4, made=None, strategy="balanced", earlier=()):
     progress = Progress(evaluation="e", strategy=strategy, done=done, total=total, row=made)
-    return Heard(progress=progress, at=at, earlier=earlier)
+    return Stepped(progress=progress, at=at, earlier=earlier)
 
 
 def test_progress_counts_all_strategies_failures_and_what_is_left():
@@ -131,14 +130,8 @@ def test_evaluations_that_would_be_called_alike_are_told_apart():
 
 
 def test_files_are_named_after_set_and_strategy_in_plain_letters():
-    assert (
-        file_name("My Set.csv", "Balanced (upper 0.9)", "rows", ending="csv")
-        == "crag-my-set-balanced-upper-0-9-rows.csv"
-    )
-    assert (
-        file_name("../../x", "", ending="json") == "crag-x.json"
-        and file_name("..", ending="csv") == "crag-evaluation.csv"
-    )
+    assert file_name("My Set.csv", "Balanced (upper 0.9)", "rows") == "crag-my-set-balanced-upper-0-9-rows"
+    assert file_name("../../x", "") == "crag-x" and file_name("..") == "crag-evaluation"
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------

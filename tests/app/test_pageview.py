@@ -4,6 +4,7 @@ import zlib
 
 import pytest
 
+from crag.core.config import AppConfig
 from crag.core.types import Rect
 from crag.ingest.render import render_page
 from tests.support.small_pdf import small_pdf
@@ -16,7 +17,7 @@ def rect(top: float) -> Rect:
 
 @pytest.mark.parametrize("width", [300, 1100])
 def test_the_depth_of_a_rectangle_is_its_share_of_the_page(width):
-    png = render_page(small_pdf("Words."), 1, width=width)
+    png = render_page(small_pdf("Words."), 1, AppConfig(), width=width)
     assert pageview._depth(png, [rect(594), rect(700)]) == pytest.approx(594 / 792, abs=0.003)
     assert (
         pageview._depth(png, []) == 0

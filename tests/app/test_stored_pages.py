@@ -1,18 +1,21 @@
 """Runs and a library of an earlier build on the pages: drawn, replayed, exported, compared, under sliders, measured."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.evaluation.evaluate import evaluations
 from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.stored import RUNS, stored_library, stored_run
 from ui.app.program import program
-from ui.compare.lanes import Lane, heads, named
-from ui.run import export, replay
-from ui.tune.ledgers import Read
+from ui.compare.lanes import Lane, heads, name_lanes
+from ui.run import export
+from ui.tune.stored import StoredRun
 
 
 @pytest.fixture
@@ -28,21 +31,21 @@ def test_a_stored_run_is_drawn_exported_and_replayed_at_any_moment(name):
     seen = Inspector(export.page(trace, events))
     assert not seen.open and trace.question in seen.said
     for length in range(1, len(events), 5):
-        assert not Inspector("".join(replay.sections(Trace.from_events(events[:length])))).open
+        assert not Inspector("".join(export.sections(Trace.from_events(events[:length])))).open
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_stored_run_stands_in_a_lane_and_in_tune(name):
     trace = Trace.from_events(stored_run(name))
     lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
-    named([lane])
+    name_lanes([lane])
     assert lane.name in heads([lane])
-    assert Read.of(trace).entry.run_id == trace.run_id
+    assert StoredRun.of(trace).entry.run_id == trace.run_id
 
 
 def test_every_run_of_a_stored_library_opens_in_ask(with_old_library, app):
     app.run()
-    runs = program().engine.library().runs.latest(9)
+    runs = program().engine.library().runs.latest(9, every=True)
     assert len(runs) == 5
     for run in runs:
         app.query_params["run"] = run.run_id
@@ -53,7 +56,7 @@ def test_every_run_of_a_stored_library_opens_in_ask(with_old_library, app):
 
 def test_a_stored_run_is_decided_anew_under_the_sliders(with_old_library, app):
     app.run()
-    app.query_params["run"] = program().engine.library().runs.latest(9)[-1].run_id
+    app.query_params["run"] = program().engine.library().runs.latest(9, every=True)[-1].run_id
     app.run()
     next(slider for slider in app.slider if slider.label == "Thresholds").set_value((0.3, 1.0)).run()
     assert not app.exception and "would become" in said(app)
@@ -61,7 +64,7 @@ def test_a_stored_run_is_decided_anew_under_the_sliders(with_old_library, app):
 
 def test_runs_of_a_stored_library_stand_side_by_side(with_old_library, app):
     app.run()
-    runs = [run.run_id for run in program().engine.library().runs.latest(9)[-2:]]
+    runs = [run.run_id for run in program().engine.library().runs.latest(9, every=True)[-2:]]
     app.query_params["runs"] = ",".join(runs)
     app.switch_page("pages/compare.py").run()
     assert not app.exception and not app.error
@@ -92,15 +95,15 @@ def test_a_run_of_another_build_is_drawn_everywhere(name):
     trace = Trace.from_events(events)
     assert trace.question in Inspector(export.page(trace, events)).said
     lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
-    named([lane])
+    name_lanes([lane])
     assert "another version" in heads([lane]) and "speed" in heads([lane]) and "gone-strategy" in heads([lane])
-    assert Read.of(trace).entry.settings.upper == Settings().upper
+    assert StoredRun.of(trace).entry.settings.upper == Settings().upper
 
 
 def test_a_run_of_another_build_opens_in_ask_and_compare(with_old_library, app):
     app.run()
     library = program().engine.library()
-    runs = [run.run_id for run in library.runs.latest(9)]
+    runs = [run.run_id for run in library.runs.latest(9, every=True)]
     for run in runs:
         events = of_another_build(library.runs.events(run))
         library.runs.save(Trace.from_events(events), events)
@@ -117,3 +120,24 @@ def test_a_run_of_another_build_opens_in_ask_and_compare(with_old_library, app):
     assert not app.exception and not app.error and said(app).count("another version's settings") >= 2
     app.switch_page("pages/tune.py").run()
     assert not app.exception and not app.error and "can't be read" not in said(app)
+
+
+def test_an_unfinished_evaluation_of_another_build_is_shown_and_says_why_it_cannot_go_on(with_old_library, app):
+    with closing(sqlite3.connect(with_old_library / "library.db")) as connection, connection:
+        connection.execute(
+            "UPDATE evaluations SET strategy = 'gone-strategy', finished_at = '', "
+            "settings = json_set(settings, '$.speed', 1, '$.upper', 7)"
+        )
+    app.run()
+    app.switch_page("pages/evaluate.py").run()
+    assert not app.exception and not app.error
+    assert "gone-strategy" in said(app).replace("\\", "")
+    resume = next(button for button in app.button if button.label == "Resume")
+    assert "speed" in resume.help and "Upper threshold" in resume.help
+    resume.click().run()
+    for job in program().jobs.running():
+        list(job.follow())
+    app.run()
+    assert not app.exception and "can't go on" in said(app).replace("\\", "")
+    [made] = evaluations(program().engine.library())
+    assert (made.strategy, made.done) == ("gone-strategy", 1), "nothing of it is lost"

@@ -5,9 +5,11 @@ import re
 import pytest
 
 from tests.support.browsing import OFF_SCREEN, ask, settled
+from tests.support.small_pdf import small_pdf
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
+PDF = small_pdf("The lighthouse of Alexandria guided ships into the harbour of the city.")
 QUESTION = "How many full-time equivalent employees did OPM have in fiscal year 2019?"
 
 
@@ -131,7 +133,7 @@ def test_uploads_of_a_real_and_a_fake_pdf_each_end_in_a_line(page, open_page):
     drop.wait_for(state="attached")
     drop.set_input_files(
         [
-            {"name": "<b>light</b>.pdf", "mimeType": "application/pdf", "buffer": _pdf()},
+            {"name": "<b>light</b>.pdf", "mimeType": "application/pdf", "buffer": PDF},
             {"name": "fake.pdf", "mimeType": "application/pdf", "buffer": b"only text"},
         ]
     )
@@ -143,26 +145,11 @@ def test_uploads_of_a_real_and_a_fake_pdf_each_end_in_a_line(page, open_page):
     other.get_by_text("2 documents").wait_for()
 
 
-def _pdf() -> bytes:
-    """A one-page PDF, written by hand."""
-    shown = b"BT /F1 12 Tf 60 700 Td (The lighthouse of Alexandria guided ships into the harbour of the city.) Tj ET"
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R"
-        b" /Resources << /Font << /F1 3 0 R >> >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(shown), shown),
-    ]
-    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, each) for number, each in enumerate(objects, 1))
-    return b"%PDF-1.4\n" + body + b"trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF\n"
-
-
 def test_a_private_library_stays_with_its_address(open_page, served_to_many):
     mine = open_page("/documents", base=served_to_many.url)
     drop = mine.get_by_test_id("stFileUploaderDropzoneInput")
     drop.wait_for(state="attached")
-    drop.set_input_files([{"name": "light.pdf", "mimeType": "application/pdf", "buffer": _pdf()}])
+    drop.set_input_files([{"name": "light.pdf", "mimeType": "application/pdf", "buffer": PDF}])
     mine.locator(".result").wait_for()
     mine.get_by_text("Pages and chunks").wait_for()  # when a job ends the page runs once more, as it was
     settled(mine)

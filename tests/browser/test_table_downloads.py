@@ -12,6 +12,7 @@ from crag.core.config import AppConfig
 from crag.core.meter import Call
 from crag.core.trace import Trace
 from tests.support import local_models
+from tests.support.small_pdf import small_pdf
 
 pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
 
@@ -23,27 +24,17 @@ def filled(served_fresh):
     """An app whose files, titles, models and prices are called like formulas."""
     engine = local_models.engine(AppConfig(data=served_fresh.data))
     for place, name in enumerate(NAMES):
-        list(engine.add(name, _pdf(f"Report {place} speaks of rivers and of lakes, one after another.")))
+        list(
+            engine.add(
+                name, small_pdf(f"Report {place} speaks of rivers and of lakes, one after another.", title="=1+1")
+            )
+        )
     call = Call(step="answer", provider="openai", model="=1+1", seconds=0.5, input_tokens=5, output_tokens=5)
     run = Trace(run_id="r", started_at=datetime.now(UTC).isoformat(), question="q", calls=(call,), finished=True)
     engine.library().runs.save(run, [])
     engine.close()
     (served_fresh.data / "settings.json").write_text(json.dumps({"prices": ["=1+1=1/2", "@cf/meta=0/0"]}))
     return served_fresh
-
-
-def _pdf(text):
-    pieces = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R "
-        "/Resources << /Font << /F1 3 0 R >> >> >>",
-        f"<< >>\nstream\nBT /F1 12 Tf 60 720 Td ({text}) Tj ET\nendstream",
-        "<< /Title (=1+1) >>",
-    ]
-    body = "".join(f"{number} 0 obj\n{piece}\nendobj\n" for number, piece in enumerate(pieces, 1))
-    return f"%PDF-1.4\n{body}trailer\n<< /Size 7 /Root 1 0 R /Info 6 0 R >>\n%%EOF\n".encode()
 
 
 def downloaded(page, table):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crag.sample import Sample, load_sample
-from tests.support.shell import LIGHTHOUSE, small_pdf
+from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
 
 @pytest.fixture(scope="session")
@@ -22,8 +22,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small PDF, the same bytes under another name, and files that are none."""
     folder = tmp_path_factory.mktemp("papers")
     (folder / "below").mkdir()
-    (folder / "lighthouse.pdf").write_bytes(small_pdf(LIGHTHOUSE))
-    (folder / "below" / "copy of it.PDF").write_bytes(small_pdf(LIGHTHOUSE))
+    (folder / "lighthouse.pdf").write_bytes(small_pdf(*LIGHTHOUSE))
+    (folder / "below" / "copy of it.PDF").write_bytes(small_pdf(*LIGHTHOUSE))
     (folder / "not a pdf.pdf").write_bytes(b"<html>no</html>")
     (folder / "notes.txt").write_text("not looked at")
     return folder

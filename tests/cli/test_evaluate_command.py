@@ -19,7 +19,8 @@ from crag.cli.table import MAIN
 from crag.library.library import Library
 from crag.metrics.results import MEASURES
 from crag.sample import Sample
-from tests.support.shell import LIGHTHOUSE, ROOT, Ran, crag, environment, small_pdf
+from tests.support.shell import ROOT, Ran, crag, environment
+from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
 SET = """id,question,answer,source,page
 built,When was the lighthouse of Veldt Point built?,1871,lighthouse.pdf,1
@@ -31,7 +32,7 @@ lamp,How far is the lamp visible?,nineteen nautical miles,lighthouse.pdf,2
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library that holds one small PDF."""
     folder = tmp_path_factory.mktemp("evaluated")
-    (folder / "lighthouse.pdf").write_bytes(small_pdf(LIGHTHOUSE))
+    (folder / "lighthouse.pdf").write_bytes(small_pdf(*LIGHTHOUSE))
     assert crag("index", folder / "lighthouse.pdf", "--library", folder / "library").code == 0
     return folder / "library"
 

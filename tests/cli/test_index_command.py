@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from crag.sample import Sample
-from tests.support.shell import LIGHTHOUSE, ROOT, crag, environment, process, small_pdf
+from tests.support.shell import ROOT, crag, environment, process
+from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def test_reading_a_library_that_is_not_there_makes_none(tmp_path: Path) -> None:
 def test_interrupting_ends_with_130_and_leaves_a_library_that_opens(tmp_path: Path) -> None:
     for number in range(40):
         logbook = [f"On day {day} boat {number} met {'fog rain wind hail'.split()[day % 4]}." for day in range(20)]
-        (tmp_path / f"{number}.pdf").write_bytes(small_pdf([*LIGHTHOUSE, logbook]))
+        (tmp_path / f"{number}.pdf").write_bytes(small_pdf(*LIGHTHOUSE, "\n".join(logbook)))
     process = subprocess.Popen(
         [sys.executable, "-m", "crag", "index", str(tmp_path), "--library", str(tmp_path / "library")],
         stdout=subprocess.PIPE,

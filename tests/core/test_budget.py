@@ -110,4 +110,8 @@ def test_a_call_that_was_given_up_is_recorded_once() -> None:
     with Meter(listener=heard.append).call("p", name="p:m", others=others):
         for each in tuple(others):
             each.given_up()
-    assert [each.error for each in heard] == ["p:m was given up before its reply was complete."] and not others
+    assert (
+        [each.error for each in heard] == ["was given up before its reply was complete."]
+        and heard[0].who == "p:m"
+        and not others
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import InputError, SettingsError
+from crag.core.errors import (
+    CancelledError,
+    EmptyLibraryError,
+    InputError,
+    QuestionError,
+    SettingsError,
+)
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
@@ -19,6 +26,7 @@ from crag.engine import Engine
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import ScriptedEvaluator
 from crag.whatif.whatif import redecide
+from tests.support.sizes import sized
 from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
 
 QUESTION = "How long did hiring take in 2019?"
@@ -50,7 +58,7 @@ def test_a_question_that_cannot_be_asked_is_a_failure_with_a_remedy(engine: Engi
     fill(engine)
     events = list(engine.ask(question))
     failure = Trace.from_events(events).failure
-    assert failure is not None and says in failure.message and "2,000" in failure.remedy
+    assert failure is not None and says in failure.cause and "2,000" in failure.remedy
     assert len(events[0].question) <= 2000 if isinstance(events[0], ev.RunStarted) else False
 
 
@@ -147,6 +155,35 @@ def test_files_of_little_confidence_are_left_out_where_the_strategy_says_so(engi
     assert sources == {"report.pdf"}
 
 
+def test_an_answer_is_that_of_its_stored_run(engine: Engine) -> None:
+    fill(engine)
+    answer = engine.answer(QUESTION, "plain-rag", run_id="mine")
+    assert answer.citations and answer == engine.library().runs.trace("mine").answer
+    (summary,) = engine.library().runs.latest()
+    assert (summary.run_id, summary.strategy) == ("mine", "plain-rag")
+
+
+def test_an_answer_that_does_not_come_is_the_error_that_ended_the_run(engine: Engine) -> None:
+    with pytest.raises(EmptyLibraryError, match="no documents"):
+        engine.answer(QUESTION)
+    fill(engine)
+    with pytest.raises(QuestionError, match="empty"):
+        engine.answer(" ")
+    with pytest.raises(SettingsError, match="none-such"):
+        engine.answer(QUESTION, "none-such")
+    stopped = threading.Event()
+    stopped.set()
+    with pytest.raises(CancelledError):
+        engine.answer(QUESTION, cancel=stopped)
+
+
+def test_what_stands_in_for_another_part_is_no_error(tmp_path: Path) -> None:
+    config = AppConfig(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
+    with closing(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0))) as made:
+        fill(made)
+        assert made.answer(QUESTION).abstained
+
+
 def test_grades_come_in_the_order_of_their_texts(engine: Engine) -> None:
     assert [grade.score for grade in engine.grade("q", TEXTS)] == [spread(text) for text in TEXTS]
 
@@ -162,7 +199,7 @@ changes = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(40, 13), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes)
 def test_what_if_equals_a_fresh_run(engine: Engine, drawn: dict[str, object]) -> None:
     """A stored run re-decided gives what asking anew gives, or says what it can't know; through a real library.

@@ -19,6 +19,7 @@ from crag.core.types import Grade, Passage
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill, spread
+from tests.support.small_pdf import small_pdf
 
 QUESTION = "How long did hiring take in 2019?"
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,7 +137,7 @@ def test_files_are_read_one_after_the_other_where_that_is_set(engine: Engine) ->
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(added, "one.pdf", report, "one")
         assert begun.wait(60)
-        second = pool.submit(added, "two.pdf", report, "two")
+        second = pool.submit(added, "two.pdf", small_pdf("The moon circles the earth."), "two")
         one, two = first.result(120), second.result(120)
     assert isinstance(one[-1], DocumentAdded) and isinstance(two[-1], DocumentAdded)
     assert any(isinstance(event, ReadingPage) for event in one)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from crag.core.meter import Budget, Meter
-from crag.core.types import Passage
+from crag.core.types import Grade, Passage
 from crag.evaluator.fallback import FallbackEvaluator
 from crag.evaluator.llm import LlmEvaluator, Relevance
 from crag.evaluator.local import LocalEvaluator
@@ -104,16 +104,18 @@ class TestFallbackOfTwoThatWork(EvaluatorContract):
 
 
 def test_the_local_evaluator_steps_in_marked_and_it_is_said_once(server: Server) -> None:
-    said: list[str] = []
+    said: list[Grade] = []
     both = FallbackEvaluator(evaluator(server, "broken"), LocalEvaluator(), said.append)
     grades = {grade.passage_id: grade for grade in both.grade(QUESTION, PASSAGES)}
     assert sorted(grades) == sorted(TEXTS)
-    assert all(grade.evaluator == LocalEvaluator.id and "500" in grade.instead_of for grade in grades.values())
+    assert all(
+        grade.evaluator == LocalEvaluator.id and grade.instead_of and "500" in grade.why for grade in grades.values()
+    )
     assert (grades["tower"].score or 0) > 0.5
     asked = len(server.seen)
     again = list(both.grade(QUESTION, PASSAGES))
     assert all(grade.instead_of for grade in again) and len(server.seen) == asked  # it has given up by then
-    assert len(said) == 1 and "500" in said[0]
+    assert len(said) == 1 and "500" in (said[0].error or "")
     assert both.grade_joint(QUESTION, PASSAGES).instead_of
 
 

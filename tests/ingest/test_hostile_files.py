@@ -16,6 +16,7 @@ from crag.core.errors import DocumentError, EmptyError, EncryptedError
 from crag.core.ingesting import ParsedDocument
 from crag.ingest.reader import read_pdf
 
+pytestmark = pytest.mark.heavy
 Outcome = tuple[dict[str, Any], ParsedDocument | BaseException, float]
 
 

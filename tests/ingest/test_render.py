@@ -8,12 +8,13 @@ import pytest
 from PIL import Image
 
 from crag.core.config import AppConfig
-from crag.core.errors import DocumentError, EncryptedError, NotAPdfError, SettingsError
+from crag.core.errors import DocumentError, EncryptedError, LimitError, NotAPdfError, SettingsError
 from crag.core.types import Rect
 from crag.ingest.reader import read_pdf
 from crag.ingest.render import render_page
 from tests.support.tiny_pdf import line, locked, pdf
 
+LIMITS = AppConfig()
 DATA = pdf([line(100, 600, "A line to be lit up")])
 
 
@@ -31,8 +32,8 @@ def test_the_highlight_covers_the_line(turn: int) -> None:
     data = pdf([line(100, 600, "A line to be lit up")], page_entries=b"/Rotate %d" % turn)
     page = read_pdf(data, "a.pdf", AppConfig()).pages[0]
     rect = page.lines[0].rect
-    plain = _image(render_page(data, 1, width=600))
-    lit = _image(render_page(data, 1, width=600, highlights=[rect]))
+    plain = _image(render_page(data, 1, LIMITS, width=600))
+    lit = _image(render_page(data, 1, LIMITS, width=600, highlights=[rect]))
     assert plain.size == lit.size
     assert lit.width == 600
     scale = 600 / page.width
@@ -51,20 +52,27 @@ def test_the_highlight_covers_the_line(turn: int) -> None:
 
 def test_highlights_of_other_pages_are_left_out() -> None:
     rect = Rect(page=2, left=0, top=0, right=600, bottom=700)
-    assert render_page(DATA, 1, highlights=[rect]) == render_page(DATA, 1)
+    assert render_page(DATA, 1, LIMITS, highlights=[rect]) == render_page(DATA, 1, LIMITS)
 
 
 def test_a_huge_page_is_made_small() -> None:
-    image = _image(render_page(pdf([b""], page_entries=b"/MediaBox [0 0 200 14400]"), 1, width=2000))
+    image = _image(render_page(pdf([b""], page_entries=b"/MediaBox [0 0 200 14400]"), 1, LIMITS, width=2000))
     assert image.width * image.height <= 13_000_000
 
 
 def test_errors() -> None:
     with pytest.raises(DocumentError, match="only 1 pages"):
-        render_page(DATA, 2)
+        render_page(DATA, 2, LIMITS)
     with pytest.raises(EncryptedError):
-        render_page(locked("secret", b"sesame"), 1)
+        render_page(locked("secret", b"sesame"), 1, LIMITS)
     with pytest.raises(NotAPdfError):
-        render_page(b"no pdf at all", 1)
+        render_page(b"no pdf at all", 1, LIMITS)
     with pytest.raises(SettingsError):
-        render_page(DATA, 1, width=100_000)
+        render_page(DATA, 1, LIMITS, width=100_000)
+
+
+def test_the_limits_are_those_under_which_documents_are_read() -> None:
+    large = DATA + b"\n" * 2 * 1024**2
+    with pytest.raises(LimitError, match="at most 1 MB"):
+        render_page(large, 1, AppConfig(max_file_mb=1))
+    assert render_page(large, 1, AppConfig(max_file_mb=3)).startswith(b"\x89PNG")

@@ -12,11 +12,10 @@ import pytest
 
 from crag.core.errors import StorageError
 from crag.core.events import RunStarted
-from crag.core.meter import Call
+from crag.core.meter import Call, DaySpending
 from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
 from crag.library.library import Library
-from crag.library.runs import DaySpending
 from crag.library.schema import VERSION
 from tests.support.library_makers import HashEmbedder, as_version, on_disk
 

@@ -13,6 +13,7 @@ from crag.core.types import Document
 from crag.library.library import Library
 from crag.library.terms import asked_terms, card_terms, match_expression, question_terms
 from tests.support.library_makers import HashEmbedder, make_document
+from tests.support.sizes import sized
 
 Fill = Callable[..., Document]
 MODES = ("hybrid", "dense", "bm25")
@@ -42,7 +43,7 @@ def test_any_text_is_a_safe_query(library: Library, fill: Fill, mode: str, query
     assert library.size == (1, 12)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(60, 20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(min_size=1, max_size=60).filter(lambda text: bool(text.strip())))
 def test_no_text_breaks_search(library: Library, fill: Fill, query: str) -> None:
     if library.size[0] == 0:

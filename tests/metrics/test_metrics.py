@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crag.core import events as ev
 from crag.core.meter import Call, Meter
-from crag.core.trace import Failure, Rewrite, Round, Search, StepRecord, Trace
+from crag.core.trace import Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import Action, Aggregation, Answer, Decision, Grade, RetrievedChunk, Strip, WebPage
 from crag.correct.rewriting import KeywordRewriter
 from crag.correct.strips import StripRefiner
@@ -213,7 +213,7 @@ def test_nothing_is_guessed_without_labels() -> None:
     [
         ({"finished": False}, "The run did not end."),
         ({"cancelled": True}, "The run was stopped."),
-        ({"failures": (Failure(step="answer", message="It broke.", remedy="", fatal=True),)}, "It broke."),
+        ({"failures": (ev.Failed(step="answer", cause="It broke.", remedy="", fatal=True, at=1.0),)}, "It broke."),
     ],
 )
 def test_a_run_that_broke_off_tells_of_its_retrieval_alone(changes: dict[str, object], problem: str) -> None:
@@ -231,7 +231,7 @@ def test_an_empty_trace_has_a_row_too() -> None:
 
 
 def test_failures_that_a_run_worked_around_do_not_unmake_it() -> None:
-    worked_around = Failure(step="search", message="down", remedy="", fatal=False)
+    worked_around = ev.Failed(step="search", cause="down", remedy="", at=1.0)
     assert measured(replace(RUN, failures=(worked_around,)), ASKED) == measured(RUN, ASKED)
 
 

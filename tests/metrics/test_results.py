@@ -22,6 +22,7 @@ from crag.metrics.results import (
     summed_up,
 )
 from crag.questions.tables import csv_export
+from tests.support.sizes import sized
 
 FULL = ResultRow(
     question_id="q1",
@@ -108,7 +109,7 @@ def test_resampling_in_parts_draws_enough() -> None:
     assert mean.high - mean.low == pytest.approx(2 * 1.96 * 0.5 / math.sqrt(3000), rel=0.15)
 
 
-@settings(max_examples=40)
+@settings(max_examples=sized(40, 13))
 @given(st.lists(st.none() | st.floats(0, 1), max_size=30))
 def test_a_mean_lies_in_its_interval_and_in_its_range(values: list[float | None]) -> None:
     mean = summed_up(rows(values)).means["answer_f1"]
@@ -207,7 +208,7 @@ def test_less_is_said_as_less_and_steps_are_compared_too() -> None:
     assert found.sentence.startswith("Seconds of search: 1 lower with the second than with the first")
 
 
-@settings(max_examples=40)
+@settings(max_examples=sized(40, 13))
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=20))
 def test_swapping_the_two_turns_the_sign(pairs: list[tuple[float, float]]) -> None:
     first, second = rows([a for a, _ in pairs]), rows([b for _, b in pairs], "balanced")

@@ -13,6 +13,7 @@ from crag.core.meter import Meter
 from crag.core.protocols import Generator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk
+from crag.core.wording import failure_sentence
 from crag.correct.rewriting import KeywordRewriter
 from crag.run.fallback import FallbackGenerator, FallbackRewriter, FallbackWeb
 from crag.run.parts import Outlet
@@ -60,7 +61,7 @@ class Heard:
 
     @property
     def said(self) -> list[str]:
-        return [event.message for event in self.events if isinstance(event, ev.Failed)]
+        return [failure_sentence(event) for event in self.events if isinstance(event, ev.Failed)]
 
 
 def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:

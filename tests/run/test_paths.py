@@ -138,7 +138,7 @@ def test_a_failing_web_is_said_and_the_run_goes_on() -> None:
     case = Case("balanced", [SOSO], web=FixedWeb(fails=True))
     (failure,) = case.trace.failures
     assert (failure.step, failure.fatal) == ("search", False)
-    assert "did not answer" in failure.message and failure.remedy
+    assert "did not answer" in failure.cause and failure.remedy
     assert case.trace.answer is not None
     assert case.kept_sources == {"internal"}
 

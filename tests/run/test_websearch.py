@@ -12,7 +12,7 @@ from crag.core import events as ev
 from crag.core.errors import StorageError
 from crag.core.meter import Budget, Meter
 from crag.core.trace import Trace
-from crag.core.types import WebPage
+from crag.core.types import Unread, WebPage
 from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
 from crag.run.parts import Parts
@@ -57,7 +57,7 @@ def test_after_a_no_nothing_leaves_and_it_is_said() -> None:
     trace = run(web, allowed=lambda query: False)
     assert web.queries == [] and trace.searches == ()
     assert trace.approvals[0].approved is False
-    assert "not approved" in trace.failures[0].message
+    assert (trace.failures[0].reason, trace.failures[0].instead) == ("not approved", "documents")
     assert trace.answer is not None and trace.failure is None
 
 
@@ -99,7 +99,7 @@ def test_what_was_found_is_remembered_with_its_time_and_nothing_is_sent_again() 
 
 @pytest.mark.parametrize(
     "web",
-    [away(problems=("example.org: it took too long",)), FixedWeb(texts=WEB), FixedWeb(leaves=True)],
+    [away(problems=(Unread(name="example.org", why="it took too long"),)), FixedWeb(texts=WEB), FixedWeb(leaves=True)],
     ids=["a page was not read", "a folder's pages", "nothing found"],
 )
 def test_what_is_not_whole_or_not_of_the_web_is_not_remembered(web: FixedWeb) -> None:
@@ -120,7 +120,7 @@ def test_results_that_can_t_be_stored_are_used_all_the_same() -> None:
             raise StorageError("The disk is full.")
 
     trace = run(away(), memory=Full(), hours=1.0)
-    assert len(trace.pages) == 1 and "not remembered" in trace.failures[0].message
+    assert len(trace.pages) == 1 and trace.failures[0].instead == "not remembered"
 
 
 def test_chunks_graded_by_another_than_the_strips_answer_after_a_correct() -> None:

@@ -133,7 +133,7 @@ def test_each_key_goes_to_its_own_provider() -> None:
         ({}, {}, "Graded by L; written by E; web: off."),
         ({"web": "tavily", "web_fallback": "folder", "web_folder": Path("/a/pages")}, {}, "tavily, then folder pages."),
         ({"web": "tavily"}, {"web_on": ()}, "web: not searched."),
-        ({**SERVED, "evaluator": "llm"}, {}, "by openai-compatible:m@127.0.0.1:9; written by openai-compatible:m@"),
+        ({**SERVED, "evaluator": "llm"}, {}, "by m at 127.0.0.1:9; written by m at "),
         ({}, {"evaluator": "none"}, "Graded by nothing"),
     ],
 )

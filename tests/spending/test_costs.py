@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from crag.core.meter import Call
+from crag.core.meter import Call, DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Answer, RetrievedChunk, Step, Strip
 from crag.generate.llm import LlmGenerator
-from crag.library.runs import DaySpending
 from crag.spending.costs import Spent, by_step, cost_sentence, of_day, plain_rag, spent, summed
 from crag.spending.prices import Price
 from crag.testing.fakes import FakeChat, chunk_of

@@ -14,8 +14,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -37,15 +35,16 @@ class Served:
 @contextmanager
 def serving(
     folder: Path,
-    script: Path = ROOT / "app.py",
+    script: Path | None = None,
     *,
+    tree: Path = ROOT,
     address: str = "127.0.0.1",
     files: int = 0,
     base: str = "",
     options: Sequence[str] = (),
     **chosen: str,
 ) -> Iterator[Served]:
-    """The app until the block ends.
+    """The app of a tree, or another script there, until the block ends.
 
     `files`: the most it may have open; `base`: the path it lies under; `chosen`: of its environment.
     """
@@ -54,21 +53,26 @@ def serving(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
-    environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(ROOT), **chosen}
+    environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(tree), **chosen}
     environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
+    command = [sys.executable, "-m", "streamlit", "run", str(script or tree / "app.py")]
     command += ["--server.port", str(port), "--server.address", address, "--server.baseUrlPath", base]
+    command += ["--server.headless", "true"]
     command += options
     if files:
         command = ["bash", "-c", f'ulimit -n {files}; exec "$@"', "bash", *command]
     with log.open("wb") as out:
-        server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(command, cwd=tree, env=environment, stdout=out, stderr=subprocess.STDOUT)
     try:
         _await(f"http://127.0.0.1:{port}/{base}/_stcore/host-config".replace("//_", "/_"), server, log)
         yield Served(url=f"http://127.0.0.1:{port}", data=data, gate=gate, log=log, process=server)
     finally:
         server.terminate()
-        server.wait(20)
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -78,8 +82,8 @@ def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
             urllib.request.urlopen(address, timeout=2).close()
             return
         except OSError:
-            time.sleep(0.1)
-    pytest.fail(f"the app did not start:\n{log.read_text()[-3000:]}")
+            time.sleep(0.05)
+    raise RuntimeError(f"the app did not start:\n{log.read_text()[-3000:]}")
 
 
 def gated(folder: Path, **chosen: str) -> AbstractContextManager[Served]:

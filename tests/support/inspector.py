@@ -12,7 +12,7 @@ class Inspector(HTMLParser):
         self.attributes: list[tuple[str, str | None]] = []
         self.open: list[str] = []
         self.said = ""
-        self.feed(html)
+        self.feed(str(html))
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)

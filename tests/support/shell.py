@@ -1,4 +1,4 @@
-"""The command line, in this process or as one of its own, and a PDF small enough to read here."""
+"""The command line, in this process or as one of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,35 +78,3 @@ def process(*arguments: object, given: str | bytes = b"", cwd: Path | None = Non
         check=False,
     )
     return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
-
-
-def small_pdf(pages: Sequence[Sequence[str]]) -> bytes:
-    """A PDF of one font, each page its lines of text."""
-    objects: list[bytes] = [b"", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
-    kids = []
-    for lines in pages:
-        shown = "\n".join(f"({line}) Tj T*" for line in lines).encode()
-        stream = b"BT /F1 12 Tf 14 TL 72 720 Td\n" + shown + b"\nET"
-        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
-        objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "
-            b"/Contents %d 0 R >>" % len(objects)
-        )
-        kids.append(b"%d 0 R" % len(objects))
-    objects[0] = b"<< /Type /Catalog /Pages 2 0 R >>"
-    objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (b" ".join(kids), len(kids))
-    out = b"%PDF-1.4\n"
-    places = []
-    for number, body in enumerate(objects, start=1):
-        places.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    start = len(out)
-    out += b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
-    return out + b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
-
-
-LIGHTHOUSE = [
-    ["The lighthouse of Veldt Point was built in 1871 from grey granite.", "Its keeper was Anna Marrow."],
-    ["The lamp burns rapeseed oil and is visible for nineteen nautical miles.", "It was electrified in 1932."],
-]

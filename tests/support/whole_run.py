@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from crag.core import events as ev
-from crag.core.errors import ProviderError, UnreachableError
+from crag.core.errors import NotApprovedError, ProviderError, UnreachableError
 from crag.core.meter import Call
 from crag.core.settings import Settings
 from crag.core.types import (
@@ -17,9 +17,9 @@ from crag.core.types import (
     RetrievedChunk,
     SentenceCheck,
     Strip,
+    Unread,
     WebPage,
 )
-from crag.run.parts import worked_around
 
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -121,7 +121,7 @@ def events() -> list[ev.Event]:
         ev.Graded(grade=Grade(passage_id="c2", score=0.1), at=0.04),
         ev.StepFinished(step="evaluate", seconds=0.03, at=0.04),
         ev.StepStarted(step="act", at=0.04),
-        ev.ActionTaken(decision=decision, sentence="AMBIGUOUS: …", at=0.04),
+        ev.ActionTaken(decision=decision, at=0.04),
         ev.StepFinished(step="act", seconds=0.0, at=0.04),
         ev.StepStarted(step="rewrite", at=0.05),
         ev.Rewritten(question="q", query="web words", purpose="web", by="keywords", at=0.05),
@@ -149,7 +149,7 @@ def events() -> list[ev.Event]:
         ev.Verified(
             checks=(
                 SentenceCheck(sentence="Kept words.", citations=(1,), supported=True, score=0.9),
-                SentenceCheck(sentence="Something else.", citations=(2,), supported=False, note="not in the source"),
+                SentenceCheck(sentence="Something else.", citations=(2,), supported=False, note="scored", by="local-3"),
             ),
             faithfulness=0.5,
             at=0.11,
@@ -160,7 +160,7 @@ def events() -> list[ev.Event]:
 
 QWEN = "openai-compatible:qwen@127.0.0.1:8080"
 GRADER = f"llm:{QWEN}:1"
-BUSY = f"{QWEN} allows no more requests at present (status 429)."
+BUSY = "allows no more requests at present (status 429)."
 
 
 def page(number: int, text: str, *, fetched: bool) -> WebPage:
@@ -206,16 +206,19 @@ def asked_outside() -> list[ev.Event]:
         ev.StepStarted(step="evaluate", at=0.01),
         ev.Graded(grade=Grade(passage_id="c0", score=0.35, reason="names it", evaluator=GRADER, seconds=1.2), at=0.1),
         ev.Called(
-            call=Call(step="evaluate", provider="openai-compatible", model="qwen", seconds=0.1, error=BUSY), at=1
+            call=Call(step="evaluate", provider="openai-compatible", model="qwen", seconds=0.1, error=BUSY, who=QWEN),
+            at=1,
         ),
-        worked_around("evaluate", ProviderError(BUSY, "Wait."), "local evaluator", 1),
+        ev.Failed.of(ProviderError(BUSY, "Wait.", who=QWEN), "evaluate", 1, "local evaluator", "local-3"),
         *(
-            ev.Graded(grade=Grade(passage_id=id, score=0.1, evaluator="local-3", instead_of=f"{GRADER}: {BUSY}"), at=1)
+            ev.Graded(
+                grade=Grade(passage_id=id, score=0.1, evaluator="local-3", instead_of=GRADER, why=BUSY, who=QWEN), at=1
+            )
             for id in ("c1", "c2")
         ),
         ev.StepFinished(step="evaluate", seconds=1.0, at=1.01),
         ev.StepStarted(step="act", at=1.01),
-        ev.ActionTaken(decision=decision, sentence="AMBIGUOUS: …", at=1.01),
+        ev.ActionTaken(decision=decision, at=1.01),
         ev.StepFinished(step="act", seconds=0.0, at=1.01),
         ev.StepStarted(step="refine", at=1.02),
         ev.Refined(
@@ -247,8 +250,8 @@ def approved() -> list[ev.Event]:
     )
     checks = (
         SentenceCheck(sentence="The bridge was opened in 1890.", citations=(1,), supported=True, score=0.9),
-        SentenceCheck(sentence="It is long.", citations=(2,), supported=False, score=0.2, note=f"scored by {GRADER}"),
-        SentenceCheck(sentence="It is red.", citations=(9,), supported=False, note="[9] stands for no cited text"),
+        SentenceCheck(sentence="It is long.", citations=(2,), supported=False, score=0.2, note="scored", by=GRADER),
+        SentenceCheck(sentence="It is red.", citations=(9,), supported=False, note="invented", invented=(9,)),
         SentenceCheck(sentence="It stands.", citations=(), supported=None, note="no citation"),
     )
     return [
@@ -258,7 +261,7 @@ def approved() -> list[ev.Event]:
             query=f"bridge opened {NASTY}",
             provider="tavily",
             pages=pages,
-            problems=(f"example.org was not read: it is too large {NASTY}.",),
+            problems=(Unread(name="example.org", why=f"it is too large {NASTY}"),),
             at=6.0,
         ),
         ev.StepFinished(step="search", seconds=4.9, at=6.0),
@@ -288,16 +291,16 @@ def cited(number: int, source: str, origin: str, page: int | None = None) -> Cit
 
 def refused() -> list[ev.Event]:
     """The same run after a no: nothing is sent, and the model that was to write breaks off."""
-    not_sent = "The query was not approved, so nothing was sent. The answer rests on your documents alone."
-    broke_off = UnreachableError(f"{QWEN} broke off in the middle.", "Check that the server runs.")
+    not_sent = NotApprovedError("The query was not approved, so nothing was sent.")
+    broke_off = UnreachableError("broke off in the middle.", "Check that the server runs.", who=QWEN)
     return [
         *asked_outside(),
         ev.ApprovalGiven(approved=False, at=5.0),
-        ev.Failed(step="search", message=not_sent, remedy="Ask again to approve it.", at=5.0),
+        ev.Failed.of(not_sent, "search", 5.0, "documents"),
         ev.StepFinished(step="search", seconds=3.9, at=5.0),
         ev.StepStarted(step="answer", at=5.0),
         ev.Token(text="The bridge", at=5.1),
-        worked_around("answer", broke_off, "quotes", 5.2),
+        ev.Failed.of(broke_off, "answer", 5.2, "quotes", "extractive"),
         ev.Answered(
             answer=Answer(
                 text="Kept words [1].", by="extractive", citations=(cited(1, "c0", "internal", 4),), instead_of=QWEN

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from crag.core.types import Aggregation
 from crag.thresholds.recommend import Recommendation, Refusal, crowded, recommend
 from crag.thresholds.sweep import Scored, Weights, sweep
+from tests.support.sizes import sized
 
 ANY = Aggregation.ANY
 
@@ -92,7 +93,7 @@ def test_the_same_seed_gives_the_same_and_another_one_may_not() -> None:
     assert len({(once(seed).upper_interval, once(seed).lower_interval) for seed in range(5)}) > 1
 
 
-@settings(max_examples=30)
+@settings(max_examples=sized(30, 10))
 @given(st.integers(0, 1000), st.sampled_from([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]))
 def test_no_pair_of_the_grid_is_worth_more(seed: int, aggregation: Aggregation) -> None:
     questions = mixed(40, seed)

@@ -16,6 +16,7 @@ from training.pair import Pair
 from training.pairs import Corpus, held_out
 from training.word_counts import lexicon_file
 
+WHOLE = pytest.mark.heavy  # an epoch over all train data takes seconds
 DATA = Path(os.environ.get("CRAG_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data"
 
 
@@ -36,12 +37,14 @@ def epoch(corpus: Corpus) -> list[Pair]:
     return list(corpus.epoch(5))
 
 
+@WHOLE
 def test_an_epoch_is_the_same_for_the_same_seed_and_another_for_another(corpus: Corpus, epoch: list[Pair]) -> None:
     assert list(corpus.epoch(5)) == epoch
     assert list(corpus.epoch(4)) != epoch
     assert 50_000 < len(epoch) < 75_000
 
 
+@WHOLE
 def test_every_spot_lies_in_its_text_and_only_where_the_label_says_so(epoch: list[Pair]) -> None:
     for pair in epoch:
         assert 0 <= pair.label <= 1 and pair.question and pair.text
@@ -51,6 +54,7 @@ def test_every_spot_lies_in_its_text_and_only_where_the_label_says_so(epoch: lis
             assert not pair.spots
 
 
+@WHOLE
 def test_a_cosine_is_that_of_the_very_question_and_text(epoch: list[Pair]) -> None:
     """A sentence of a passage, or another question of it, must not be told the passage's."""
     known = [pair for pair in epoch if pair.closeness is not None]
@@ -74,6 +78,7 @@ def test_a_question_about_somebody_else_keeps_all_but_the_name() -> None:
     assert renamed("Who wrote it?", "Dune", ["Emma"], dice) == "Who wrote it?"
 
 
+@WHOLE
 def test_what_a_search_finds_is_held_out_and_mostly_wrong(corpus: Corpus) -> None:
     found = list(corpus.searched())
     assert {pair.source for pair in found} == {"squad", "nq", "popqa"}
@@ -81,6 +86,7 @@ def test_what_a_search_finds_is_held_out_and_mostly_wrong(corpus: Corpus) -> Non
     assert 0.05 < sum(pair.label for pair in found) / len(found) < 0.25
 
 
+@WHOLE
 def test_groups_are_whole_on_one_side(corpus: Corpus) -> None:
     pairs = corpus.epoch(6)
     sides = {pair.group: held_out(pair.group) for pair in pairs}
@@ -92,6 +98,7 @@ def test_groups_are_whole_on_one_side(corpus: Corpus) -> None:
     assert all(len(found) == 1 for found in questions.values())
 
 
+@WHOLE
 def test_no_test_article_is_among_the_groups(corpus: Corpus) -> None:
     import json
 
@@ -100,6 +107,7 @@ def test_no_test_article_is_among_the_groups(corpus: Corpus) -> None:
         assert held.isdisjoint(pair.group for pair in corpus.epoch(7))
 
 
+@WHOLE
 def test_the_shipped_word_counts_are_those_of_the_train_data(corpus: Corpus) -> None:
     assert lexicon_file(DATA) == (FOLDER / "lexicon.json").read_bytes()
 

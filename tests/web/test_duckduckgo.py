@@ -13,13 +13,14 @@ from crag.core.errors import WebSearchError
 from crag.core.meter import Call, Meter
 from crag.core.protocols import WebSearch
 from crag.core.provider import WebParts
+from crag.core.types import Unread
 from crag.web.ddgs_page import ADDRESS, MAX_BYTES, _Engine, translated
 from crag.web.duckduckgo import DUCKDUCKGO
 from tests.support.search_replies import COMETS, duckduckgo, duckduckgo_none, duckduckgo_puzzle
 from tests.support.searching_contract import SearchingContract
 from tests.support.web_server import Reply, Server, serving
 
-UNSURE = "DuckDuckGo gave no results: there are none, or it refused the search."
+UNSURE = Unread(why="DuckDuckGo gave no results: there are none, or it refused the search.")
 
 
 @pytest.fixture(scope="module")

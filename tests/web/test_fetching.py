@@ -13,7 +13,7 @@ import httpcore
 import pytest
 
 from crag.core.errors import CancelledError
-from crag.core.types import WebPage
+from crag.core.types import Unread, WebPage
 from crag.web.addresses import is_public
 from crag.web.fetching import MAX_BYTES, REDIRECTS, PageFetcher
 from tests.support.web_server import Reply, Request, Server, serving
@@ -135,7 +135,7 @@ def test_what_cant_be_used_keeps_the_providers_words_and_says_why(server: Server
     pages, problems = fetched(server.address + path, f"{server.address}/page")
     assert [page.fetched for page in pages] == [False, True]
     assert pages[0].text == SNIPPET
-    assert problems == [f"127.0.0.1 was not read: {why}."]
+    assert problems == [Unread(name="127.0.0.1", why=why)]
 
 
 def test_redirects_end(server: Server) -> None:
@@ -155,16 +155,16 @@ def test_no_address_breaks_the_others_and_none_is_told_with_its_secrets(server: 
     pages, problems = fetched(url, f"{server.address}/page")
     assert [page.fetched for page in pages] == [False, True]
     [problem] = problems
-    assert " was not read: it" in problem and problem.endswith(".") and "secret" not in problem
+    assert problem.why.startswith("it") and "secret" not in f"{problem}"
 
 
 def test_every_page_not_read_is_named_in_the_order_of_the_results(server: Server) -> None:
     urls = [f"{server.address}{path}" for path in ("/missing", "/page", "/pdf")]
     _, problems = fetched(*urls, "http://127.0.0.1:9/refused")
-    assert [problem.partition(": ")[2] for problem in problems] == [
-        "the server said 404.",
-        "it is no page of text.",
-        "it can't be reached.",
+    assert [problem.why for problem in problems] == [
+        "the server said 404",
+        "it is no page of text",
+        "it can't be reached",
     ]
 
 
@@ -176,12 +176,12 @@ class TestTime:
         by = PageFetcher(allow_private=True, seconds=0.4)
         [page], problems = fetched(server.address + path, by=by)
         assert not page.fetched and page.text == SNIPPET
-        assert problems == ["127.0.0.1 was not read: it took too long."]
+        assert problems == [Unread(name="127.0.0.1", why="it took too long")]
 
     def test_when_all_time_is_over_every_page_left_is_named(self, server: Server) -> None:
         pages, problems = fetched(*[f"{server.address}/hang"] * 7, seconds=0.4)
         assert not any(page.fetched for page in pages)
-        assert problems == ["127.0.0.1 was not read: there was no time left for it."] * 7
+        assert problems == [Unread(name="127.0.0.1", why="there was no time left for it")] * 7
         assert len(server.seen) <= 5, "at most five at a time"
         assert fetched(f"{server.address}/hang", seconds=-1)[1] == problems[:1]
 
@@ -216,7 +216,7 @@ class TestSize:
             most = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        assert not page.fetched and ("larger" in problem or "packed" in problem)
+        assert not page.fetched and ("larger" in problem.why or "packed" in problem.why)
         assert most < 12_000_000
 
 
@@ -322,11 +322,11 @@ class TestAddresses:
         found = [(family, socket.SOCK_STREAM, 6, "", (inner, port))]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         [page], [problem] = fetched(f"http://{name}:{port}/page", by=PageFetcher(seconds=2))
-        assert not page.fetched and "network" in problem and server.connections == 0
+        assert not page.fetched and "network" in problem.why and server.connections == 0
 
     @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/", "unix:/run/x"])
     def test_nor_is_another_scheme(self, url: str) -> None:
-        assert fetched(url, by=PageFetcher())[1][0].endswith("its address is not one of the web.")
+        assert fetched(url, by=PageFetcher())[1][0].why == "its address is not one of the web"
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"])
     @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -337,14 +337,12 @@ class TestAddresses:
             [page], [problem] = fetched(f"{server.address}/", by=trusting(server))
             assert len(server.seen) == 1 and inner.connections == 0
         assert not page.fetched
-        assert "an address of this machine or its network, which Settings do not allow" in problem
+        assert "an address of this machine or its network, which Settings do not allow" in problem.why
 
     def test_a_redirect_to_the_clouds_inner_address_is_refused(self, server: Server) -> None:
         server.answer = lambda request: redirect("http://169.254.169.254/latest/meta-data/")
-        assert fetched(f"{server.address}/", by=trusting(server))[1] == [
-            "127.0.0.1 was not read: 169.254.169.254 is an address of this machine or its network, "
-            "which Settings do not allow."
-        ]
+        why = "169.254.169.254 is an address of this machine or its network, which Settings do not allow"
+        assert fetched(f"{server.address}/", by=trusting(server))[1] == [Unread(name="127.0.0.1", why=why)]
 
     def test_a_redirect_within_a_server_that_is_allowed_is_followed(self, server: Server) -> None:
         pages, problems = fetched(f"{server.address}/far", f"{server.address}/page", by=trusting(server))
@@ -357,7 +355,7 @@ class TestAddresses:
         port = server.place[1]
         server.answer = lambda request: redirect(f"http://127.0.0.2:{port}/page", body=b"moved")
         [page], [problem] = fetched(f"{server.address}/", by=trusting(server))
-        assert not page.fetched and "127.0.0.2 is an address of this machine" in problem
+        assert not page.fetched and "127.0.0.2 is an address of this machine" in problem.why
         assert [request.headers["Host"] for request in server.seen] == [f"127.0.0.1:{port}"]
 
     def test_one_setting_allows_them_all(self, server: Server) -> None:
@@ -371,7 +369,7 @@ class TestAddresses:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, server.address)
         _, [problem] = fetched("http://169.254.169.254/latest/", by=PageFetcher(seconds=2))
-        assert "network" in problem and server.seen == []
+        assert "network" in problem.why and server.seen == []
 
 
 class TestNames:
@@ -408,7 +406,7 @@ class TestNames:
         self, server: Server, asked: list[str], by: PageFetcher
     ) -> None:
         _, [problem] = fetched(f"http://mixed.example:{server.place[1]}/page", by=by)
-        assert "mixed.example is an address of this machine" in problem and server.connections == 0
+        assert "mixed.example is an address of this machine" in problem.why and server.connections == 0
 
     def test_where_nobody_answers_the_next_address_is_tried(
         self, server: Server, asked: list[str], by: PageFetcher
@@ -417,7 +415,7 @@ class TestNames:
         assert asked == ["first-dead.example"]
 
     def test_a_name_without_an_address_is_told(self, server: Server, asked: list[str], by: PageFetcher) -> None:
-        assert fetched("http://none.example/", by=by)[1] == ["none.example was not read: it can't be reached."]
+        assert fetched("http://none.example/", by=by)[1] == [Unread(name="none.example", why="it can't be reached")]
 
 
 @pytest.mark.parametrize(

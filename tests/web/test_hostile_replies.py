@@ -30,7 +30,7 @@ from tests.support.web_server import Reply, Request, Server, serving
 
 KEY = SecretStr("key-of-the-tests")
 HELLO = [("human", "Say hello.")]
-SECONDS = 2.0
+SECONDS = 1.0
 """That a run has left where a server takes its time."""
 
 
@@ -57,7 +57,7 @@ def page_of(server: Server, seconds: float) -> None:
         [page], seconds=seconds, cancel=threading.Event()
     )
     assert found == page
-    raise WebSearchError(problem)
+    raise WebSearchError(problem.why)
 
 
 OUTSIDE = [each.name for each in webs().values() if each.leaves]

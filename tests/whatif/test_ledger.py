@@ -20,12 +20,17 @@ from crag.core.types import Action, Aggregation, Step
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedWeb
 from crag.whatif.entries import Entry
-from crag.whatif.flips import FlipRow, Kept, Saved
+from crag.whatif.flips import FlipRow, Kept, Missing, Saved, Unknown
 from crag.whatif.ledger import Ledger
-from crag.whatif.plans import NO_GRADES, NO_JOINT, NO_LOOP, NOT_RETRIEVED, PAGES_NOT_JUDGED
 from crag.whatif.whatif import WhatIf, redecide
 from tests.support.judged import run
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
+from tests.support.sizes import sized
+
+NO_GRADES = Unknown(Missing.NO_GRADES)
+NO_JOINT = Unknown(Missing.NO_JOINT)
+NO_LOOP = Unknown(Missing.NO_LOOP)
+PAGES_NOT_JUDGED = Unknown(Missing.PAGES_NOT_JUDGED)
 
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
 BALANCED = STRATEGIES["balanced"].settings
@@ -121,7 +126,7 @@ def expected(trace: Trace, settings: Settings) -> dict[str, object]:
 
 
 @given(other_settings())
-@examples(max_examples=40)
+@examples(max_examples=sized(40, 15))
 def test_every_run_comes_out_as_what_if_has_it(settings: Settings) -> None:
     for trace, row in zip(stored(), ledger().redecide(settings).rows, strict=True):
         assert said(row) == expected(trace, settings), (trace.strategy, trace.settings)
@@ -247,7 +252,7 @@ def test_a_model_that_had_nothing_to_choose_from_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("strategy", "found", "changes", "reason"),
     [
-        ("balanced", [GOOD] * 10, {"k": 11}, NOT_RETRIEVED.format(k=10)),
+        ("balanced", [GOOD] * 10, {"k": 11}, Unknown(Missing.NOT_RETRIEVED, 10)),
         ("balanced", [GOOD], {"evaluator": "joint", "aggregation": "joint"}, NO_JOINT),
         ("joint", [GOOD], {"evaluator": "chunk", "aggregation": "any"}, NO_GRADES),
         ("balanced", [SOSO], {"lower": 0.4}, NO_LOOP),

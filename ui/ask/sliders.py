@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Aggregation
+from crag.core.wording import decision_sentence
 from crag.strategies import STRATEGIES
 from crag.whatif.whatif import WhatIf, redecide
 from ui.app.session import Session
 from ui.kit import forms, words
-from ui.kit.look import draw
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.kit.html import Html
 from ui.kit.problems import show
-from ui.kit.safe import text
 from ui.run.passage import View
 from ui.run.path import chip
 
@@ -31,22 +30,11 @@ def sliders(run: str, base: Settings) -> Settings:
         return base
     first, second, third = st.columns([5, 3, 4], gap="medium")
     with first:
-        if base.binary:
-            upper = forms.field(Settings, "upper", base.upper, key=f"{key}-upper")
-            lower = upper
-        else:
-            lower, upper = forms.pair(
-                Settings, "lower", "upper", (base.lower, base.upper), key=f"{key}-bounds", title="Thresholds"
-            )
+        moved = forms.thresholds(base, base.lower, base.upper, key=key)
     with second:
-        joint = base.evaluator == "joint"
-        rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == joint]
-        rule = forms.field(
-            Settings, "aggregation", base.aggregation, key=f"{key}-rule", options=rules, disabled=len(rules) == 1
-        )
+        moved["aggregation"] = forms.aggregation(base, base.aggregation, key=key)
     with third:
-        floor = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
-    moved: dict[str, Any] = {"lower": lower, "upper": upper, "aggregation": rule, "strip_filter": floor}
+        moved["strip_filter"] = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
     try:
         return base.changed(**moved)
     except SettingsError as error:
@@ -101,22 +89,22 @@ def _back() -> None:
     st.session_state["tuning-turn"] = st.session_state.get("tuning-turn", 0) + 1
 
 
-def _change(trace: Trace, what: WhatIf) -> str:
+def _change(trace: Trace, what: WhatIf) -> Html:
     if what.decision is None:
-        lead = "What the action would be can't be told without a new run."
+        lead: object = "What the action would be can't be told without a new run."
     elif what.flips:
-        lead = f"{chip(what.before)} would become {chip(what.action)}: {text(_reason(what))}"
+        lead = (chip(what.before), " would become ", chip(what.action), f": {_reason(what)}")
     else:
-        lead = f"Still {chip(what.action)}: {text(_reason(what))}"
-    lines = [*_strips(trace, what), *_web(trace, what), *what.unknown]
-    listed = "".join(f"<li>{text(line)}</li>" for line in lines)
-    return f'<div class="cx"><div class="change" role="status"><b>What if</b> {lead}<ul>{listed}</ul></div></div>'
+        lead = ("Still ", chip(what.action), f": {_reason(what)}")
+    lines = [*_strips(trace, what), *_web(trace, what), *(each.sentence for each in what.unknown)]
+    listed = [h.li[line] for line in lines]
+    return h.div("cx")[h.div("change", role="status")[h.b["What if"], " ", lead, h.ul[listed]]]
 
 
 def _reason(what: WhatIf) -> str:
-    if what.decision is not None and what.decision.instead_of is not None:
-        return what.sentence
-    return what.sentence.partition(": ")[2] or what.sentence
+    if what.decision is None:
+        return "Plain RAG: nothing is graded."
+    return decision_sentence(what.decision, named=what.decision.instead_of is not None)
 
 
 def _strips(trace: Trace, what: WhatIf) -> list[str]:

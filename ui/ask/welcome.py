@@ -9,9 +9,11 @@ from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
 from ui.documents import uploads
+from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.kit.safe import markdown
 from ui.run.path import chip
 
 __all__ = ["show", "status"]
@@ -21,28 +23,37 @@ _LOCAL = ("Embedding model", "Retrieval evaluator")
 """Part of the program: named only where they are missing."""
 
 
-def status(session: Session) -> str:
+def status(session: Session) -> Html:
     """What this session's questions are answered with, in one line. Raises CragError."""
     parts = [
-        f'<span class="{"on" if on else "off"}">{text(name)}: {text(words.plain(detail))}</span>'
+        h.span("on" if on else "off")[f"{name}: {detail}"]
         for name, on, detail in providers(session.config, session.keys)
         if not (on and name in _LOCAL)
     ]
     if session.config.web == "off":
-        parts.append("<span>Settings can point to a folder of trusted pages, or take a key for the web.</span>")
-    return f'<div class="cx"><div class="status">{"".join(parts)}</div></div>'
+        parts.append(h.span["Settings can point to a folder of trusted pages, or take a key for the web."])
+    return h.div("cx")[h.div("status")[parts]]
 
 
 def show(session: Session, *, empty: bool) -> None:
     """The page before any question."""
     correct, ambiguous, incorrect = (chip(action) for action in Action)
     draw(
-        '<div class="cx hero"><h1>Ask your PDFs, and see why</h1>'
-        "<p>Every passage found for a question is graded, and the grades decide what happens next: answer from your "
-        f"documents ({correct}), bring in the web as well ({ambiguous}), or turn to the web alone ({incorrect}). "
-        "Watch each step; click a number in the answer to see the page it comes from.</p></div>"
+        h.div("cx hero")[
+            h.h1["Ask your PDFs, and see why"],
+            h.p[
+                "Every passage found for a question is graded, and the grades decide what happens next: answer from "
+                "your documents (",
+                correct,
+                "), bring in the web as well (",
+                ambiguous,
+                "), or turn to the web alone (",
+                incorrect,
+                "). Watch each step; click a number in the answer to see the page it comes from.",
+            ],
+        ]
     )
-    with problems.told():
+    with problems.reported():
         draw(status(session))
     job = uploads.current(session)
     if job is not None and (job.running or empty):
@@ -58,7 +69,7 @@ def _offer(session: Session) -> None:
     st.subheader("No documents yet", anchor=False)
     with st.container(horizontal=True):
         if st.button("Load the sample library", key="sample", type="primary"):
-            with problems.told():
+            with problems.reported():
                 uploads.load_sample(session)
                 st.rerun()
         if st.button("Add your own PDFs", key="to-documents"):
@@ -76,6 +87,6 @@ def _questions(session: Session) -> None:
     for number, each in enumerate(sample.questions):
         label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
         if st.button(label, key=f"try-{number}", help=f"Ends {each.expected} by the local evaluator."):
-            with problems.told():
+            with problems.reported():
                 session.ask(each.question)
                 st.rerun()

@@ -12,35 +12,37 @@ from crag.core.types import Action
 from crag.strategies import STRATEGIES
 from ui.app.session import Session
 from ui.compare import state
-from ui.compare.state import MOST, Way
+from ui.compare.state import MOST, QUESTION, Way
 from ui.kit import problems, words
 from ui.kit.safe import markdown
 
 __all__ = ["form", "questions"]
 
-_ASKED = "compare-asked"
 _AS_SCORED = "What the scores say"
 
 
 def form(session: Session) -> None:
     """The question, the lanes, and the button that starts all of them."""
-    if _ASKED not in st.session_state:
-        st.session_state[_ASKED] = state.question()  # a widget's own value is lost on another page
-    asked = st.text_area("Question", key=_ASKED, height=68, placeholder="Ask a question about your documents")
-    state.typed(asked)
+    asked = st.text_area(
+        "Question",
+        key=QUESTION,
+        height=68,
+        placeholder="Ask a question about your documents",
+        persist_state="session",
+    )
     ways = state.ways()
     chosen: list[Way] = []
     with st.container(key="cmp-ways"):
         for place, column in enumerate(st.columns(len(ways), gap="medium")):
             with column:
                 chosen.append(_way(session, ways, place))
-    state.lanes(chosen)
+    state.set_ways(chosen)
     with st.container(horizontal=True, vertical_alignment="center"):
         begin = st.button("Compare", key="compare-begin", type="primary")
         st.button("Add a lane", key="compare-add", on_click=_add, disabled=len(ways) == MOST)
         st.caption("The same question, asked at once in every lane.")
     if begin:
-        with problems.told():
+        with problems.reported():
             state.select(_started(session, asked, chosen))
             st.rerun()
 
@@ -92,7 +94,7 @@ def _remove(place: int) -> None:
 
 
 def _renewed(ways: list[Way]) -> None:
-    state.lanes(ways)
+    state.set_ways(ways)
     st.session_state["compare-turn"] = st.session_state.get("compare-turn", 0) + 1
 
 
@@ -116,8 +118,8 @@ def questions(session: Session) -> None:
     st.caption("Questions to try on the sample:")
     for number, each in enumerate(sample.questions):
         label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
-        st.button(label, key=f"compare-try-{number}", on_click=_typed, args=(each.question,))
+        st.button(label, key=f"compare-try-{number}", on_click=_take, args=(each.question,))
 
 
-def _typed(question: str) -> None:
-    st.session_state[_ASKED] = question
+def _take(question: str) -> None:
+    st.session_state[QUESTION] = question

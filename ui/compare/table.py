@@ -8,8 +8,10 @@ from crag.comparing.differences import Differences, Figure, Item, Value
 from crag.core.types import Action
 from crag.spending.prices import money
 from ui.compare.lanes import Lane
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.safe import excerpt, text
+from ui.kit.html import Html
+from ui.kit.safe import excerpt
 from ui.run.path import chip
 
 __all__ = ["items", "lead", "summary"]
@@ -26,45 +28,44 @@ _KINDS = {
 _LISTED = 60
 
 
-def summary(figures: Sequence[Figure], lanes: Sequence[Lane], *, whole: bool) -> str:
+def summary(figures: Sequence[Figure], lanes: Sequence[Lane], *, whole: bool) -> Html:
     """A row a lane with the figures that differ; beneath, what is the same in all.
 
     Until the runs are over, `whole` is False: then the columns are always the same few.
     """
     apart = [each for each in figures if (each.name == "action" or each.differs if whole else each.name in _LIVE)]
-    head = "".join(f'<th scope="col">{text(each.label)}</th>' for each in apart)
-    rows = "".join(_row(lane, [(each, each.values[place]) for each in apart]) for place, lane in enumerate(lanes))
-    return (
-        '<div class="cx"><table class="grid cmp-table"><thead><tr><th scope="col">What differs</th>'
-        f"{head}</tr></thead><tbody>{rows}</tbody></table>{_alike(figures, apart) if whole else ''}</div>"
-    )
+    head = [h.th(scope="col")[each.label] for each in apart]
+    rows = [_row(lane, [(each, each.values[place]) for each in apart]) for place, lane in enumerate(lanes)]
+    return h.div("cx")[
+        h.table("grid cmp-table")[h.thead[h.tr[h.th(scope="col")["What differs"], head]], h.tbody[rows]],
+        _alike(figures, apart) if whole else "",
+    ]
 
 
-def _row(lane: Lane, values: Sequence[tuple[Figure, Value]]) -> str:
-    letter = f'<span class="cmp-letter">{lane.letter}</span> ' if lane.letter else ""
-    cells = "".join(
-        f'<td data-label="{text(each.label)}"><span>{_cell(each, value)}</span></td>' for each, value in values
-    )
-    return f'<tr><th scope="row">{letter}{text(lane.name)}</th>{cells}</tr>'
+def _row(lane: Lane, values: Sequence[tuple[Figure, Value]]) -> Html:
+    letter = lane.letter and (h.span("cmp-letter")[lane.letter], " ")
+    cells = [h.td(data_label=each.label)[h.span[_cell(each, value)]] for each, value in values]
+    return h.tr[h.th(scope="row")[letter, lane.name], cells]
 
 
-def _alike(figures: Sequence[Figure], apart: Sequence[Figure]) -> str:
+def _alike(figures: Sequence[Figure], apart: Sequence[Figure]) -> Html:
     same = [
         f"{each.label.lower()} {_cell_text(each, each.values[0])}"
         for each in figures
         if each not in apart and each.values[0]
     ]
     said = f"The same in all lanes: {'; '.join(same)}. " if same else ""
-    return (
-        f'<p class="legend">{text(said)}Marked in the lanes: <span class="alone">sentences</span> and strips, '
-        "chunks and sources that not all have.</p>"
-    )
+    return h.p("legend")[
+        f"{said}Marked in the lanes: ",
+        h.span("alone")["sentences"],
+        " and strips, chunks and sources that not all have.",
+    ]
 
 
-def _cell(each: Figure, value: Value) -> str:
+def _cell(each: Figure, value: Value) -> Html:
     if each.name in ("action", "scores_say"):
         return chip(Action(str(value)) if value else None)
-    return '<span class="quiet">–</span>' if value is None else text(_cell_text(each, value))
+    return h.span("quiet")["–"] if value is None else h.fragment(_cell_text(each, value))
 
 
 def _cell_text(each: Figure, value: Value) -> str:
@@ -80,9 +81,9 @@ def _cell_text(each: Figure, value: Value) -> str:
     return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
 
 
-def lead(found: Differences) -> str:
+def lead(found: Differences) -> Html:
     """The comparison in two plain sentences: answers, then evidence."""
-    return f'<div class="cx"><p class="cmp-lead">{text(" ".join([_answers(found), _evidence(found)]))}</p></div>'
+    return h.div("cx")[h.p("cmp-lead")[" ".join([_answers(found), _evidence(found)])]]
 
 
 def _answers(found: Differences) -> str:
@@ -119,28 +120,27 @@ def _counted(items: Sequence[Item]) -> str:
     return " and ".join(words.count(number, noun) for noun, number in numbers.items() if number) or "No chunk"
 
 
-def items(found: Differences) -> str:
+def items(found: Differences) -> Html:
     """Everything that the lanes treat differently, folded; the export has all of it."""
     if not found.items:
-        return ""
-    head = "".join(f"<th>{text(name)}</th>" for name in found.names)
-    rows = "".join(_item(item, found.names) for item in found.items[:_LISTED])
-    more = f'<p class="small">And {len(found.items) - _LISTED:,} more: the export has all.</p>'
-    return (
-        f'<div class="cx"><details class="fold" data-keep="differences"><summary>'
-        f"All {words.count(len(found.items), 'difference')}</summary>"
-        f'<table class="grid cmp-table cmp-items"><thead><tr><th>What</th>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table>{more if len(found.items) > _LISTED else ''}</details></div>"
-    )
+        return Html()
+    head = [h.th[name] for name in found.names]
+    rows = [_item(item, found.names) for item in found.items[:_LISTED]]
+    more = h.p("small")[f"And {len(found.items) - _LISTED:,} more: the export has all."]
+    return h.div("cx")[
+        h.details("fold", data_keep="differences")[
+            h.summary[f"All {words.count(len(found.items), 'difference')}"],
+            h.table("grid cmp-table cmp-items")[h.thead[h.tr[h.th["What"], head]], h.tbody[rows]],
+            more if len(found.items) > _LISTED else "",
+        ]
+    ]
 
 
-def _item(item: Item, names: Sequence[str]) -> str:
-    cells = "".join(
-        f'<td data-label="{text(name)}" class="{"" if state in ("used", "kept", "cited", "said") else "quiet"}">'
-        f"<span>{text(state)}</span></td>"
-        for name, state in zip(names, item.states, strict=True)
-    )
-    return (
-        f'<tr><th scope="row"><span class="tag">{_KINDS[item.kind]}</span> {text(excerpt(item.what, 140))}'
-        f'<span class="small">{text(item.where)}</span></th>{cells}</tr>'
-    )
+def _item(item: Item, names: Sequence[str]) -> Html:
+    return h.tr[
+        h.th(scope="row")[h.span("tag")[_KINDS[item.kind]], f" {excerpt(item.what, 140)}", h.span("small")[item.where]],
+        (
+            h.td(data_label=name, class_="" if state in ("used", "kept", "cited", "said") else "quiet")[h.span[state]]
+            for name, state in zip(names, item.states, strict=True)
+        ),
+    ]

@@ -14,10 +14,11 @@ from crag.questions.tables import guarded
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
+from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.look import draw
+from ui.kit.drawing import draw
 from ui.kit.picker import clicked
-from ui.kit.safe import excerpt, markdown, text
+from ui.kit.safe import excerpt, markdown
 from ui.run import pageview
 
 __all__ = ["drop_zone", "empty", "open_one", "table", "warn_of_model"]
@@ -26,7 +27,7 @@ __all__ = ["drop_zone", "empty", "open_one", "table", "warn_of_model"]
 def drop_zone(session: Session) -> None:
     """Where files are dropped; a drop starts adding at once."""
     turn = st.session_state.setdefault("drop-turn", 0)
-    with problems.told():
+    with problems.reported():
         limit = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
         dropped = st.file_uploader(
             f"Add PDFs, up to {limit} MB each",
@@ -43,9 +44,9 @@ def drop_zone(session: Session) -> None:
 
 
 def empty(session: Session) -> None:
-    draw('<div class="cx hero"><p>The library is empty. Drop PDFs above, or begin with the sample.</p></div>')
+    draw(h.div("cx hero")[h.p["The library is empty. Drop PDFs above, or begin with the sample."]])
     if st.button("Load the sample library", key="sample", type="primary"):
-        with problems.told():
+        with problems.reported():
             uploads.load_sample(session)
             st.rerun()
 
@@ -124,7 +125,7 @@ def open_one(session: Session, documents: Sequence[Document]) -> None:
         key=f"open-{wanted if wanted in ids else ''}",
     )
     document = by_id[chosen]
-    with problems.told():
+    with problems.reported():
         with facts:
             _delete(session, document)
         with leaf:
@@ -141,30 +142,38 @@ def _page(session: Session, document: Document, page: int, chunks: Sequence[Chun
         st.session_state.marked = None if again else picked[5:]
     here = [chunk for chunk in chunks if chunk.page == page]
     left, right = st.columns([1, 1], gap="large")
-    with left, problems.told():
+    with left, problems.reported():
         marked = [chunk for chunk in here if chunk.id == st.session_state.get("marked")] or here
         rects = [rect for chunk in marked for rect in chunk.rects() if rect.page == page]
         st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
     with right:
-        cards = "".join(
-            f'<details data-keep="{text(chunk.id)}"><summary><span class="rank num">{chunk.ordinal + 1}</span>'
-            f'<span class="where"><span class="name">{text(excerpt(chunk.text, 140))}</span></span>'
-            f'<span class="small">{words.count(len(chunk.text), "character")}</span></summary>'
-            f'<div class="body"><div class="text">{text(chunk.text)}</div><div class="facts">'
-            f"<span>{text(chunk.kind)}, indexed with: {text(chunk.context or 'nothing else')}</span>"
-            f'<button class="more" data-pick="mark:{text(chunk.id)}">Mark only this one</button></div></div></details>'
+        cards = [
+            h.details(data_keep=chunk.id)[
+                h.summary[
+                    h.span("rank num")[chunk.ordinal + 1],
+                    h.span("where")[h.span("name")[excerpt(chunk.text, 140)]],
+                    h.span("small")[words.count(len(chunk.text), "character")],
+                ],
+                h.div("body")[
+                    h.div("text")[chunk.text],
+                    h.div("facts")[
+                        h.span[f"{chunk.kind}, indexed with: {chunk.context or 'nothing else'}"],
+                        h.button("more", data_pick=f"mark:{chunk.id}")["Mark only this one"],
+                    ],
+                ],
+            ]
             for chunk in here
-        )
-        shown = f'<div class="cards ordinals">{cards}</div>' if cards else "<p>No text was found on this page.</p>"
+        ]
+        shown = h.div("cards ordinals")[cards] if cards else h.p["No text was found on this page."]
         heading = f"{words.count(len(here), 'chunk')} on page {page} of {document.pages}"
-        draw(f'<div class="cx"><h3>{heading}<span class="small">{text(document.title)}</span></h3>{shown}</div>')
+        draw(h.div("cx")[h.h3[heading, h.span("small")[document.title]], shown])
 
 
 def _delete(session: Session, document: Document) -> None:
     with st.popover("Delete document"):
         st.markdown(f"Delete **{markdown(document.name)}** with its {words.count(document.chunks, 'chunk')}?")
         if st.button("Delete", key=f"delete-{document.id}", type="primary"):
-            with problems.told():
+            with problems.reported():
                 session.library.documents.delete(document.id)
                 st.session_state.pop("document", None)
                 st.rerun()

@@ -24,9 +24,10 @@ from crag.core.ingesting import (
 from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.look import draw
-from ui.kit.safe import text
+from ui.kit.drawing import draw
+from ui.kit.html import Html
 
 __all__ = ["current", "follow", "load_sample", "reader", "results", "start"]
 
@@ -100,7 +101,7 @@ def follow(job: Job[IngestEvent]) -> None:
             else:
                 finished.append(event)
                 latest = None
-        draw(_progress(latest, job.label, len(finished)) if job.running else "", bar)
+        draw(_progress(latest, job.label, len(finished)) if job.running else None, bar)
         draw(results(finished), done)
     if running:
         st.rerun()
@@ -110,7 +111,7 @@ def follow(job: Job[IngestEvent]) -> None:
         st.success(f"Done: {job.label}.")
 
 
-def _progress(event: ReadingQueued | ReadingPage | Embedding | None, label: str, done: int) -> str:
+def _progress(event: ReadingQueued | ReadingPage | Embedding | None, label: str, done: int) -> Html:
     if event is None:
         name, said, share = label, "starting", 0.0
     elif isinstance(event, ReadingQueued):
@@ -123,19 +124,17 @@ def _progress(event: ReadingQueued | ReadingPage | Embedding | None, label: str,
         name, said = event.name, f"indexing chunk {event.done:,} of {event.total:,}"
         share = 0.5 + 0.5 * event.done / max(1, event.total)
     finished = f", {words.count(done, 'file')} done" if done else ""
-    return (
-        f'<div class="cx" role="status"><b>{text(name)}</b> <span class="quiet num">{text(said)}'
-        f"{finished}</span>"
-        f'<div class="progress"><i style="width:{share:.0%}"></i></div></div>'
-    )
+    return h.div("cx", role="status")[
+        h.b[name], " ", h.span("quiet num")[f"{said}{finished}"], h.div("progress")[h.i(style=f"width:{share:.0%}")]
+    ]
 
 
-def results(finished: Sequence[Result]) -> str:
+def results(finished: Sequence[Result]) -> Html:
     """One line for each file: what came of it, and what a person should know."""
-    return f'<div class="cx">{"".join(_result(event) for event in finished)}</div>' if finished else ""
+    return h.div("cx")[[_result(event) for event in finished]] if finished else Html()
 
 
-def _result(event: Result) -> str:
+def _result(event: Result) -> Html:
     match event:
         case DocumentAdded():
             found = event.document
@@ -143,19 +142,16 @@ def _result(event: Result) -> str:
                 f"{words.count(found.pages, 'page')}, {words.count(found.chunks, 'chunk')}, "
                 f"{words.duration(found.seconds)}"
             )
-            notes = "".join(f'<br><span class="quiet">{text(warning)}</span>' for warning in found.warnings)
+            notes = [(h.br, h.span("quiet")[warning]) for warning in found.warnings]
             return _line("✓", event.name, f"Added: {facts}", notes)
         case DuplicateFound():
             same = "under this name" if event.document.name == event.name else f"as {event.document.name}"
             return _line("=", event.name, f"Already in the library, {same}; nothing was added", "")
         case DocumentFailed():
-            return _line("!", event.name, event.message, f'<br><span class="quiet">{text(event.remedy)}</span>')
+            return _line("!", event.name, event.message, (h.br, h.span("quiet")[event.remedy]))
         case _:
             assert_never(event)
 
 
-def _line(icon: str, name: str, said: str, notes: str) -> str:
-    return (
-        f'<div class="result"><span class="icon" aria-hidden="true">{icon}</span><span><b>{text(name)}</b><br>'
-        f"{text(said)}{notes}</span></div>"
-    )
+def _line(icon: str, name: str, said: str, notes: object) -> Html:
+    return h.div("result")[h.span("icon", aria_hidden="true")[icon], h.span[h.b[name], h.br, said, notes]]

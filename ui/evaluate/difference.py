@@ -1,17 +1,19 @@
-"""Differences of two results drawn: the sentences that matter, a plot around zero, the questions that changed. Pure."""
+"""Two results against each other: the sentences that matter, a plot around zero, the questions that changed. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 
 from crag.metrics.intervals import LEVEL
+from crag.metrics.metrics import ResultRow
 from crag.metrics.results import Difference
-from ui.evaluate.changes import Change
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, label, signed
 from ui.evaluate.rows import facts, taken
-from ui.kit.safe import text
+from ui.kit import html as h
+from ui.kit.html import Html
 
-__all__ = ["intervals", "listed", "sentences"]
+__all__ = ["Change", "changes", "intervals", "listed", "sentences"]
 
 _TOLD = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
 """What is told in words even where nothing is sure."""
@@ -19,19 +21,18 @@ _ALSO = ("evidence_words", "rewrites", "searches", "seconds", "calls", "input_to
 """What has no place on a scale of shares, and is told in numbers."""
 
 
-def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> str:
+def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
     """What differs for sure, then what does not, each in a sentence."""
     known = [found[key] for key in _order(found) if found[key].value is not None]
     sure = [each for each in known if each.includes_zero is False]
     unsure = [found[key] for key in _TOLD if key in found and found[key] in known and found[key] not in sure]
     shown = [each.sentence for each in [*sure[:6], *unsure[: max(1, 6 - len(sure))]]]
     shared = _shared_end(shown)
-    lead = (
-        f"<p><b>{len(sure)} of {len(known)}</b> measures differ between {text(said[0])} and {text(said[1])} with an "
-        f"interval that leaves zero out.{text(shared)}</p>"
-    )
-    body = "".join(f"<li>{text(each.removesuffix(shared))}</li>" for each in shown)
-    return f'<div class="cx eval-said">{lead}<ul>{body}</ul></div>'
+    lead = h.p[
+        h.b[f"{len(sure)} of {len(known)}"],
+        f" measures differ between {said[0]} and {said[1]} with an interval that leaves zero out.{shared}",
+    ]
+    return h.div("cx eval-said")[lead, h.ul[(h.li[each.removesuffix(shared)] for each in shown)]]
 
 
 def _shared_end(sentences: Sequence[str]) -> str:
@@ -45,25 +46,23 @@ def _order(found: Mapping[str, Difference]) -> list[str]:
     return [*first, *(key for key in found if key.startswith("seconds_"))]
 
 
-def intervals(found: Mapping[str, Difference], said: tuple[str, str]) -> str:
+def intervals(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
     """Shares on a scale around zero, then everything else in numbers."""
     shares = [found[key] for key in PLOTTED if key in found and found[key].value is not None]
     ends = [abs(end) for each in shares for end in (each.value, each.low, each.high) if end is not None]
     most = max([0.1, *ends])
     most = next(step for step in (0.1, 0.2, 0.25, 0.5, 1.0) if most <= step + 1e-9)
-    plotted = "".join(_line(each, most) for each in shares)
-    scale = "".join(f'<i style="left:{50 + 50 * at:.0f}%">{_tick(at * most)}</i>' for at in (-1, -0.5, 0, 0.5, 1))
-    plot = (
-        f'<p class="figures eval-ways"><span>← higher with <b>{text(said[0])}</b></span>'
-        f"<span>higher with <b>{text(said[1])}</b> →</span></p>"
-        f'<ul>{plotted}<li class="scale" aria-hidden="true"><span class="name"></span><span class="track zero">{scale}'
-        '</span><span class="number"></span></li></ul>'
+    plotted = [_line(each, most) for each in shares]
+    scale = [h.i(style=f"left:{50 + 50 * at:.0f}%")[_tick(at * most)] for at in (-1, -0.5, 0, 0.5, 1)]
+    plot = h.fragment(
+        h.p("figures eval-ways")[h.span["← higher with ", h.b[said[0]]], h.span["higher with ", h.b[said[1]], " →"]],
+        h.ul[plotted, h.li("scale", aria_hidden="true")[h.span("name"), h.span("track zero")[scale], h.span("number")]],
     )
     legend = f"Second minus first; the lines are {LEVEL} % bootstrap intervals over the questions that tell of both."
     filled = "A filled mark: the interval leaves zero out."
-    return (
-        f'<div class="cx eval-dots eval-diff">{plot if shares else ""}<p class="legend">{legend} {filled}</p></div>'
-        f"{_numbers([found[key] for key in _ALSO if key in found and found[key].value is not None], said)}"
+    return h.fragment(
+        h.div("cx eval-dots eval-diff")[plot if shares else "", h.p("legend")[f"{legend} {filled}"]],
+        _numbers([found[key] for key in _ALSO if key in found and found[key].value is not None], said),
     )
 
 
@@ -71,40 +70,41 @@ def _tick(value: float) -> str:
     return "0" if value == 0 else f"{'+' if value > 0 else '−'}{abs(value):g}"
 
 
-def _line(each: Difference, most: float) -> str:
+def _line(each: Difference, most: float) -> Html:
     value = each.value or 0.0
     low, high = (value if end is None else end for end in (each.low, each.high))
     sure = each.includes_zero is False
     at, start, width = (f"{share:.2%}" for share in (_at(value, most), _at(low, most), (high - low) / (2 * most)))
-    mark = f'<b style="left:{at}">{"●" if sure else "○"}</b>'
-    lane = f'<span class="lane"><i class="span" style="left:{start};width:{width}"></i>{mark}</span>'
+    mark = h.b(style=f"left:{at}")["●" if sure else "○"]
+    lane = h.span("lane")[h.i("span", style=f"left:{start};width:{width}"), mark]
     between = f"{signed(each.measure, low)} to {signed(each.measure, high)}" if each.low is not None else "no interval"
-    number = f'<b>{signed(each.measure, value)}</b> <span class="small">{between}, n {each.pairs:,}</span>'
-    return (
-        f'<li class="{"sure" if sure else ""}" title="{text(each.sentence)}"><span class="name">'
-        f'{text(label(each.measure))}</span><span class="track zero">{lane}</span>'
-        f'<span class="number num">{number}</span></li>'
-    )
+    number = h.fragment(h.b[signed(each.measure, value)], " ", h.span("small")[f"{between}, n {each.pairs:,}"])
+    return h.li("sure" if sure else "", title=each.sentence)[
+        h.span("name")[label(each.measure)], h.span("track zero")[lane], h.span("number num")[number]
+    ]
 
 
 def _at(value: float, most: float) -> float:
     return 0.5 + value / (2 * most)
 
 
-def _numbers(rest: Sequence[Difference], said: tuple[str, str]) -> str:
+def _numbers(rest: Sequence[Difference], said: tuple[str, str]) -> Html:
     if not rest:
-        return ""
-    body = "".join(
-        f'<tr><td>{text(label(each.measure))}</td><td class="r">{as_text(each.measure, each.first)}</td>'
-        f'<td class="r">{as_text(each.measure, each.second)}</td>'
-        f'<td class="r"><b>{signed(each.measure, each.value)}</b></td><td class="r">{_between(each)}</td></tr>'
+        return Html()
+    body = [
+        h.tr[
+            h.td[label(each.measure)],
+            h.td("r")[as_text(each.measure, each.first)],
+            h.td("r")[as_text(each.measure, each.second)],
+            h.td("r")[h.b[signed(each.measure, each.value)]],
+            h.td("r")[_between(each)],
+        ]
         for each in rest
-    )
-    heads = "".join(f'<th class="r">{text(name)}</th>' for name in (*said, "Difference", f"{LEVEL} % interval"))
-    return (
-        '<div class="cx eval-scroll" tabindex="0" role="region" aria-label="Other differences"><table class="grid '
-        f'eval-numbers"><thead><tr><th>A question</th>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+    ]
+    heads = [h.th("r")[name] for name in (*said, "Difference", f"{LEVEL} % interval")]
+    return h.div("cx eval-scroll", tabindex="0", role="region", aria_label="Other differences")[
+        h.table("grid eval-numbers")[h.thead[h.tr[h.th["A question"], heads]], h.tbody[body]]
+    ]
 
 
 def _between(each: Difference) -> str:
@@ -113,22 +113,62 @@ def _between(each: Difference) -> str:
     return f"{signed(each.measure, each.low)} to {signed(each.measure, each.high)}"
 
 
-def listed(found: Sequence[Change], said: tuple[str, str], known: Container[str]) -> str:
+# Questions that ended otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One question under both, and what differs, in words; `better` None where neither way is better in itself."""
+
+    first: ResultRow
+    second: ResultRow
+    what: tuple[tuple[str, bool | None], ...]
+
+
+def changes(first: Sequence[ResultRow], second: Sequence[ResultRow]) -> list[Change]:
+    """The questions in both that did not end alike, in the first's order."""
+    theirs = {row.question_id: row for row in second}
+    pairs = [(row, theirs[row.question_id]) for row in first if row.question_id in theirs]
+    return [Change(one, other, what) for one, other in pairs if (what := _differences(one, other))]
+
+
+_WATCHED = (
+    ("answer_holds", "answer now says it", "answer no longer says it"),
+    ("evidence_answer", "evidence now holds it", "evidence no longer holds it"),
+    ("acted_holds", "now retrieved", "no longer retrieved"),
+    ("abstention_right", "now rightly answered or abstained", "now wrongly answered or abstained"),
+)
+
+
+def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | None], ...]:
+    listed: list[tuple[str, bool | None]] = []
+    if bool(one.problem) != bool(other.problem):
+        listed.append(("now fails", False) if other.problem else ("no longer fails", True))
+    for name, gained, lost in _WATCHED:
+        before, after = getattr(one, name), getattr(other, name)
+        if before is not None and after is not None and before != after:
+            listed.append((gained if after else lost, bool(after)))
+    if None not in (one.action, other.action) and one.action is not other.action:  # plain RAG takes none
+        listed.append((f"{one.action} → {other.action}", None))
+    return tuple(listed)
+
+
+def listed(found: Sequence[Change], said: tuple[str, str], known: Container[str]) -> Html:
     """Questions that ended otherwise: what changed, then both rows."""
-    items = "".join(_change(change, said, known) for change in found)
-    return f'<div class="cx eval-rows eval-changes"><ul>{items}</ul></div>'
+    items = [_change(change, said, known) for change in found]
+    return h.div("cx eval-rows eval-changes")[h.ul[items]]
 
 
-def _change(change: Change, said: tuple[str, str], known: Container[str]) -> str:
-    tags = "".join(
-        f'<span class="tag {_way(better)}">{"✓ " if better else "✕ " if better is False else ""}{text(what)}</span>'
+def _change(change: Change, said: tuple[str, str], known: Container[str]) -> Html:
+    tags = [
+        h.span(f"tag {_way(better)}")["✓ " if better else "✕ " if better is False else "", what]
         for what, better in change.what
-    )
-    pairs = "".join(
-        f'<div class="side">{taken(row, known, name)}<span class="facts">{facts(row)}</span></div>'
+    ]
+    pairs = [
+        h.div("side")[taken(row, known, name), h.span("facts")[facts(row)]]
         for name, row in zip(said, (change.first, change.second), strict=True)
-    )
-    return f'<li><p class="tags"><b>{text(change.first.question)}</b> {tags}</p>{pairs}</li>'
+    ]
+    return h.li[h.p("tags")[h.b[change.first.question], " ", tags], pairs]
 
 
 def _way(better: bool | None) -> str:

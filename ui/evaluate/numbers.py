@@ -10,6 +10,7 @@ from crag.metrics.metrics import ResultRow
 from crag.metrics.results import Difference, Result, compared, summed_up
 from crag.spending.costs import Spent
 from ui.app.session import Session
+from ui.evaluate import work
 from ui.run.meter import in_use
 
 __all__ = ["cost", "difference", "result", "rows_of"]
@@ -17,31 +18,31 @@ __all__ = ["cost", "difference", "result", "rows_of"]
 _STEPS = 50
 """So often is a large evaluation summed up while it is under way."""
 _Key = tuple[str, str, int, str, int]
-"""Workspace, evaluation, how much is done, when it ended, and how many steps of the job under way were heard."""
+"""Workspace, evaluation, how much is done, when it ended, and how many steps the job under way has made."""
 
 
-def _key(session: Session, evaluation: Evaluation, heard: int) -> _Key:
+def _key(session: Session, evaluation: Evaluation) -> _Key:
     """What the numbers hang on. A finished evaluation no longer changes; a large one is summed up now and then."""
     some = 1 if evaluation.finished_at else max(1, evaluation.done // _STEPS)
-    step = 0 if evaluation.finished_at else heard // some
+    step = 0 if evaluation.finished_at else work.steps(session) // some
     return session.workspace, evaluation.id, evaluation.done // some, evaluation.finished_at, step
 
 
-def rows_of(session: Session, evaluation: Evaluation, heard: int = 0) -> tuple[ResultRow, ...]:
+def rows_of(session: Session, evaluation: Evaluation) -> tuple[ResultRow, ...]:
     """What is done of it, in the set's order. Raises NotFoundError."""
-    return _rows(session.library, _key(session, evaluation, heard))
+    return _rows(session.library, _key(session, evaluation))
 
 
-def result(session: Session, evaluation: Evaluation, heard: int = 0) -> Result:
+def result(session: Session, evaluation: Evaluation) -> Result:
     """Means with intervals, and actions. Raises NotFoundError."""
-    return _result(session.library, _key(session, evaluation, heard))
+    return _result(session.library, _key(session, evaluation))
 
 
 def difference(
-    session: Session, first: Evaluation, second: Evaluation, names: tuple[str, str], heard: int = 0
+    session: Session, first: Evaluation, second: Evaluation, names: tuple[str, str]
 ) -> dict[str, Difference]:
     """Every measure of the second against the first. Raises ValueError where they share no question."""
-    return _difference(session.library, _key(session, first, heard), _key(session, second, heard), names)
+    return _difference(session.library, _key(session, first), _key(session, second), names)
 
 
 def cost(session: Session, evaluation: Evaluation) -> Spent:

@@ -9,21 +9,25 @@ import streamlit as st
 from crag.core.errors import InputError
 from crag.evaluation.evaluate import Evaluation
 from crag.metrics.results import Difference
-from crag.questions.tables import csv_export, json_export
 from ui.app.session import Session
-from ui.evaluate import numbers, work
-from ui.evaluate.changes import Change, changes
-from ui.evaluate.difference import intervals, listed, sentences
+from ui.evaluate import numbers
+from ui.evaluate.difference import Change, changes, intervals, listed, sentences
 from ui.evaluate.names import file_name, names
-from ui.kit.look import draw
+from ui.evaluate.rows import paged
+from ui.kit import downloads
+from ui.kit import html as h
+from ui.kit.drawing import draw
 
 __all__ = ["show"]
 
 _PAGE = 20
-_EMPTY = (
-    '<div class="cx hero"><p>Two results are needed.</p><p class="quiet">Run two strategies over the same questions, '
-    "or one strategy with other settings: their differences appear here, with how sure they are.</p></div>"
-)
+_EMPTY = h.div("cx hero")[
+    h.p["Two results are needed."],
+    h.p("quiet")[
+        "Run two strategies over the same questions, or one strategy with other settings: their differences appear "
+        "here, with how sure they are."
+    ],
+]
 _KINDS: Mapping[str, tuple[str, Callable[[Change], bool]]] = {
     "all": ("All that changed", lambda change: True),
     "better": ("Better", lambda change: any(better for _, better in change.what)),
@@ -43,11 +47,9 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     if pair is None:
         return
     first, second = pair
-    job = work.current(session)
-    heard = len(job.events()) if job is not None and job.running else 0
     said = (called[first.id], called[second.id])
     try:
-        found = numbers.difference(session, first, second, said, heard)
+        found = numbers.difference(session, first, second, said)
     except ValueError as error:
         raise InputError(
             "These two have no question in common.", "Choose two evaluations of the same questions."
@@ -56,7 +58,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     st.subheader("Differences", anchor=False)
     draw(intervals(found, said))
     _files(first, second, found)
-    rows = [numbers.rows_of(session, each, heard) for each in (first, second)]
+    rows = [numbers.rows_of(session, each) for each in (first, second)]
     _changed(session, changes(*rows), said)
 
 
@@ -94,21 +96,11 @@ _COLUMNS = ("measure", "pairs", "first", "second", "difference", "low", "high", 
 
 
 def _files(first: Evaluation, second: Evaluation, found: Mapping[str, Difference]) -> None:
-    lines = [
-        (each.measure, each.pairs, each.first, each.second, each.value, each.low, each.high, each.includes_zero,
-         each.sentence)
-        for each in found.values()
-    ]  # fmt: skip
+    fields = ["value" if column == "difference" else column for column in _COLUMNS]
+    lines = [[getattr(each, field) for field in fields] for each in found.values()]
+    stem = file_name(first.set_name, first.strategy, "to", second.strategy)
     with st.popover("Export"):
-        for ending, mime, write in (("csv", "text/csv", csv_export), ("json", "application/json", json_export)):
-            st.download_button(
-                f"Differences, {ending.upper()}",
-                lambda write=write: write(_COLUMNS, lines),  # type: ignore[misc]
-                file_name=file_name(first.set_name, first.strategy, "to", second.strategy, ending=ending),
-                mime=mime,
-                on_click="ignore",
-                key=f"eval-pair-{ending}",
-            )
+        downloads.table("Differences", lambda: (_COLUMNS, lines), stem, key="eval-pair")
 
 
 def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -> None:
@@ -128,7 +120,5 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
         label_visibility="collapsed",
     )
     kept = [change for change in found if _KINDS[kind or "all"][1](change)]
-    pages = -(-len(kept) // _PAGE)
-    page = st.pagination(pages, key=f"eval-changes-page-{kind}") if pages > 1 else 1
-    start = (page - 1) * _PAGE
-    draw(listed(kept[start : start + _PAGE], said, set(session.library.runs.ids())))
+    _, here = paged(kept, _PAGE, f"eval-changes-page-{kind}")
+    draw(listed(here, said, set(session.library.runs.ids())))

@@ -12,22 +12,24 @@ from crag.core.types import Action
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.evaluate.measures import as_text
-from ui.evaluate.names import title
 from ui.evaluate.sets import loaded
 from ui.evaluate.work import Event, Part, State
+from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.look import draw
-from ui.kit.safe import excerpt, text
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.kit.safe import excerpt
 from ui.run import approval
 
-__all__ = ["live", "so_far", "told"]
+__all__ = ["show_live", "show_outcome", "so_far"]
 
 _BEAT = 1.0
 """Seconds between two looks at the job."""
+_SO_FAR = ("Evidence holds it", "Answer says it", "Failed", "Each")
 
 
 @st.fragment(run_every=_BEAT)
-def live(session: Session, job: Job[Event]) -> None:
+def show_live(session: Session, job: Job[Event]) -> None:
     """Renews itself until the job is over, and then the page. Nothing that is touched meanwhile harms it."""
     running = job.running
     state = State(job.events())
@@ -58,9 +60,9 @@ def _at_hand(session: Session, state: State) -> str:
     return next((each.question for each in questions if each.id not in done), "")
 
 
-def _progress(job: Job[Event], state: State, asked: str) -> str:
+def _progress(job: Job[Event], state: State, asked: str) -> Html:
     share = state.done / state.total if state.total else 0.0
-    facts = [f"<b>{state.done:,}</b> of {state.total:,} questions" if state.total else "starting"]
+    facts = [h.fragment(h.b[f"{state.done:,}"], f" of {state.total:,} questions") if state.total else "starting"]
     if state.rate:
         pace = f"{state.rate:.1f} a second" if state.rate >= 1 else f"{words.duration(1 / state.rate)} each"
         facts.append(pace)
@@ -68,26 +70,25 @@ def _progress(job: Job[Event], state: State, asked: str) -> str:
         facts.append("waiting for your word")
     elif state.left is not None and not job.stopping:
         facts.append(f"about {_rough(state.left)} left")
-    facts.append(f"<b>{state.failed:,}</b> failed" if state.failed else "none failed")
-    now = f'<p class="small eval-now">Now: {text(excerpt(asked, 160))}</p>' if asked else ""
-    return (
-        '<div class="cx eval-live" role="status">'
-        f'<p class="says"><b>Evaluating {text(job.label)}</b>{_which(state)}</p>'
-        f'<div class="progress"><i style="width:{share:.1%}"></i></div>'
-        f'<p class="figures">{"".join(f"<span>{fact}</span>" for fact in facts)}</p>{now}</div>'
-    )
+    facts.append(h.fragment(h.b[f"{state.failed:,}"], " failed") if state.failed else "none failed")
+    return h.div("cx eval-live", role="status")[
+        h.p("says")[h.b[f"Evaluating {job.label}"], _which(state)],
+        h.div("progress")[h.i(style=f"width:{share:.1%}")],
+        h.p("figures")[[h.span[fact] for fact in facts]],
+        (h.p("small eval-now")[f"Now: {excerpt(asked, 160)}"] if asked else ""),
+    ]
 
 
 def _rough(seconds: float) -> str:
     return words.duration(seconds) if seconds >= 60 else f"{max(1.0, seconds):.0f} s"
 
 
-def _which(state: State) -> str:
+def _which(state: State) -> Html:
     if not state.parts or state.begun is None:
-        return ""
+        return Html()
     number, all = len(state.parts), len(state.begun.strategies)
     place = f", strategy {number} of {all}" if all > 1 else ""
-    return f' <span class="quiet">with {text(title(state.parts[-1].strategy))}{place}</span>'
+    return h.fragment(" ", h.span("quiet")[f"with {words.strategy(state.parts[-1].strategy)}{place}"])
 
 
 def _waits(job: Job[Event], state: State) -> bool:
@@ -104,26 +105,27 @@ def _ask(job: Job[Event], state: State) -> None:
     approval.ask(job, Trace(approvals=(*asked, waiting)))  # type: ignore[arg-type]
 
 
-def so_far(parts: Sequence[Part]) -> str:
+def so_far(parts: Sequence[Part]) -> Html:
     """What the results say until now, by strategy; nothing before the first."""
     shown = [part for part in parts if part.rows]
     if not shown:
-        return ""
-    body = "".join(_line(part) for part in shown)
-    return (
-        '<div class="cx eval-scroll"><table class="grid eval-sofar"><thead><tr><th>So far</th><th class="r">Done</th>'
-        '<th>Actions</th><th class="r">Evidence holds it</th><th class="r">Answer says it</th>'
-        f'<th class="r">Failed</th><th class="r">Each</th></tr></thead><tbody>{body}</tbody></table></div>'
-    )
+        return Html()
+    body = [_line(part) for part in shown]
+    return h.div("cx eval-scroll")[
+        h.table("grid eval-sofar")[
+            h.thead[h.tr[h.th["So far"], h.th("r")["Done"], h.th["Actions"], (h.th("r")[name] for name in _SO_FAR)]],
+            h.tbody[body],
+        ]
+    ]
 
 
-def _line(part: Part) -> str:
+def _line(part: Part) -> Html:
     taken = [row.action for row in part.rows]
-    actions = " ".join(
-        f'<span class="verdict {action.lower()}" title="{action}">{words.ICONS[action]} {taken.count(action):,}</span>'
+    actions = [
+        h.span(f"verdict {action.lower()}", title=action)[f"{words.ICONS[action]} {taken.count(action):,}"]
         for action in Action
         if action in taken
-    )
+    ]
     cells = [
         f"{part.done:,} of {part.total:,}",
         _share([row.evidence_answer for row in part.rows]),
@@ -131,9 +133,8 @@ def _line(part: Part) -> str:
         f"{sum(bool(row.problem) for row in part.rows):,}",
         as_text("seconds", _mean([row.seconds for row in part.rows])),
     ]
-    done, *rest = (f'<td class="r">{cell}</td>' for cell in cells)
-    name = f"<td><b>{text(title(part.strategy))}</b></td>"
-    return f'<tr>{name}{done}<td class="keep">{actions or "–"}</td>{"".join(rest)}</tr>'
+    done, *rest = (h.td("r")[cell] for cell in cells)
+    return h.tr[h.td[h.b[words.strategy(part.strategy)]], done, h.td("keep")[h.joined(" ", actions) or "–"], rest]
 
 
 def _share(values: Sequence[bool | None]) -> str:
@@ -146,7 +147,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def told(job: Job[Event]) -> None:
+def show_outcome(job: Job[Event]) -> None:
     """What came of a job that is over."""
     state = State(job.events())
     kept = f"{words.count(state.done, 'result')} kept" if state.done else "nothing was done yet"
@@ -154,9 +155,9 @@ def told(job: Job[Event]) -> None:
         problems.show(job.problem)
     elif job.stopping and state.done < state.total:
         said = f"Stopped: {kept}. It goes on from there when you press Resume."
-        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(said)}</p></div>')
+        draw(h.div("cx")[h.p("note eval-note", role="status")[said]])
     else:
         failed = f", {state.failed:,} failed" if state.failed else ""
         took = words.duration(state.seconds)
         said = f"Done: {job.label}, {words.count(state.made, 'question')} in {took}{failed}."
-        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(said)}</p></div>')
+        draw(h.div("cx")[h.p("note eval-note", role="status")[said]])

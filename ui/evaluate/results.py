@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
 from crag.core.errors import InputError
+from crag.core.upgrade import in_words
 from crag.evaluation.evaluate import Evaluation, remove_evaluation
+from crag.metrics.metrics import ResultRow
+from crag.metrics.results import MEASURES, Result, flat
 from ui.app import navigation
 from ui.app.session import Session
-from ui.evaluate import export, numbers, work
+from ui.evaluate import numbers, work
 from ui.evaluate import rows as evaluate_rows
-from ui.evaluate.names import names
+from ui.evaluate.measures import label
+from ui.evaluate.names import file_name, name, names
 from ui.evaluate.table import MARKS, Column, confusions, dots, table
-from ui.kit import problems, words
-from ui.kit.look import draw
+from ui.kit import downloads, problems, words
+from ui.kit import html as h
+from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
-__all__ = ["show"]
+__all__ = ["rows_table", "show", "summary_table"]
 
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
-_EMPTY = (
-    '<div class="cx hero"><p>No results yet.</p><p class="quiet">Choose or add questions under Questions, pick the '
-    "strategies and run them: measures by strategy, every row with its trace, and files of both appear here.</p></div>"
-)
+_SUMMARY = ("set", "strategy", "settings", "parts", "measure", "name", "mean", "low", "high", "known", "questions")
+_EMPTY = h.div("cx hero")[
+    h.p["No results yet."],
+    h.p("quiet")[
+        "Choose or add questions under Questions, pick the strategies and run them: measures by strategy, every row "
+        "with its trace, and files of both appear here."
+    ],
+]
 
 
 def show(session: Session, made: Sequence[Evaluation]) -> None:
@@ -40,8 +50,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     if not chosen:
         st.caption("Choose an evaluation above.")
         return
-    heard = _heard(session)
-    columns = [_column(session, each, called[each.id], heard) for each in chosen]
+    columns = [_column(session, each, called[each.id]) for each in chosen]
     with st.container(key="eval-columns"):
         left, right = st.columns([7, 6], gap="large") if len(columns) <= _BESIDE else (st.container(), st.container())
     with left:
@@ -54,13 +63,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         again = any(column.result.actions != column.result.first_actions for column in columns)
         first = again and st.toggle("Of the first retrieval", key="eval-first", help="Else of the one acted on.")
         draw(confusions(columns, first=first))
-    _rows(session, chosen, called, heard)
-
-
-def _heard(session: Session) -> int:
-    """How much the job under way has said: what is not finished changes with it."""
-    job = work.current(session)
-    return len(job.events()) if job is not None and job.running else 0
+    _rows(session, chosen, called)
 
 
 def _set(made: Sequence[Evaluation]) -> list[Evaluation]:
@@ -94,8 +97,8 @@ def _chosen(here: Sequence[Evaluation], called: Mapping[str, str]) -> list[Evalu
     return [each for each in reversed(here) if each.id in picked]
 
 
-def _column(session: Session, evaluation: Evaluation, called: str, heard: int) -> Column:
-    result = numbers.result(session, evaluation, heard)
+def _column(session: Session, evaluation: Evaluation, called: str) -> Column:
+    result = numbers.result(session, evaluation)
     return Column(
         name=called,
         parts=evaluation.parts,
@@ -106,7 +109,7 @@ def _column(session: Session, evaluation: Evaluation, called: str, heard: int) -
     )
 
 
-def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str], heard: int) -> None:
+def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str]) -> None:
     """The rows of one of them, with its files."""
     st.subheader("Rows", anchor=False)
     by_id = {each.id: each for each in chosen}
@@ -115,13 +118,53 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
             "Rows of", list(by_id), format_func=lambda id: called[id], key="eval-rows-of", label_visibility="collapsed"
         )
         evaluation = by_id[picked]
-        rows = numbers.rows_of(session, evaluation, heard)
-        export.files(session, evaluation, called[picked], rows, chosen, heard)
+        rows = numbers.rows_of(session, evaluation)
+        _files(session, evaluation, called[picked], rows, chosen)
         _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
-    begun = f"{words.moment(evaluation.started_at)}. {words.plain(evaluation.parts)}"
+    begun = f"{words.moment(evaluation.started_at)}. {in_words(evaluation.parts)}"
     st.caption(markdown(begun))
     evaluate_rows.show(session, evaluation, rows)
+
+
+def _files(
+    session: Session,
+    evaluation: Evaluation,
+    called: str,
+    rows: Sequence[ResultRow],
+    chosen: Sequence[Evaluation],
+) -> None:
+    """The downloads of one evaluation's rows, and of the summary of all that are chosen."""
+
+    def summary() -> downloads.Table:
+        return summary_table([(each, numbers.result(session, each)) for each in chosen])
+
+    with st.popover("Export"):
+        stem = file_name(evaluation.set_name, called, "rows")
+        downloads.table("Rows of this one", lambda: rows_table(rows), stem, key="eval-rows")
+        downloads.table("Summary of all shown", summary, file_name(evaluation.set_name, "summary"), key="eval-summary")
+
+
+def rows_table(rows: Sequence[ResultRow]) -> downloads.Table:
+    """Every row with all its measures; a column that a row does not have is empty."""
+    tables = [flat(row) for row in rows]
+    columns = list(dict.fromkeys(column for table in tables for column in table))
+    return columns, [[table.get(column) for column in columns] for table in tables]
+
+
+def summary_table(results: Sequence[tuple[Evaluation, Result]]) -> downloads.Table:
+    """A line for each measure of each evaluation, and for each count of the confusion of actions."""
+    lines: list[Sequence[Any]] = []
+    for evaluation, result in results:
+        lead = (evaluation.set_name, name(evaluation), evaluation.settings.model_dump_json(), evaluation.parts)
+        for key, mean in result.means.items():
+            said = MEASURES.get(key, label(key))
+            lines.append((*lead, key, said, mean.value, mean.low, mean.high, mean.known, result.questions))
+        for action, counts in result.actions.items():
+            for held, number in counts.items():
+                key, said = f"action_{action}_{held}", f"{action}, retrieval {held}"
+                lines.append((*lead, key, said, number, None, None, result.questions, result.questions))
+    return _SUMMARY, lines
 
 
 def _delete(session: Session, evaluation: Evaluation, called: str) -> None:
@@ -129,7 +172,7 @@ def _delete(session: Session, evaluation: Evaluation, called: str) -> None:
         st.markdown(f"Delete **{markdown(called)}** with its {words.count(evaluation.done, 'result')}?")
         runs = st.checkbox("Its runs in the history too", key=f"eval-gone-runs-{evaluation.id}")
         if st.button("Delete", key=f"eval-gone-{evaluation.id}", type="primary"):
-            with problems.told():
+            with problems.reported():
                 _remove(session, evaluation.id, runs)
                 st.rerun()
 

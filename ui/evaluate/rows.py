@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from typing import TypeVar
 
 import streamlit as st
 
 from crag.core.errors import NotFoundError
+from crag.core.upgrade import in_words
 from crag.evaluation.evaluate import Evaluation
 from crag.metrics.metrics import ResultRow
 from ui.app import navigation
 from ui.app.session import Session
 from ui.evaluate.measures import FILTERS, as_text, found
-from ui.kit import words
-from ui.kit.look import draw
-from ui.kit.safe import excerpt, text
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.kit.safe import excerpt
 from ui.run.path import chip
 
-__all__ = ["PAGE", "facts", "follow", "listed", "show", "taken"]
+__all__ = ["PAGE", "facts", "follow", "listed", "paged", "show", "taken"]
+
+T = TypeVar("T")
 
 PAGE = 25
 """Rows that are drawn at once: a browser holds no 10,000."""
@@ -54,55 +59,56 @@ def show(session: Session, evaluation: Evaluation, rows: Sequence[ResultRow]) ->
     )  # fmt: skip
     kept = found(rows, chosen or "all", wanted)
     if not kept:
-        draw(
-            '<div class="cx"><p class="quiet">No row is like that. Choose another filter, or search for less.</p></div>'
-        )
+        draw(h.div("cx")[h.p("quiet")["No row is like that. Choose another filter, or search for less."]])
         return
-    pages = -(-len(kept) // PAGE)
-    page = st.pagination(pages, key=f"eval-page-{evaluation.id}-{chosen}-{wanted}") if pages > 1 else 1
-    start = (page - 1) * PAGE
-    known = set(session.library.runs.ids())
-    draw(listed(kept[start : start + PAGE], known))
-    if pages > 1:
-        st.caption(f"Rows {start + 1:,} to {min(start + PAGE, len(kept)):,} of {len(kept):,}.")
+    start, here = paged(kept, PAGE, f"eval-page-{evaluation.id}-{chosen}-{wanted}")
+    draw(listed(here, set(session.library.runs.ids())))
+    if len(here) < len(kept):
+        st.caption(f"Rows {start + 1:,} to {start + len(here):,} of {len(kept):,}.")
 
 
-def listed(rows: Sequence[ResultRow], known: Container[str]) -> str:
+def paged(items: Sequence[T], size: int, key: str) -> tuple[int, Sequence[T]]:
+    """A choice of pages where there are several; the place of the chosen one's first item, and its items."""
+    pages = -(-len(items) // size)
+    start = (st.pagination(pages, key=key) - 1) * size if pages > 1 else 0
+    return start, items[start : start + size]
+
+
+def listed(rows: Sequence[ResultRow], known: Container[str]) -> Html:
     """Rows with what became of each; `known`: the runs that the history still holds."""
-    items = "".join(f'<li>{taken(row, known)}<span class="facts">{facts(row)}</span></li>' for row in rows)
-    return f'<div class="cx eval-rows"><ul>{items}</ul></div>'
+    return h.div("cx eval-rows")[h.ul[(h.li[taken(row, known), h.span("facts")[facts(row)]] for row in rows)]]
 
 
-def taken(row: ResultRow, known: Container[str], lead: str = "") -> str:
+def taken(row: ResultRow, known: Container[str], lead: str = "") -> Html:
     """The question, or `lead`, which opens the run where that is still there, and what was answered."""
     said = excerpt(row.problem or row.answer or "no answer", 220)
-    inner = (
-        f'<span class="asked">{text(lead or row.question)}</span>'
-        f'<span class="peek">{"Failed: " if row.problem else ""}{text(words.plain(said))}</span>'
+    inner = h.fragment(
+        h.span("asked")[lead or row.question],
+        h.span("peek")["Failed: " if row.problem else "", in_words(said) if row.problem else said],
     )
     if row.run_id in known:
-        return f'<button class="open" data-pick="run:{text(row.run_id)}" title="Open its trace">{inner}</button>'
+        return h.button("open", data_pick=f"run:{row.run_id}", title="Open its trace")[inner]
     why = "run deleted" if row.run_id else "no run"
-    return f'<span class="open">{inner}<span class="tag">{why}</span></span>'
+    return h.span("open")[inner, h.span("tag")[why]]
 
 
-def facts(row: ResultRow) -> str:
+def facts(row: ResultRow) -> Html:
     """What was taken, found and said, each with a sign and a word."""
     if row.problem:
-        return '<span class="tag">failed</span>'
+        return h.span("tag")["failed"]
     signs = [
         ("retrieved", row.acted_holds, "The retrieval acted on holds what is sought."),
         ("evidence", row.evidence_answer, "The evidence kept holds an accepted answer."),
         ("answer", row.answer_holds, "The answer says an accepted answer."),
     ]
-    shown = [f"<span>{chip(row.action)}</span>", *(_sign(*each) for each in signs)]
+    shown = [h.span[chip(row.action)], *(_sign(*each) for each in signs)]
     faith = "–" if row.faithfulness is None else f"{row.faithfulness:.2f}"
-    shown.append(f'<span title="Faithfulness">faithful <b class="num">{faith}</b></span>')
-    shown.append(f'<span class="num">{as_text("seconds", row.seconds)}</span>')
-    return "".join(shown) + ('<span class="tag">abstained</span>' if row.abstained else "")
+    shown.append(h.span(title="Faithfulness")["faithful ", h.b("num")[faith]])
+    shown.append(h.span("num")[as_text("seconds", row.seconds)])
+    return h.fragment(shown, row.abstained and h.span("tag")["abstained"])
 
 
-def _sign(name: str, value: bool | None, title: str) -> str:
+def _sign(name: str, value: bool | None, title: str) -> Html:
     sign, said = ("–", "not known") if value is None else ("✓", "yes") if value else ("✕", "no")
     kind = "yes" if value else "no" if value is False else "none"
-    return f'<span class="sign {kind}" title="{title} {said.capitalize()}.">{name} <b>{sign}</b></span>'
+    return h.span(f"sign {kind}", title=f"{title} {said.capitalize()}.")[name, " ", h.b[sign]]

@@ -19,10 +19,12 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
 from ui.evaluate.names import file_name
-from ui.evaluate.sets_view import bad_rows, exported, faults, grid, understood
-from ui.kit import problems, words
-from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.evaluate.rows import paged
+from ui.evaluate.sets_view import bad_rows, faults, grid, questions_table, understood
+from ui.kit import downloads, problems, words
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.kit.safe import markdown
 
 __all__ = ["add", "choose", "loaded", "show"]
 
@@ -55,10 +57,12 @@ def _loaded(_library: Library, workspace: str, id: str, as_read: str) -> Questio
 # Adding
 
 
-_EMPTY = (
-    '<div class="cx hero"><p>No questions yet. Drop a file of yours, or begin with the sample. What it '
-    "says of answers, sources and pages decides what can be measured.</p></div>"
-)
+_EMPTY = h.div("cx hero")[
+    h.p[
+        "No questions yet. Drop a file of yours, or begin with the sample. What it says of answers, sources and pages "
+        "decides what can be measured."
+    ]
+]
 
 
 def add(session: Session, *, first: bool) -> None:
@@ -70,13 +74,9 @@ def add(session: Session, *, first: bool) -> None:
         draw(_EMPTY)
         _ways(session, sample="primary")
     else:
-        with st.expander("Add questions", key="eval-add", expanded=_wanting()):
+        refused = bool(st.session_state.get("eval-refused"))  # then another file is tried
+        with st.expander("Add questions", key="eval-add", expanded=refused):
             _ways(session, sample="secondary")
-
-
-def _wanting() -> bool:
-    """Whether the last file could not be used, so that another is tried."""
-    return bool(st.session_state.get("eval-refused"))
 
 
 def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:
@@ -102,7 +102,7 @@ def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:
 @contextmanager
 def _refused() -> Iterator[None]:
     """Says why a file can't be used, and keeps the ways to try another open."""
-    with problems.told():
+    with problems.reported():
         try:
             yield
         except CragError:
@@ -192,15 +192,13 @@ def show(session: Session, stored: StoredSet) -> None:
     """What was understood of a set, what was wrong, its questions and its files. Raises CragError."""
     taken: _Taken | None = st.session_state.get("eval-taken")
     if taken is not None and taken.id == stored.id:
-        draw(f'<div class="cx"><p class="note eval-note" role="status">{text(_summary(taken, stored))}</p></div>')
+        draw(h.div("cx")[h.p("note eval-note", role="status")[_summary(taken, stored)]])
     found = loaded(session, stored.id)
     in_library = [document.name for document in session.library.documents.all()]
     draw(understood(found, in_library))
     draw(bad_rows(found))
     with st.expander("Questions", key="eval-questions"):
-        pages = -(-len(found.questions) // _PAGE)
-        page = st.pagination(pages, key=f"eval-questions-{stored.id}") if pages > 1 else 1
-        draw(grid(found, (page - 1) * _PAGE, _PAGE))
+        draw(grid(*paged(found.questions, _PAGE, f"eval-questions-{stored.id}")))
 
 
 def _summary(taken: _Taken, stored: StoredSet) -> str:
@@ -213,24 +211,11 @@ def _summary(taken: _Taken, stored: StoredSet) -> str:
 
 def _files(found: QuestionSet) -> None:
     with st.popover("Export"):
-        for kind, ending, mime in (("CSV", "csv", "text/csv"), ("JSON", "json", "application/json")):
-            st.download_button(
-                f"Questions, {kind}",
-                lambda ending=ending: exported(found, ending),  # type: ignore[misc]
-                file_name=file_name(found.name, "questions", ending=ending),
-                mime=mime,
-                on_click="ignore",
-                key=f"eval-set-{ending}",
-            )
+        stem = file_name(found.name, "questions")
+        downloads.table("Questions", lambda: questions_table(found), stem, key="eval-set")
         if found.problems:
-            st.download_button(
-                "Problems, CSV",
-                lambda: faults(found),
-                file_name=file_name(found.name, "problems", ending="csv"),
-                mime="text/csv",
-                on_click="ignore",
-                key="eval-set-problems",
-            )
+            stem = f"{file_name(found.name, 'problems')}.csv"
+            downloads.file("Problems, CSV", lambda: faults(found), stem, "text/csv", key="eval-set-problems")
 
 
 def _delete(session: Session, stored: StoredSet, made: int) -> None:
@@ -241,7 +226,7 @@ def _delete(session: Session, stored: StoredSet, made: int) -> None:
             "Runs stay in the history."
         )
         if st.button("Delete", key=f"eval-delete-{stored.id}", type="primary"):
-            with problems.told():
+            with problems.reported():
                 remove_set(session.library, stored.id)
                 st.session_state.pop("eval-taken", None)
                 st.rerun()

@@ -12,10 +12,11 @@ import streamlit as st
 from pydantic import BaseModel
 
 from crag.core.fields import meta
-from crag.core.types import Action
+from crag.core.settings import Settings
+from crag.core.types import Action, Aggregation
 from ui.kit.safe import markdown
 
-__all__ = ["field", "groups", "label", "label_of", "pair"]
+__all__ = ["aggregation", "field", "groups", "label", "label_of", "pair", "thresholds"]
 
 _SLIDER_STEPS = 150
 """A setting with more steps than a hand can aim at is typed, not slid."""
@@ -99,6 +100,21 @@ def pair(
         help=markdown(help),
     )
     return float(found[0]), float(found[1])
+
+
+def thresholds(own: Settings, lower: float, upper: float, *, key: str) -> dict[str, Any]:
+    """The thresholds as they are set: one slider with two thumbs, or with one where grades are yes or no."""
+    if own.binary:
+        upper = field(Settings, "upper", upper, key=f"{key}-upper")
+        return {"lower": upper, "upper": upper}
+    lower, upper = pair(Settings, "lower", "upper", (lower, upper), key=f"{key}-bounds", title="Thresholds")
+    return {"lower": lower, "upper": upper}
+
+
+def aggregation(own: Settings, value: Aggregation, *, key: str) -> Any:
+    """The rule that makes one score of many, of those that fit to how the strategy grades."""
+    rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == (own.evaluator == "joint")]
+    return field(Settings, "aggregation", value, key=f"{key}-rule", options=rules, disabled=len(rules) == 1)
 
 
 def _kind(model: type[BaseModel], name: str) -> Any:

@@ -8,19 +8,21 @@ from contextlib import contextmanager
 import streamlit as st
 
 from crag.core.errors import CragError
+from crag.core.makers import named
+from crag.core.wording import about
 from ui.kit.safe import markdown
 
-__all__ = ["show", "told"]
+__all__ = ["reported", "show"]
 
 
 def show(error: CragError) -> None:
     """The message in bold, then what to do."""
-    st.error(f"**{markdown(error.message)}**  \n{markdown(error.remedy)}", icon=None)
+    st.error(f"**{markdown(about(error.cause, error.who, named))}**  \n{markdown(error.remedy)}", icon=None)
 
 
 @contextmanager
-def told(*, stop: bool = False) -> Iterator[None]:
-    """Work whose failure is told on the page; the page then goes on below, or ends here with `stop`."""
+def reported(*, stop: bool = False) -> Iterator[None]:
+    """Work whose failure is shown on the page; the page then goes on below, or ends here with `stop`."""
     try:
         yield
     except CragError as error:

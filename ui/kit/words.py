@@ -1,16 +1,17 @@
-"""The words and signs that every drawing shares: an action's icon, who did what, seconds, sizes, times, counts."""
+"""The words and signs that every drawing shares: an action's icon, seconds, sizes, times, counts."""
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
+from crag.core.settings import Settings
 from crag.core.types import Action, Step
 from crag.providers import registry
+from crag.strategies import STRATEGIES
 
 __all__ = [
-    *("ICONS", "STEPS", "ago", "count", "duration", "ended", "maker", "moment", "plain", "sentence", "size"),
-    *("verdict_of", "web"),
+    *("ICONS", "STEPS", "ago", "changed", "count", "duration", "ended", "moment", "sentence", "size"),
+    *("strategy", "verdict_of", "web"),
 ]
 
 ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
@@ -29,42 +30,6 @@ STEPS: dict[Step, str] = {
 
 
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-_SERVED = ("openai-compatible", "openai", "reranker")
-_ID = re.compile(r"(?:(?:llm|reranker):)?(?:openai-compatible|openai|reranker):\S*[^\s.,;:!?)]")
-"""An id of a model or evaluator in a sentence, without the punctuation after it."""
-
-
-def maker(id: str) -> str:
-    """Who graded, wrote or rewrote, from its id: "qwen, at 127.0.0.1:8080"; an unknown id as it is."""
-    model, place = _served(id)
-    return f"{model}, at {place}" if place else model
-
-
-def plain(sentence: str) -> str:
-    """A message of the engine with the ids in it as words: "qwen at 127.0.0.1:8080 did not reply in time."."""
-    return _ID.sub(lambda found: " at ".join(filter(None, _served(found.group()))), sentence)
-
-
-def _served(id: str) -> tuple[str, str]:
-    """A model's name and its place; no place where it needs no server.
-
-    Forms: PROVIDER:MODEL, with @HOST where it is not the provider's own server; before it llm: and after it the
-    version of the prompt where it grades; before it reranker: where it reranks.
-    """
-    if re.fullmatch(r"local-\d+", id):
-        return "the local evaluator", ""
-    kind, _, rest = id.partition(":")
-    if kind == "llm":
-        rest = re.sub(r":[^:@]+(?::support)?$", "", rest)
-    elif not (kind == "reranker" and rest.startswith("reranker:")):
-        rest = id
-    provider, _, name = rest.partition(":")
-    if provider not in _SERVED:
-        return id or "the evaluator", ""
-    if provider == "openai":
-        return name, "OpenAI"
-    model, _, host = name.rpartition("@")
-    return model or "the model", host
 
 
 def web(provider: str) -> str:
@@ -99,6 +64,26 @@ def verdict_of(score: float, upper: float, lower: float) -> Action:
     if score >= upper:
         return Action.CORRECT
     return Action.INCORRECT if score < lower else Action.AMBIGUOUS
+
+
+def strategy(name: str) -> str:
+    """A strategy's title; one that is no longer there keeps its own name."""
+    return STRATEGIES[name].title if name in STRATEGIES else name
+
+
+def changed(strategy: str, settings: Settings) -> list[str]:
+    """The settings that are not the strategy's own, as "upper 0.5"; none for a strategy that is no longer there."""
+    own = STRATEGIES[strategy].settings if strategy in STRATEGIES else settings
+    before = own.model_dump()
+    return [f"{name} {_value(value)}" for name, value in settings.model_dump().items() if value != before[name]]
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple | list):
+        return "+".join(str(each) for each in value) or "none"
+    return str(value)
 
 
 def count(number: int, noun: str) -> str:

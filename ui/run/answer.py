@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from crag.core.makers import maker, named
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Citation, SentenceCheck
+from crag.core.wording import about, check_sentence, failure_sentence
+from crag.generate.citations import MARK
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.safe import text
-from ui.run import faults, flags
+from ui.kit.html import Html
+from ui.run import faults
 from ui.run.path import chip
 
-__all__ = ["answer", "question", "sources"]
+__all__ = ["Flag", "answer", "flag_of", "placed", "question", "sources"]
 
+_BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
 _PENDING = re.compile(r"\[(\d{1,3})\]")
@@ -21,18 +27,15 @@ _UNFINISHED = re.compile(r"\s*\[[\d,;\s]{0,20}$")
 """A mark that is still being written."""
 
 
-def question(trace: Trace) -> str:
+def question(trace: Trace) -> Html:
     """The question, and beneath it what became of it."""
-    action = f"{chip(trace.action)} · " if trace.action else ""
+    action = trace.action and (chip(trace.action), " · ")
     took = f" · {words.duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
-    return (
-        f'<div class="cx"><div class="question">{text(trace.question)}'
-        f'<div class="small">{action}{text(trace.strategy)}{forced}{took}</div></div></div>'
-    )
+    return h.div("cx")[h.div("question")[trace.question, h.div("small")[action, trace.strategy, forced, took]]]
 
 
-def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> str:
+def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
     """The answer so far, or whole with its label; each citation mark is a button.
 
     `alone`: where the sentences stand, as [start, end), that no other run compared with says.
@@ -43,125 +46,119 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> str:
     known = {citation.number: citation for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
     said = _marked(whole.text, known, trace.checks, alone)
-    return f'<div class="cx">{_quoted(whole, trace)}<div class="{kind}">{said}</div>{_label(whole, trace)}</div>'
+    return h.div("cx")[_quoted(whole, trace), h.div(kind)[said], _label(whole, trace)]
 
 
-def _written(trace: Trace) -> str:
+def _written(trace: Trace) -> Html:
     """What has been written so far: marks as they will stand, an unfinished one held back."""
     if not trace.text:
         said = "Waiting for your word on the web query." if trace.awaiting else "Working on it…"
-        return f'<div class="cx"><div class="answer"><span class="quiet">{said}</span></div></div>'
+        return h.div("cx")[h.div("answer")[h.span("quiet")[said]]]
     begun = _UNFINISHED.sub("", trace.text)
-    body = "".join(
-        f'<span class="mark">{piece}</span>' if place % 2 else text(piece)
-        for place, piece in enumerate(_PENDING.split(begun))
-    )
-    return f'<div class="cx"><div class="answer">{body}<span class="cursor"></span></div></div>'
+    body = [h.span("mark")[piece] if place % 2 else piece for place, piece in enumerate(_PENDING.split(begun))]
+    return h.div("cx")[h.div("answer")[body, h.span("cursor")]]
 
 
-def _quoted(whole: Answer, trace: Trace) -> str:
+def _quoted(whole: Answer, trace: Trace) -> Html:
     """Said above an answer that a model was to write and could not."""
     if not whole.instead_of:
-        return ""
-    model = words.maker(whole.instead_of)
-    cause = next((failure.cause for failure in reversed(faults.of_step(trace, "answer"))), "")
-    own = cause.startswith(whole.instead_of)
-    cause = cause.removeprefix(whole.instead_of).strip()
-    failed = f"{model} failed: it {cause}" if own else f"{model} failed. {words.plain(cause)}"
-    return f'<div class="note"><b>Quoted, not written:</b> {text(failed.strip())}</div>'
+        return Html()
+    said = f"{maker(whole.instead_of)} failed."
+    if failure := next(iter(reversed(faults.of_step(trace, "answer"))), None):
+        own = failure.who == whole.instead_of
+        cause = about(failure.cause, failure.who, named)
+        said = f"{maker(whole.instead_of)} failed: it {failure.cause}" if own else f"{said} {cause}"
+    return h.div("note")[h.b["Quoted, not written:"], f" {said}"]
 
 
-def _unanswered(trace: Trace) -> str:
+def _unanswered(trace: Trace) -> Html:
     if trace.cancelled:
         said = "Stopped. What was found until then is shown beside it."
     elif trace.failure:
-        said = f"{words.plain(trace.failure.message)} {trace.failure.remedy}"
+        said = f"{failure_sentence(trace.failure, named)} {trace.failure.remedy}"
     else:
         said = "The run ended without an answer."
-    return f'<div class="cx"><div class="answer abstained">{text(said)}</div></div>'
+    return h.div("cx")[h.div("answer abstained")[said]]
 
 
 def _marked(
     whole: str, known: dict[int, Citation], checks: Sequence[SentenceCheck], alone: Sequence[tuple[int, int]]
-) -> str:
+) -> Html:
     """The text with flagged sentences underlined and tagged, and every mark turned into a button."""
-    parts, at = [], 0
+    parts: list[object] = []
+    at = 0
 
-    def piece(start: int, end: int) -> str:
+    def piece(start: int, end: int) -> Html:
         return _apart(whole, start, end, known, alone)
 
-    for start, end, check in flags.placed(whole, checks):
-        flag = flags.flag(check, set(known))
+    for start, end, check in placed(whole, checks):
+        flag = flag_of(check, set(known))
         if flag is None:
             continue
-        parts.append(piece(at, start))
-        parts.append(
-            f'<span class="{flag.kind}" title="{text(flag.why)}">{piece(start, end)}</span> '
-            f'<span class="tag">{flag.name}</span>'
-        )
+        flagged = h.span(flag.kind, title=flag.why)[piece(start, end)]
+        parts += [piece(at, start), flagged, " ", h.span("tag")[flag.name]]
         at = end
-    parts.append(piece(at, len(whole)))
-    return "".join(parts)
+    return h.fragment(parts, piece(at, len(whole)))
 
 
-def _apart(whole: str, start: int, end: int, known: dict[int, Citation], alone: Sequence[tuple[int, int]]) -> str:
+def _apart(whole: str, start: int, end: int, known: dict[int, Citation], alone: Sequence[tuple[int, int]]) -> Html:
     """The characters [start, end), with what lies in a sentence that stands here alone marked."""
     parts, at = [], start
     for first, last in alone:
         first, last = max(first, at), min(last, end)
         if first < last:
-            marked = f'<span class="alone" title="In this run alone">{_cited(whole[first:last], known)}</span>'
+            marked = h.span("alone", title="In this run alone")[_cited(whole[first:last], known)]
             parts += [_cited(whole[at:first], known), marked]
             at = last
-    return "".join([*parts, _cited(whole[at:end], known)])
+    return h.fragment(parts, _cited(whole[at:end], known))
 
 
-def _cited(piece: str, known: dict[int, Citation]) -> str:
+def _cited(piece: str, known: dict[int, Citation]) -> Html:
     """Marks of sources as buttons; a number that stands for none stays text, marked."""
-    parts, at = [], 0
+    parts: list[object] = []
+    at = 0
     for mark in _MARK.finditer(piece):
         citation = known.get(int(mark.group(1)))
-        shown = _button(citation) if citation else f'<span class="invented" title="No such source">[{mark[1]}]</span>'
-        parts.append(text(piece[at : mark.start()]))
-        parts.append(f'<span class="keep">{shown}{text(mark.group(2))}</span>')
+        shown = _button(citation) if citation else h.span("invented", title="No such source")[f"[{mark[1]}]"]
+        parts += [piece[at : mark.start()], h.span("keep")[shown, mark.group(2)]]
         at = mark.end()
-    parts.append(text(piece[at:]))
-    return "".join(parts)
+    return h.fragment(parts, piece[at:])
 
 
-def _button(citation: Citation) -> str:
+def _button(citation: Citation) -> Html:
     web = " web" if citation.origin == "external" else ""
-    return (
-        f'<button class="cite{web}" data-pick="cite:{citation.number}" '
-        f'title="{text(_place(citation))}" aria-label="Source {citation.number}: {text(_place(citation))}">'
-        f"{citation.number}</button>"
-    )
+    return h.button(
+        f"cite{web}",
+        data_pick=f"cite:{citation.number}",
+        title=_place(citation),
+        aria_label=f"Source {citation.number}: {_place(citation)}",
+    )[citation.number]
 
 
 def _place(citation: Citation) -> str:
     return f"{citation.source}, page {citation.page}" if citation.page else citation.source
 
 
-def _label(whole: Answer, trace: Trace) -> str:
+def _label(whole: Answer, trace: Trace) -> Html:
     """What kind of answer this is, said openly."""
     tags, notes = [], []
     if whole.by == "extractive":
         tags.append("Extractive")
         notes.append("quoted sentences, no language model")
     else:
-        notes.append(f"written by {words.maker(whole.by)}")
+        notes.append(f"written by {maker(whole.by)}")
     if whole.abstained:
         tags.append("No answer found")
         notes = ["nothing found supports an answer, so none is given"]
     origins = {citation.origin for citation in whole.citations}
     if "external" in origins:
         tags.append("With web sources" if "internal" in origins else "From the web alone")
-    shown = " ".join(f'<span class="tag{" web" if "web" in tag else ""}">{text(tag)}</span>' for tag in tags)
-    lines = [f"{shown} {text('; '.join(notes))}", *_unsure(whole, trace), *_faithfulness(trace)]
-    return "".join(f'<p class="small">{line}</p>' for line in lines)
+    shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
+    lines = [(shown, " ", "; ".join(notes)), *_unsure(whole, trace), *_faithfulness(trace)]
+    return h.fragment(h.p("small")[line] for line in lines)
 
 
-def _unsure(whole: Answer, trace: Trace) -> list[str]:
+def _unsure(whole: Answer, trace: Trace) -> list[Html]:
     """That the answer stands on weak ground, and why."""
     if not whole.low_confidence or whole.abstained:
         return []
@@ -171,10 +168,10 @@ def _unsure(whole: Answer, trace: Trace) -> list[str]:
         why = "nothing that it rests on was graded"
     else:
         why = "the best text that it rests on was scored below the upper threshold"
-    return [f'<span class="tag">Low confidence</span> {why}']
+    return [h.fragment(h.span("tag")["Low confidence"], " ", why)]
 
 
-def _faithfulness(trace: Trace) -> list[str]:
+def _faithfulness(trace: Trace) -> list[object]:
     """The share of sentences that what they cite supports, as a figure and in words."""
     if not trace.checks:
         return []
@@ -184,24 +181,80 @@ def _faithfulness(trace: Trace) -> list[str]:
         return ["Faithfulness unknown: no sentence could be checked"]
     left = len(trace.checks) - checkable
     more = f"; {left} could not be checked" if left else ""
-    of = words.count(checkable, "sentence")
-    return [f"<b>Faithfulness {trace.faithfulness:.0%}</b>: {supported} of {of} supported by what they cite{more}"]
+    said = f": {supported} of {words.count(checkable, 'sentence')} supported by what they cite{more}"
+    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said)]
 
 
-def sources(trace: Trace, opened: int | None = None, notes: Mapping[int, str] | None = None) -> str:
+def sources(trace: Trace, opened: int | None = None, notes: Mapping[int, str] | None = None) -> Html:
     """The numbered sources; each opens its page. `notes`: what a comparison says of them, by number."""
     if trace.answer is None or not trace.answer.citations:
-        return ""
+        return Html()
     items = []
     for citation in trace.answer.citations:
-        mark = '<span class="tag web">WEB</span> ' if citation.origin == "external" else ""
-        page = f'<span class="page">p. {citation.page}</span>' if citation.page else ""
+        mark = citation.origin == "external" and (h.span("tag web")["WEB"], " ")
+        page = h.span("page")[f"p. {citation.page}"] if citation.page else ""
         note = (notes or {}).get(citation.number, "")
-        noted = f'<span></span><span class="notes"><span class="tag only">{text(note)}</span></span>' if note else ""
+        noted = note and (h.span, h.span("notes")[h.span("tag only")[note]])
         items.append(
-            f'<li><button data-pick="cite:{citation.number}" class="{"open" if opened == citation.number else ""}">'
-            f'<span class="n num">{citation.number}</span>'
-            f'<span class="where">{mark}{page}<span class="name">{text(citation.source)}</span></span>'
-            f'{noted}<span></span><span class="quote">{text(citation.quote)}</span></button></li>'
+            h.li[
+                h.button(data_pick=f"cite:{citation.number}", class_="open" if opened == citation.number else "")[
+                    h.span("n num")[citation.number],
+                    h.span("where")[mark, page, h.span("name")[citation.source]],
+                    noted,
+                    h.span,
+                    h.span("quote")[citation.quote],
+                ]
+            ]
         )
-    return f'<div class="cx"><h3>Sources</h3><ol class="sources">{"".join(items)}</ol></div>'
+    return h.div("cx")[h.h3["Sources"], h.ol("sources")[items]]
+
+
+# What the check of the sentences found wanting
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A sentence's fault: `name` is what its tag says, `kind` how it looks, `why` the whole reason."""
+
+    name: str
+    kind: str
+    why: str
+
+
+def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
+    """What is wrong with a sentence, if anything; `known` are the numbers that stand for a source."""
+    if check.supported:
+        return None
+    if not check.citations:
+        return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
+    if any(number not in known for number in check.citations):
+        note = check_sentence(check) if check.note == "invented" else "it cites what is no source"
+        return Flag("invented citation", "flagged", words.sentence(note))
+    note = words.sentence(check_sentence(check, named))
+    if check.supported is None:
+        return Flag("not checked", "unchecked", note or "The check did not come to a result.")
+    score = f" Score {check.score:.2f}." if check.score is not None else ""
+    return Flag("unsupported", "flagged", f"No cited text supports this sentence.{score} {note}".strip())
+
+
+def placed(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tuple[int, int, SentenceCheck]]:
+    """Each check with start and end of its sentence, marks behind it included, in order; those not found left out.
+
+    A check's sentence is without its marks, which stand before or behind the stop in the answer, and its spaces are
+    other ones: so only what is neither is compared.
+    """
+    kept = [place for place, letter in enumerate(MARK.sub(_blank, answer)) if not letter.isspace()]
+    letters = "".join(answer[place] for place in kept)
+    at = 0
+    for check in checks:
+        wanted = "".join(check.sentence.split())
+        found = letters.find(wanted, at) if wanted else -1
+        if found < 0:
+            continue
+        at = found + len(wanted)
+        behind = _BEHIND.match(answer, kept[at - 1] + 1)
+        yield kept[found], behind.end() if behind else kept[at - 1] + 1, check
+
+
+def _blank(mark: re.Match[str]) -> str:
+    return " " * len(mark.group())

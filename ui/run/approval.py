@@ -7,11 +7,12 @@ import streamlit as st
 from crag.core.events import Event
 from crag.core.trace import Approval, Trace
 from ui.app.jobs import Job
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.look import draw
-from ui.kit.safe import text
+from ui.kit.drawing import draw
+from ui.kit.html import Html
 
-__all__ = ["ask", "card", "pending", "refused", "told"]
+__all__ = ["ask", "card", "outcome_text", "pending", "refused"]
 
 
 def pending(trace: Trace) -> int:
@@ -24,19 +25,24 @@ def refused(trace: Trace) -> bool:
     return any(approval.approved is False for approval in trace.approvals)
 
 
-def card(trace: Trace, *, sending: bool = False) -> str:
+def card(trace: Trace, *, sending: bool = False) -> Html:
     """The query that waits, exactly, and for whom; nothing where none waits. `sending`: the word was given."""
     asked = trace.awaiting
     if asked is None:
-        return ""
+        return Html()
     lead = "Your word is on its way…" if sending else "May this query leave this machine?"
-    return (
-        f'<div class="cx"><div class="approval" role="status"><p class="says">{lead}</p>'
-        f'<p><span class="query">{text(asked.query)}</span></p>'
-        f'<p class="small">It would go to <b>{text(words.web(asked.provider))}</b>, and pages found with it may then '
-        "be opened. Nothing is sent before you say so. If you don't send it, the answer rests on what is found "
-        "without it.</p></div></div>"
-    )
+    return h.div("cx")[
+        h.div("approval", role="status")[
+            h.p("says")[lead],
+            h.p[h.span("query")[asked.query]],
+            h.p("small")[
+                "It would go to ",
+                h.b[words.web(asked.provider)],
+                ", and pages found with it may then be opened. Nothing is sent before you say so. If you don't send "
+                "it, the answer rests on what is found without it.",
+            ],
+        ]
+    ]
 
 
 def ask(job: Job[Event] | None, trace: Trace, scope: str = "") -> None:
@@ -57,7 +63,7 @@ def ask(job: Job[Event] | None, trace: Trace, scope: str = "") -> None:
             st.button("Don't send", key=f"keep-{number}{scope}", on_click=job.answer, args=(number, False))
 
 
-def told(approval: Approval) -> str:
+def outcome_text(approval: Approval) -> str:
     """What became of one question, in the record; nothing while it waits in a run under way."""
     if approval.approved:
         return "You approved this query."

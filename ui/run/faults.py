@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from crag.core.trace import Failure, Trace
+from crag.core.events import Failed
+from crag.core.makers import named
+from crag.core.trace import Trace
 from crag.core.types import Grade, Step
+from crag.core.wording import about, instead_sentence, why_sentence
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.safe import text
+from ui.kit.html import Html
 
 __all__ = ["block", "of_step", "why"]
 
-_NOT_SENT = "The query was not approved"
-"""So begins the record of a person's no, which is no fault: the web sources tell it."""
 
-
-def of_step(trace: Trace, step: Step) -> list[Failure]:
-    """What failed in a step without ending the run; a query that was not approved is no failure."""
+def of_step(trace: Trace, step: Step) -> list[Failed]:
+    """What failed in a step without ending the run; a query that was not approved is no failure: the web tells it."""
     return [
         failure
         for failure in trace.failures
-        if failure.step == step and not failure.fatal and not failure.message.startswith(_NOT_SENT)
+        if failure.step == step and not failure.fatal and failure.reason != "not approved"
     ]
 
 
 def why(grade: Grade) -> str:
-    """How the evaluator failed in whose place this grade was made, as the engine says it; "" where none failed."""
-    evaluator, _, said = grade.instead_of.partition(": ")
-    return f"{evaluator} {said[3:]}" if said.startswith("It ") else said
+    """How the evaluator failed in whose place this grade was made; "" where none failed."""
+    return words.ended(why_sentence(grade, named, named(grade.instead_of)))
 
 
-def block(trace: Trace) -> str:
+def block(trace: Trace) -> Html:
     """Each cause once, where it struck and what was done instead, and the advice; nothing where nothing failed."""
     told = _lines(trace)
     if not told:
-        return ""
+        return Html()
     groups: dict[str, list[tuple[Step, str]]] = {}
     for step, cause, instead in told:
         groups.setdefault(cause, []).append((step, instead))
     advice = dict.fromkeys(failure.remedy for step in words.STEPS for failure in of_step(trace, step))
-    listed = "".join(_group(cause, where) for cause, where in groups.items())
-    return (
-        f'<div class="faults" role="note"><p class="lead">Failed, and worked around</p>{listed}'
-        f'<p class="small">{text(" ".join(advice))}</p></div>'
-    )
+    listed = [_group(cause, where) for cause, where in groups.items()]
+    return h.div("faults", role="note")[
+        h.p("lead")["Failed, and worked around"], listed, h.p("small")[" ".join(advice)]
+    ]
 
 
 def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
@@ -52,17 +51,14 @@ def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
     for step in words.STEPS:
         for failure in of_step(trace, step):
             stood_in = step == "evaluate" and local and failure.instead
-            instead = _count(len(local), len(graded)) if stood_in else failure.instead
-            told.append((step, failure.cause, instead))
+            instead = _count(len(local), len(graded)) if stood_in else instead_sentence(failure, named)
+            told.append((step, about(failure.cause, failure.who, named), instead))
     return list(dict.fromkeys(told))
 
 
-def _group(cause: str, where: list[tuple[Step, str]]) -> str:
-    lines = "".join(
-        f'<li><span class="step">{words.STEPS[step]}</span><span>{text(words.plain(instead))}</span></li>'
-        for step, instead in where
-    )
-    return f"<p>{text(words.plain(cause))}</p><ul>{lines}</ul>"
+def _group(cause: str, where: list[tuple[Step, str]]) -> Html:
+    lines = [h.li[h.span("step")[words.STEPS[step]], h.span[instead]] for step, instead in where]
+    return h.fragment(h.p[cause], h.ul[lines])
 
 
 def _count(local: int, whole: int) -> str:

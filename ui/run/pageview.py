@@ -12,11 +12,13 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Rect, WebPage
 from crag.ingest.render import render_page
 from crag.library.library import Library
+from ui.app.program import program
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.look import draw
-from ui.kit.problems import told
-from ui.kit.safe import link, text
+from ui.kit.drawing import draw
+from ui.kit.problems import reported
+from ui.kit.safe import link
 from ui.run.passage import View, surroundings
 
 __all__ = ["image", "opened"]
@@ -30,9 +32,9 @@ def opened(session: Session, trace: Trace, what: str | None, close: Callable[[],
     if what is None:
         return
     with st.container(border=True, key="page-view"):
-        draw(f'<div class="cx" data-reveal="1">{f"<b>{text(whose)}</b>" if whose else ""}</div>')
+        draw(h.div("cx", data_reveal="1")[whose and h.b[whose]])
         bar = st.container(horizontal=True, gap="small")
-        with told():
+        with reported():
             kind, _, name = what.partition(":")
             if kind == "cite":
                 _citation(session, trace, _cited(trace, name), bar)
@@ -71,18 +73,16 @@ def _chunk(session: Session, chunk: Chunk, citation: Citation | None, bar: Delta
     pages = session.library.documents.get(chunk.document_id).pages
     number = f"Source {citation.number}: " if citation else ""
     leaf = st.session_state.get("leaf", home)
-    draw(
-        f'<div class="cx"><b>{number}{text(chunk.source)}</b><span class="quiet">, page {leaf} of {pages}</span></div>'
-    )
+    draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[f", page {leaf} of {pages}"]])
     bar.button("‹ Page before", key="page-back", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
     bar.button("Page after ›", key="page-on", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
     here = [rect for rect in rects if rect.page == leaf]
     drawn = image(session.library, chunk.document_id, leaf, here)
     with st.container(key="page-image"):
-        draw(f'<div class="cx" data-at="{_depth(drawn, here):.4f}"></div>')
+        draw(h.div("cx", data_at=f"{_depth(drawn, here):.4f}"))
         st.image(drawn, width="stretch")
     if citation:
-        draw(f'<div class="cx small">Cited: “{text(citation.quote)}”</div>')
+        draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
 
 
 def _turn(leaf: int) -> None:
@@ -90,17 +90,18 @@ def _turn(leaf: int) -> None:
 
 
 def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
-    address = link(page.url)
     where = (
-        f'<a href="{address}" target="_blank" rel="noopener noreferrer">Open the page in a new tab</a>'
-        if address
-        else text(page.url)
+        h.a(href=page.url, target="_blank", rel="noopener noreferrer")["Open the page in a new tab"]
+        if link(page.url)
+        else page.url
     )
     body = surroundings(page.text, trace.strips.get(page.id, ()), View.of(trace), citation.strip_id)
     draw(
-        f'<div class="cx"><b>Source {citation.number}: <span class="tag web">WEB</span> {text(page.title)}</b>'
-        f'<p class="small">{where}. Found by {text(words.web(page.provider))} for '
-        f'<span class="query">{text(page.query)}</span></p>{body}</div>'
+        h.div("cx")[
+            h.b[f"Source {citation.number}: ", h.span("tag web")["WEB"], f" {page.title}"],
+            h.p("small")[where, f". Found by {words.web(page.provider)} for ", h.span("query")[page.query]],
+            body,
+        ]
     )
 
 
@@ -125,4 +126,5 @@ def _depth(png: bytes, rects: Sequence[Rect]) -> float:
 
 @st.cache_data(show_spinner=False, max_entries=96, ttl=3600)
 def _image(folder: str, document: str, page: int, rects: tuple[Rect, ...], *, _library: Library) -> bytes:
-    return render_page(_library.documents.file(document), page, highlights=rects, width=_WIDTH)
+    config = program().config  # a document that was read under other limits is drawn under them
+    return render_page(_library.documents.file(document), page, config, highlights=rects, width=_WIDTH)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Strip
-from ui.kit.safe import text
+from ui.kit import html as h
+from ui.kit.html import Html
 
 __all__ = ["View", "passage", "surroundings"]
 
@@ -51,20 +52,18 @@ class View:
         return strip.kept if self.kept is None else strip.id in self.kept.get(strip.source_id, ())
 
 
-def passage(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> str:
+def passage(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> Html:
     """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed."""
-    parts, at = [], 0
+    parts: list[object] = []
+    at = 0
     for strip in sorted(strips, key=lambda strip: strip.start):
         if strip.start < at:
             continue
-        parts.append(text(whole[at : strip.start]))
-        tag = "mark" if view.keeps(strip) else "s"
-        kinds = _kinds(strip, view, cited)
-        frame = f' class="{kinds}"' if kinds else ""
-        parts.append(f'<{tag}{frame} title="{_why(strip, view)}">{text(whole[strip.start : strip.end])}</{tag}>')
+        tag = h.mark if view.keeps(strip) else h.s
+        shown = tag(_kinds(strip, view, cited) or None, title=_why(strip, view))[whole[strip.start : strip.end]]
+        parts += [whole[at : strip.start], shown]
         at = strip.end
-    parts.append(text(whole[at:]))
-    return f'<div class="text">{"".join(parts)}</div>'
+    return h.div("text")[parts, whole[at:]]
 
 
 def _kinds(strip: Strip, view: View, cited: str) -> str:
@@ -83,7 +82,7 @@ def _why(strip: Strip, view: View) -> str:
     return f"{score}, {word}{said[strip.selected]}{alone}{missed}"
 
 
-def surroundings(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> str:
+def surroundings(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> Html:
     """A page's text; a long one cut to what was kept, each with the strips beside it."""
     if len(whole) <= _WHOLE:
         return passage(whole, strips, view, cited)
@@ -103,4 +102,4 @@ def surroundings(whole: str, strips: Sequence[Strip], view: View, cited: str = "
         start, end = group[0].start, max(strip.end for strip in group)
         moved = [replace(strip, start=strip.start - start, end=strip.end - start) for strip in group]
         parts.append(passage(whole[start:end], moved, view, cited))
-    return '<p class="small">…</p>'.join(parts) if parts else passage(whole[:_WHOLE], (), view)
+    return h.joined(h.p("small")["…"], parts) if parts else passage(whole[:_WHOLE], (), view)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from crag.core.makers import named
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Step
-from crag.core.wording import decision_sentence, outcome_sentence
+from crag.core.wording import decision_sentence, failure_sentence, outcome_sentence
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.safe import text
+from ui.kit.html import Html
 from ui.run import faults
 
 __all__ = ["action", "chip", "path"]
@@ -26,20 +28,19 @@ _NOTES = {
 _CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused"}
 """States that look like another one, with a difference."""
 
+_NEWER = "A newer version of this program stored this run. What only that version knows is left out."
 
-def path(trace: Trace) -> str:
+
+def path(trace: Trace) -> Html:
     """The eight steps: done ones with their time, the active one lit, skipped ones dimmed, faults marked in words."""
     items = []
     for step in _ORDER:
         state = _state(trace, step)
         note = _NOTES[state] if state in _NOTES else _took(trace, step)
-        mark = '<span class="t">worked around</span>' if state == "fault" else ""
-        current = ' aria-current="step"' if state in ("active", "asking") else ""
-        items.append(
-            f'<li class="{_CLASSES.get(state, state)}"{current}>{words.STEPS[step]}'
-            f'<span class="t">{note or "&nbsp;"}</span>{mark}</li>'
-        )
-    return f'<div class="cx"><ol class="path" aria-label="Path of the run">{"".join(items)}</ol></div>'
+        mark = h.span("t")["worked around"] if state == "fault" else ""
+        item = h.li(_CLASSES.get(state, state), aria_current=state in ("active", "asking") and "step")
+        items.append(item[words.STEPS[step], h.span("t")[note or h.nbsp], mark])
+    return h.div("cx")[h.ol("path", aria_label="Path of the run")[items]]
 
 
 def _took(trace: Trace, step: Step) -> str:
@@ -69,33 +70,33 @@ def _passed(steps: tuple[StepRecord, ...], step: Step) -> bool:
     return any(_ORDER.index(record.step) > _ORDER.index(step) for record in steps[last:])
 
 
-def action(trace: Trace) -> str:
+def action(trace: Trace) -> Html:
     """The action as a large plain sentence, or what is happening until there is one; beneath it what went wrong."""
-    return f'<div class="cx">{_action(trace)}{faults.block(trace)}</div>'
+    return h.div("cx")[_action(trace), faults.block(trace), trace.newer and h.p("small")[_NEWER]]
 
 
-def _action(trace: Trace) -> str:
+def _action(trace: Trace) -> Html:
     if trace.failure:
         return _card("", "!", _failure(trace))
     if trace.action is None:
-        return _card("", "…" if not trace.finished else "–", f'<span class="says">{text(_meanwhile(trace))}</span>')
+        return _card("", "…" if not trace.finished else "–", h.span("says")[_meanwhile(trace)])
     word, forced = trace.action, trace.decision is not None and trace.decision.instead_of is not None
-    sentence = outcome_sentence(trace).removeprefix(f"Forced: {word}." if forced else f"{word}:").strip()
-    lead = ' <span class="tag">forced</span> ' if forced else ": "
-    says = f'<span class="says"><span class="word">{word}</span>{lead}{text(sentence)}</span>'
-    notes = "".join(f'<p class="earlier">{text(line)}</p>' for line in _notes(trace))
-    return _card(word.lower(), words.ICONS[word], f"<div>{says}{notes}</div>")
+    sentence = outcome_sentence(trace, named=False)
+    lead = (" ", h.span("tag")["forced"], " ") if forced else ": "
+    says = h.span("says")[h.span("word")[word], lead, sentence]
+    notes = [h.p("earlier")[line] for line in _notes(trace)]
+    return _card(word.lower(), words.ICONS[word], h.div[says, notes])
 
 
-def _card(kind: str, icon: str, inner: str) -> str:
-    return f'<div class="action {kind}" role="status"><span class="icon" aria-hidden="true">{icon}</span>{inner}</div>'
+def _card(kind: str, icon: str, inner: Html) -> Html:
+    return h.div(f"action {kind}", role="status")[h.span("icon", aria_hidden="true")[icon], inner]
 
 
-def _failure(trace: Trace) -> str:
+def _failure(trace: Trace) -> Html:
     failure = trace.failure
     assert failure is not None
-    said = f'<span class="says"><b>{text(words.plain(failure.message))}</b></span>'
-    return f'<div>{said}<p class="earlier">{text(failure.remedy)}</p></div>'
+    said = h.span("says")[h.b[failure_sentence(failure, named)]]
+    return h.div[said, h.p("earlier")[failure.remedy]]
 
 
 def _meanwhile(trace: Trace) -> str:
@@ -127,8 +128,8 @@ def _notes(trace: Trace) -> list[str]:
     return lines
 
 
-def chip(action: Action | None) -> str:
+def chip(action: Action | None) -> Html:
     """An action in a line of text: icon, word and colour."""
     if action is None:
-        return '<span class="verdict none">no action</span>'
-    return f'<span class="verdict {action.lower()}">{words.ICONS[action]} {action}</span>'
+        return h.span("verdict none")["no action"]
+    return h.span(f"verdict {action.lower()}")[f"{words.ICONS[action]} {action}"]

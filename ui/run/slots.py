@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crag.core.trace import Trace
-from ui.kit.look import draw
-from ui.kit.safe import text
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.kit.html import Html
 from ui.run import answer, evidence, meter, path
 from ui.run.passage import View
 
@@ -44,7 +45,7 @@ class Slots:
         self._draw(path.action(trace), self.action)
         self._draw(evidence.chunks(trace, view), self.chunks)
         self._draw(evidence.web(trace, view), self.web)
-        self._draw(meter.meter(trace, meter.in_use()) if trace.finished else "", self.meter)
+        self._draw(meter.meter(trace, meter.in_use()) if trace.finished else Html(), self.meter)
 
-    def _draw(self, html: str, place: Any) -> None:
-        draw(f'<div data-scope="{text(self._scope)}">{html}</div>' if html and self._scope else html, place)
+    def _draw(self, html: Html, place: Any) -> None:
+        draw(h.div(data_scope=self._scope)[html] if html and self._scope else html, place)

@@ -9,28 +9,33 @@ from crag.core.errors import InputError
 from crag.core.trace import Trace
 from crag.core.types import RetrievedChunk
 from ui.app.session import Session
-from ui.kit.safe import text
+from ui.kit import html as h
+from ui.kit.html import Html
 
-__all__ = ["buttons", "given", "toggle"]
+__all__ = ["buttons", "labels_of", "toggle"]
 
 _WORDS: dict[Literal["relevant", "irrelevant"], str] = {"relevant": "Relevant", "irrelevant": "Not relevant"}
 
 
-def given(session: Session, question: str) -> dict[str, str]:
+def labels_of(session: Session, question: str) -> dict[str, str]:
     """The labels of this question's chunks, by chunk id. Raises CragError."""
     return {label.chunk_id: label.label for label in session.library.labels.all() if label.question == question}
 
 
-def buttons(found: RetrievedChunk, labels: Mapping[str, str]) -> str:
+def buttons(found: RetrievedChunk, labels: Mapping[str, str]) -> Html:
     """Relevant and not relevant, the one that was chosen pressed."""
     chunk, held = found.chunk, labels.get(found.chunk.id)
-    drawn = "".join(
-        f'<button class="thumb {label}" data-pick="{text(f"label:{label}:{chunk.id}")}" '
-        f'aria-pressed="{"true" if held == label else "false"}" title="{_help(word, held == label)}" '
-        f'aria-label="{word} for this question: chunk {found.rank}, page {chunk.page}"></button>'
+    drawn = [
+        h.button(
+            f"thumb {label}",
+            data_pick=f"label:{label}:{chunk.id}",
+            aria_pressed="true" if held == label else "false",
+            title=_help(word, held == label),
+            aria_label=f"{word} for this question: chunk {found.rank}, page {chunk.page}",
+        )
         for label, word in _WORDS.items()
-    )
-    return f'<span class="thumbs" role="group" aria-label="Your word on chunk {found.rank}">{drawn}</span>'
+    ]
+    return h.span("thumbs", role="group", aria_label=f"Your word on chunk {found.rank}")[drawn]
 
 
 def _help(word: str, held: bool) -> str:
@@ -42,7 +47,7 @@ def toggle(session: Session, trace: Trace, rest: str) -> None:
     label, _, chunk = rest.partition(":")
     if label not in _WORDS or not any(found.chunk.id == chunk for each in trace.rounds for found in each.chunks):
         raise InputError("This run has no such chunk.", "Choose one of the chunks listed.")
-    if given(session, trace.question).get(chunk) == label:
+    if labels_of(session, trace.question).get(chunk) == label:
         session.library.labels.delete(trace.question, chunk)
     else:
         session.library.labels.save(trace.question, chunk, label)

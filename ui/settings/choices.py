@@ -16,8 +16,9 @@ from ui.app import permits, workspaces
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session
 from ui.kit import forms, problems, words
-from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.kit.safe import markdown
 
 __all__ = ["program_form", "status", "strategy"]
 
@@ -28,12 +29,15 @@ _ELSEWHERE = ("providers", "prices")
 
 def status(session: Session) -> None:
     """Each provider of this session: on or off, and why. Raises CragError."""
-    rows = "".join(
-        f'<tr><td><span class="status"><span class="{"on" if on else "off"}">{"on" if on else "off"}</span></span></td>'
-        f"<td><b>{text(name)}</b></td><td>{text(words.plain(detail))}</td></tr>"
+    rows = [
+        h.tr[
+            h.td[h.span("status")[h.span("on" if on else "off")["on" if on else "off"]]],
+            h.td[h.b[name]],
+            h.td[detail],
+        ]
         for name, on, detail in providers(session.config, session.keys)
-    )
-    draw(f'<div class="cx"><table class="grid providers"><tbody>{rows}</tbody></table></div>')
+    ]
+    draw(h.div("cx")[h.table("grid providers")[h.tbody[rows]]])
 
 
 def strategy(session: Session) -> None:

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Any
 
 import streamlit as st
 
 from crag.core.errors import SettingsError
-from crag.library.runs import DaySpending
+from crag.core.meter import DaySpending
 from crag.questions.tables import guarded, unguarded
 from crag.spending.costs import Spent, of_day, summed
 from crag.spending.prices import PRICES, Price, table, written
 from ui.app import workspaces
 from ui.app.program import overridden, program
 from ui.app.session import Session
-from ui.kit import problems, words
-from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit import charts, problems, words
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.kit.safe import markdown
 from ui.run.meter import in_use
 
 __all__ = ["edited", "show"]
 
 _PERIODS = (7, 30, 90)
-_COLOURS = {"light": ("#5546c8", "#5c6070", "#dedfe7"), "dark": ("#9d92ff", "#a3a7b6", "#343744")}
-"""Accent, quiet text and lines, as in the style sheet: a chart is an island that it does not reach."""
-_DAY = 86_400_000
-"""Milliseconds."""
 _NAME, _IN, _OUT, _CALL = "Model", "In", "Out", "Per call"
 _WIDTH = 720
 """Pixels of the table of prices, where the screen is as wide."""
@@ -57,7 +54,7 @@ def _spending(session: Session) -> None:
     )
     rows = session.library.runs.spending(period)
     if not rows:
-        draw(_EMPTY.format(days=period))
+        draw(_empty(period))
         return
     prices = in_use()
     days = [(row, of_day(row, prices)) for row in rows]
@@ -73,11 +70,12 @@ def _spending(session: Session) -> None:
     )
 
 
-_EMPTY = (
-    '<div class="cx"><p>No outside calls in the last {days} days: local models make none and cost nothing.</p>'
-    '<p class="quiet">Set a language model or a web provider, then ask a question: its calls, tokens and cost are '
-    "counted here.</p></div>"
-)
+def _empty(days: int) -> Html:
+    why = "Set a language model or a web provider, then ask a question: its calls, tokens and cost are counted here."
+    return h.div("cx")[
+        h.p[f"No outside calls in the last {days} days: local models make none and cost nothing."], h.p("quiet")[why]
+    ]
+
 
 _COLUMNS: dict[str, Any] = {
     "Day": st.column_config.TextColumn("Day (UTC)"),
@@ -105,7 +103,7 @@ def _line(row: DaySpending, sums: Spent) -> dict[str, Any]:
     }
 
 
-def _totals(whole: Spent) -> str:
+def _totals(whole: Spent) -> Html:
     """The period in one line, and what its cost leaves out."""
     figures = [
         (whole.cost, ""),
@@ -115,14 +113,14 @@ def _totals(whole: Spent) -> str:
         ),
         (f"{whole.input_tokens:,} → {whole.output_tokens:,}", "tokens in → out"),
     ]
-    shown = "".join(f"<span><b>{text(value)}</b> {label}</span>" for value, label in figures)
+    shown = [h.span[h.b[value], " ", label] for value, label in figures]
     notes = []
     if whole.unpriced:
         notes.append(f"{words.count(whole.unpriced, 'call')} of models without a price: add it below.")
     if whole.uncounted:
         notes.append(f"{words.count(whole.uncounted, 'call')} whose tokens the provider did not count.")
-    left_out = f'<p class="small">Not in the cost: {" ".join(notes)}</p>' if notes else ""
-    return f'<div class="cx spending"><div class="figures">{shown}</div>{left_out}</div>'
+    left_out = h.p("small")["Not in the cost: ", " ".join(notes)] if notes else ""
+    return h.div("cx spending")[h.div("figures")[shown], left_out]
 
 
 def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
@@ -134,42 +132,13 @@ def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
     if any(sums.dollars for sums in whole.values()):
         heights = {day: (sums.dollars, sums.cost) for day, sums in whole.items()}
         st.caption("Cost by day, as far as prices are known.")
-        _bars(heights, "$")
+        bars = charts.bars(heights, "$", charts.current_theme())
     else:
         tokens = {day: sums.input_tokens + sums.output_tokens for day, sums in whole.items()}
         st.caption("Tokens by day.")
-        _bars({day: (float(count), words.count(count, "token")) for day, count in tokens.items()}, "")
-
-
-def _bars(heights: Mapping[str, tuple[float, str]], unit: str) -> None:
-    """A bar a day, with what it says when pointed at."""
-    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
-
-    accent, quiet, line = _COLOURS["dark" if st.context.theme.type == "dark" else "light"]
-    days = sorted(heights)
-    span = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days
-    bar = go.Bar(
-        x=days,
-        y=[heights[day][0] for day in days],
-        customdata=[heights[day][1] for day in days],
-        hovertemplate="%{x|%-d %B}: %{customdata}<extra></extra>",
-        width=0.6 * _DAY,
-        marker_color=accent,
-    )
-    across = {"type": "date", "dtick": _DAY * (1 + span // 6), "tickformat": "%-d %b", "showgrid": False}
-    up = {"tickprefix": unit, "gridcolor": line, "zerolinecolor": line, "nticks": 4}
-    clear = "rgba(0,0,0,0)"
-    figure = go.Figure(bar).update_layout(
-        height=190,
-        margin={"l": 0, "r": 0, "t": 4, "b": 0},
-        paper_bgcolor=clear,
-        plot_bgcolor=clear,
-        font={"color": quiet, "size": 12},
-        dragmode=False,
-        xaxis={**across, "tickangle": 0, "automargin": True},
-        yaxis={**up, "automargin": True},
-    )
-    st.plotly_chart(figure, theme=None, config={"displayModeBar": False})
+        said = {day: (float(count), words.count(count, "token")) for day, count in tokens.items()}
+        bars = charts.bars(said, "", charts.current_theme())
+    charts.shown(bars, "costs-chart")
 
 
 # Prices
@@ -207,7 +176,7 @@ def _prices() -> None:
         save = st.button("Save prices", key="prices-save", type="primary")
         back = st.button("Back to the list prices", key="prices-back", disabled=not program().config.prices)
     if save or back:
-        with said, problems.told():
+        with said, problems.reported():
             _keep(() if back else written(edited(found)))
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import CragError
+from crag.core.makers import named
 from crag.core.types import Step
+from crag.core.wording import about
 from crag.providers import registry
 from crag.providers.discovery import Trial, listed_models, running_servers, tried, tried_reranker
 from crag.providers.endpoint import Endpoint
@@ -16,9 +18,10 @@ from crag.run.status import problem
 from crag.run.wiring import Service, Wiring
 from ui.app import keys, permits
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit.drawing import draw
+from ui.kit.safe import markdown
 from ui.settings import controls
 
 __all__ = ["language_model", "reranker"]
@@ -104,8 +107,8 @@ def _model(session: Session) -> None:
         controls.text(session, "llm_model")
         if listed is not None:
             # As HTML: Markdown would make a link of the address.
-            said = text(f"{words.plain(listed.message)} {listed.remedy}")
-            draw(f'<div class="cx"><span class="small">{said}</span></div>')
+            said = f"{about(listed.cause, listed.who, named)} {listed.remedy}"
+            draw(h.div("cx")[h.span("small")[said]])
         again = "Ask again" if listed is not None else "List the server's models"
         st.button(again, key="models-list", type="tertiary", on_click=_ask_for_list)
 
@@ -167,7 +170,7 @@ def _outcome(endpoint: Endpoint, work: Callable[[Endpoint], Trial]) -> Trial | C
 
 def _show_outcome(outcome: Trial | CragError) -> None:
     if isinstance(outcome, CragError):
-        problems.show(CragError(words.plain(outcome.message), outcome.remedy))
+        problems.show(outcome)
         return
     cost = f", {words.count(outcome.tokens, 'token')}" if outcome.tokens else ""
     st.success(f"**It works.** It replied in the form that was asked for: {words.duration(outcome.seconds)}{cost}.")

@@ -11,11 +11,13 @@ from crag.thresholds.labelled import effort
 from crag.thresholds.recommend import Recommendation, Refusal, recommend
 from crag.thresholds.sweep import Sweep, Weights, sweep
 from ui.kit import charts, words
-from ui.kit.look import draw
-from ui.kit.safe import text
-from ui.tune import exports, memo, sliders
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.tune import exports, sliders
+from ui.tune.cache import cached
 from ui.tune.exports import Table
-from ui.tune.labels import Part
+from ui.tune.labels import Learnable
 
 __all__ = ["show", "why_none"]
 
@@ -25,7 +27,6 @@ _WEIGHTS = (
     ("call", "A model call costs", 0.05, 0.0, 1.0, "In the same unit as a right action."),
     ("search", "A web search costs", 0.1, 0.0, 1.0, "In the same unit as a right action."),
 )
-_KEPT = "tune-weights"
 
 
 def why_none(settings: Settings) -> str:
@@ -42,22 +43,25 @@ def why_none(settings: Settings) -> str:
 
 def _weights() -> Weights:
     """What a right action is worth and what calls and searches cost, as the person says; kept between pages."""
-    kept: dict[str, float] = st.session_state.setdefault(_KEPT, {})
     found = {}
     with st.popover("Weights"):
         st.caption("Worth of a pair: right actions, less what calls and searches cost, per question.")
         for name, label, usual, low, high, help in _WEIGHTS:
-            key = f"tune-weight-{name}"
-            if key not in st.session_state:
-                st.session_state[key] = kept.get(name, usual)
             found[name] = st.number_input(
-                label, min_value=low, max_value=high, step=0.05, format="%.2f", key=key, help=help
+                label,
+                low,
+                high,
+                usual,
+                step=0.05,
+                format="%.2f",
+                key=f"tune-weight-{name}",
+                help=help,
+                persist_state="session",
             )
-    kept.update(found)
     return Weights(**found)
 
 
-def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list[Table]:
+def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) -> list[Table]:
     """The recommendation or why there is none, beside the map of all pairs; returns the map as a table.
 
     `about`: what `part` was made from. `own`: what Ask uses now.
@@ -69,7 +73,9 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
             action = st.container(width="content")
             worth = _weights()
     key = about, worth
-    spent = memo.of("effort", about, lambda: effort(part.cases, _as_asked(settings, own)))
+    # What an action leads to does not move with the thresholds of the sliders.
+    asked = settings.changed(upper=own.upper, lower=own.lower)
+    spent = cached("effort", about, lambda: effort(part.cases, asked))
 
     def advised() -> Recommendation | Refusal:
         return recommend(
@@ -80,44 +86,48 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
             effort=spent,
         )
 
-    found = memo.of("advice", key, advised)
+    found = cached("advice", key, advised)
     with said:
         _draw_advice(found)
     with action:
         _apply(found, settings)
     if len({each.answerable for each in part.questions if each.known} - {None}) < 2:
-        return []  # with labels of one kind, every map is a wish
+        return []  # labels of one kind alone always favour an extreme pair
 
     def swept() -> Sweep:
         return sweep(part.questions, aggregation=settings.aggregation, weights=worth, effort=spent)
 
-    whole = memo.of("sweep", key, swept)
+    whole = cached("sweep", key, swept)
     with right:
         _heat(key, whole, settings, found)
     return [exports.sweep(whole)]
 
 
-def _as_asked(settings: Settings, own: Settings) -> Settings:
-    """The sliders' settings but for the thresholds, so that what an action leads to does not move with those."""
-    return settings.changed(upper=own.upper, lower=own.lower)
-
-
 def _draw_advice(found: Recommendation | Refusal) -> None:
     if isinstance(found, Refusal):
-        missing = "".join(f"<li>{text(each)}</li>" for each in found.missing)
+        missing = [h.li[each] for each in found.missing]
         draw(
-            '<div class="cx tune-advice"><h3>No recommendation yet</h3>'
-            f"<p><b>{text(found.reason)}</b></p>{f'<p>What would help:</p><ul>{missing}</ul>' if missing else ''}"
-            '<p class="small">Say of chunks whether they are relevant (in Ask, open a chunk), or evaluate a question '
-            "set that names the expected answer, source or page.</p></div>"
+            h.div("cx tune-advice")[
+                h.h3["No recommendation yet"],
+                h.p[h.b[found.reason]],
+                missing and (h.p["What would help:"], h.ul[missing]),
+                h.p("small")[
+                    "Say of chunks whether they are relevant (in Ask, open a chunk), or evaluate a question set that "
+                    "names the expected answer, source or page."
+                ],
+            ]
         )
         return
-    warnings = "".join(f'<p class="note">{text(each)}</p>' for each in found.warnings)
     draw(
-        '<div class="cx tune-advice"><h3>Recommended pair</h3><p class="pair"><span><small>upper</small> '
-        f"<b>{found.upper:.2f}</b> {_interval(found.upper_interval)}</span><span><small>lower</small> "
-        f"<b>{found.lower:.2f}</b> {_interval(found.lower_interval)}</span></p><p>{text(found.sentence)}</p>"
-        f"{warnings}</div>"
+        h.div("cx tune-advice")[
+            h.h3["Recommended pair"],
+            h.p("pair")[
+                h.span[h.small["upper"], " ", h.b[f"{found.upper:.2f}"], " ", _interval(found.upper_interval)],
+                h.span[h.small["lower"], " ", h.b[f"{found.lower:.2f}"], " ", _interval(found.lower_interval)],
+            ],
+            h.p[found.sentence],
+            (h.p("note")[each] for each in found.warnings),
+        ]
     )
 
 
@@ -134,20 +144,18 @@ def _apply(found: Recommendation | Refusal, settings: Settings) -> None:
     )
 
 
-def _interval(ends: tuple[float, float]) -> str:
-    return f'<span class="small">{ends[0]:.2f} to {ends[1]:.2f}</span>'
+def _interval(ends: tuple[float, float]) -> Html:
+    return h.span("small")[f"{ends[0]:.2f} to {ends[1]:.2f}"]
 
 
 def _heat(key: Hashable, whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:
     """The map, with the sliders' pair and the recommended one marked."""
-    look = charts.theme()
-    figure = memo.of("heat", (key, look), lambda: charts.heat(whole, look))
+    theme = charts.current_theme()
+    figure = cached("heat", (key, theme), lambda: charts.heat(whole, theme))
     points = [(settings.lower, settings.upper, "sliders", "circle")]
     if isinstance(found, Recommendation):
         points.append((found.lower, found.upper, "recommended", "star"))
-    charts.marked(figure, points, look)
-    draw(
-        '<div class="cx"><h3>Worth of every pair <span class="small">mean over '
-        f"{words.count(whole.labelled, 'labelled question')}; the stronger the colour, the better</span></h3></div>"
-    )
+    charts.marked(figure, points, theme)
+    said = f"mean over {words.count(whole.labelled, 'labelled question')}; the stronger the colour, the better"
+    draw(h.div("cx")[h.h3["Worth of every pair ", h.span("small")[said]]])
     charts.shown(figure, "tune-heat")

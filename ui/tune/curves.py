@@ -13,74 +13,75 @@ from crag.core.settings import Settings
 from crag.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
 from crag.thresholds.labelled import ChunkScore
 from ui.kit import charts, words
-from ui.kit.look import draw
-from ui.kit.safe import text
-from ui.tune import memo
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.tune.cache import cached
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = ["show"]
 
+Made = tuple["Figure", str, object]
+"""A figure, its one number in words, and what it was drawn from."""
+
 
 def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> None:
     """The three figures over the labelled scores, kept under `key`; in words where there is none."""
     labelled = [each for each in scores if each.relevant is not None]
     known, labels = [each.score for each in labelled], [each.relevant for each in labelled]
-    look = charts.theme()
+    theme = charts.current_theme()
     marks = {settings.upper: "upper", settings.lower: "lower"} if not settings.binary else {settings.upper: "threshold"}
 
-    def curve() -> tuple[Figure, str, Roc]:
+    def curve() -> Made:
         found = roc(known, labels)
-        return charts.roc(found, look), f"area under it {found.auc:.3f}", found
+        return charts.roc(found, theme), f"area under it {found.auc:.3f}", found
 
-    def precision() -> tuple[Figure, str, PrecisionRecall]:
+    def precision() -> Made:
         found = precision_recall(known, labels)
-        return charts.precision_recall(found, look), f"average precision {found.average_precision:.3f}", found
+        return charts.precision_recall(found, theme), f"average precision {found.average_precision:.3f}", found
 
-    def reliable() -> tuple[Figure, str, Reliability]:
+    def reliable() -> Made:
         found = reliability(known, labels)
-        return charts.reliability(found, look), f"expected calibration error {found.error:.3f}", found
+        return charts.reliability(found, theme), f"expected calibration error {found.error:.3f}", found
 
-    made: tuple[tuple[str, str, Callable[[], tuple[Figure, str, object]]], ...] = (
-        ("ROC curve", "tune-roc", curve),
-        ("Precision and recall", "tune-pr", precision),
-        ("Reliability", "tune-reliability", reliable),
-    )
-    for column, (title, name, make) in zip(st.columns(3, gap="large"), made, strict=True):
-        with column:
-            _one(title, name, (key, look), make, marks)
+    first, second, third = st.columns(3, gap="large")
+    with first:
+        _one("ROC curve", "tune-roc", (key, theme), curve, marks)
+    with second:
+        _one("Precision and recall", "tune-pr", (key, theme), precision, marks)
+    with third:
+        _one("Reliability", "tune-reliability", (key, theme), reliable, marks)
     unknown = sum(score is None for score in known)
     failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""
     draw(
-        f'<div class="cx"><p class="legend">Over {words.count(len(known) - unknown, "labelled score")}{failed}. '
-        "Dotted: guessing, and in the reliability diagram scores that keep what they say.</p></div>"
+        h.div("cx")[
+            h.p("legend")[
+                f"Over {words.count(len(known) - unknown, 'labelled score')}{failed}. Dotted: guessing, and in the "
+                "reliability diagram scores that keep what they say."
+            ]
+        ]
     )
 
 
-def _one(
-    title: str, name: str, key: Hashable, make: Callable[[], tuple[Figure, str, object]], marks: dict[float, str]
-) -> None:
+def _one(title: str, name: str, key: Hashable, make: Callable[[], Made], marks: dict[float, str]) -> None:
     """One figure under its title, or why there is none."""
 
-    def tried() -> tuple[Figure, str, object] | InputError:
+    def tried() -> Made | InputError:
         try:
             return make()
         except InputError as error:
             return error
 
-    found = memo.of(name, key, tried)
+    found = cached(name, key, tried)
     if isinstance(found, InputError):
-        why = f'<p>{text(found.message)}</p><p class="small">{text(found.remedy)}</p>'
-        draw(f'<div class="cx"><h3>{title}</h3>{why}</div>')
+        draw(h.div("cx")[h.h3[title], h.fragment(h.p[found.message], h.p("small")[found.remedy])])
         return
     figure, said, curve = found
     lines = [f"Worst bin off by {curve.worst:.2f}."] if isinstance(curve, Reliability) else []
     lines += [f"At {label} {value:.2f}: {where}." for value, label in marks.items() if (where := _at(curve, value))]
-    draw(
-        f'<div class="cx"><h3>{title} <span class="small">{text(said)}</span></h3>'
-        f'<p class="small tune-at">{"<br>".join(lines) or "&nbsp;"}</p></div>'
-    )
+    where = h.p("small tune-at")[h.joined(h.br, lines) or h.nbsp]
+    draw(h.div("cx")[h.h3[title, " ", h.span("small")[said]], where])
     charts.shown(figure, name)
 
 

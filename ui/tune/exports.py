@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from crag.library.labels import Label
-from crag.questions.tables import csv_export, json_export
 from crag.thresholds.labelled import ChunkScore
 from crag.thresholds.sweep import Sweep
 from crag.whatif.entries import Entry
 from crag.whatif.flips import Outcome
+from ui.kit import downloads
 
 __all__ = ["Table", "labels", "offered", "runs", "scores", "sweep"]
 
-Rows = Callable[[], Iterator[Sequence[object]]]
-Table = tuple[str, str, Sequence[str], Rows]
-"""What it is in words, its file's name, its columns, and what makes its rows."""
+Table = tuple[str, str, Callable[[], downloads.Table]]
+"""What it is in words, its file's name, and what makes its columns and rows."""
 
 
 def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
@@ -32,23 +30,23 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
     def rows() -> Iterator[Sequence[object]]:
         for row in outcome.rows:
             entry, saved = entries[row.run_id], row.saved
+            reason = row.reason.sentence if row.reason else ""
             yield (
-                *(row.run_id, entry.question, entry.strategy, entry.started_at, row.before, row.becomes, row.reason),
+                *(row.run_id, entry.question, entry.strategy, entry.started_at, row.before, row.becomes, reason),
                 *(row.round + 1, row.documents, row.web, row.kept_before, row.kept),
                 *(saved.calls, saved.searches, round(saved.seconds, 4), row.searches, row.refines),
             )
 
-    return "What every run would become", "tune-runs", columns, rows
+    return "What every run would become", "tune-runs", lambda: (columns, rows())
 
 
 def labels(found: Sequence[Label]) -> Table:
     columns = ("question", "chunk", "label", "at")
-
-    def rows() -> Iterator[Sequence[object]]:
-        for each in found:
-            yield each.question, each.chunk_id, each.label, each.at
-
-    return "People's labels", "labels", columns, rows
+    return (
+        "People's labels",
+        "labels",
+        lambda: (columns, [[each.question, each.chunk_id, each.label, each.at] for each in found]),
+    )
 
 
 def scores(found: Sequence[ChunkScore], questions: Mapping[str, str]) -> Table:
@@ -59,7 +57,7 @@ def scores(found: Sequence[ChunkScore], questions: Mapping[str, str]) -> Table:
         for each in found:
             yield each.run_id, questions[each.run_id], each.chunk_id, each.score, each.relevant, each.evaluator
 
-    return "Scores with their labels", "tune-scores", columns, rows
+    return "Scores with their labels", "tune-scores", lambda: (columns, rows())
 
 
 def sweep(found: Sweep) -> Table:
@@ -72,27 +70,13 @@ def sweep(found: Sweep) -> Table:
                 if not np.isnan(arrays[0][up, down]):
                     yield upper, lower, *(round(float(array[up, down]), 6) for array in arrays)
 
-    return "Worth of every pair", "tune-sweep", columns, rows
-
-
-def _made(
-    make: Callable[[Sequence[str], Iterator[Sequence[object]]], bytes], columns: Sequence[str], rows: Rows
-) -> bytes:
-    return make(columns, rows())
+    return "Worth of every pair", "tune-sweep", lambda: (columns, rows())
 
 
 def offered(tables: Sequence[Table]) -> None:
-    """A button that opens the list of files; each is made only when it is asked for."""
+    """A button that opens the list of files."""
     with st.popover("Export"):
-        for title, name, columns, rows in tables:
+        for title, name, make in tables:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(title, width=190)
-                for kind, make, mime in (("CSV", csv_export, "text/csv"), ("JSON", json_export, "application/json")):
-                    st.download_button(
-                        kind,
-                        partial(_made, make, columns, rows),
-                        file_name=f"{name}.{kind.lower()}",
-                        mime=mime,
-                        key=f"tune-export-{name}-{kind.lower()}",
-                        on_click="ignore",
-                    )
+                downloads.table("", make, name, key=f"tune-export-{name}")

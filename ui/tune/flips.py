@@ -9,14 +9,15 @@ from crag.core.types import Action
 from crag.spending.prices import money
 from crag.whatif.entries import Entry
 from crag.whatif.flips import Becomes, Outcome
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.safe import text
+from ui.kit.html import Html
 from ui.run.path import chip
 
-__all__ = ["cell_of", "figures", "flow", "listed", "matrix", "named", "summary", "unknowns"]
+__all__ = ["becomes_text", "cell_of", "figures", "flow", "listed", "matrix", "summary", "unknowns"]
 
-_WAS: tuple[Becomes, ...] = (*Action, "none")
-_FATES: tuple[Becomes, ...] = (*Action, "none", "unknown")
+_BEFORE: tuple[Becomes, ...] = (*Action, "none")
+_AFTER: tuple[Becomes, ...] = (*Action, "none", "unknown")
 _LISTED = 50
 """Questions of a cell that are shown; all are in the export."""
 _BETWEEN = 2.5
@@ -27,45 +28,47 @@ _STEPS = 10
 """Points of each side of a band."""
 
 
-def named(becomes: Becomes) -> str:
-    """A becomes in words."""
+def becomes_text(becomes: Becomes) -> str:
+    """What a run was, or would become, in words."""
     return {"none": "no action", "unknown": "unknown"}.get(becomes, str(becomes))
 
 
-def _chip(becomes: Becomes) -> str:
+def _chip(becomes: Becomes) -> Html:
     if becomes == "unknown":
-        return '<span class="verdict none">? unknown</span>'
+        return h.span("verdict none")["? unknown"]
     return chip(None if becomes == "none" else Action(becomes))
 
 
-def summary(outcome: Outcome, *, in_use: bool) -> str:
+def summary(outcome: Outcome, *, in_use: bool) -> Html:
     """How many flip, from what to what, and of how many it can't be known. `in_use`: Ask has the same settings."""
     total, flips = len(outcome.rows), len(outcome.flips)
     unknown = sum(row.becomes == "unknown" for row in outcome.rows)
     if all(row.becomes == "none" for row in outcome.rows):
-        lead = f"<b>Nothing would be graded</b>: {words.count(total, 'run')} would take no action."
+        lead = h.fragment(h.b["Nothing would be graded"], f": {words.count(total, 'run')} would take no action.")
     elif not flips:
-        lead = f"<b>No action would change</b> among {words.count(total - unknown, 'run')} that can be decided anew."
+        lead = h.fragment(
+            h.b["No action would change"], f" among {words.count(total - unknown, 'run')} that can be decided anew."
+        )
     else:
         kinds = [
-            f"{len(ids)} {_chip(was)} → {_chip(becomes)}"
+            h.fragment(f"{len(ids)} ", _chip(was), " → ", _chip(becomes))
             for (was, becomes), ids in sorted(outcome.matrix.items(), key=lambda cell: -len(cell[1]))
             if was != becomes and becomes not in ("unknown", "none")
         ]
-        lead = f"<b>{flips:,} of {words.count(total, 'run')} would flip</b>: {', '.join(kinds)}."
-    tail = f" Of <b>{unknown:,}</b> only a new run could tell." if unknown else ""
-    note = "" if not in_use else ' <span class="quiet">The sliders stand as Ask has them.</span>'
-    return f'<div class="cx"><p class="tune-says" role="status">{lead}{tail}{note}</p></div>'
+        lead = h.fragment(h.b[f"{flips:,} of {words.count(total, 'run')} would flip"], ": ", h.joined(", ", kinds), ".")
+    tail = h.fragment(" Of ", h.b[f"{unknown:,}"], " only a new run could tell.") if unknown else ""
+    note = "" if not in_use else h.fragment(" ", h.span("quiet")["The sliders stand as Ask has them."])
+    return h.div("cx")[h.p("tune-says", role="status")[lead, tail, note]]
 
 
 # ---- the flow --------------------------------------------------------------------------------------------------------
 
 
-def flow(outcome: Outcome) -> str:
+def flow(outcome: Outcome) -> Html:
     """All runs as two bars, by what they were and would be, with a band from each part to each part."""
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
-    before = _parts({was: sum(n for (a, _), n in cells.items() if a == was) for was in _WAS})
-    after = _parts({becomes: sum(n for (_, b), n in cells.items() if b == becomes) for becomes in _FATES})
+    before = _parts({was: sum(n for (a, _), n in cells.items() if a == was) for was in _BEFORE})
+    after = _parts({becomes: sum(n for (_, b), n in cells.items() if b == becomes) for becomes in _AFTER})
     scale = _scale(before, after, sum(cells.values()))
     left, right = _places(before, scale), _places(after, scale)
     bands, leaves, enters = [], {k: v[0] for k, v in left.items()}, {k: v[0] for k, v in right.items()}
@@ -77,12 +80,16 @@ def flow(outcome: Outcome) -> str:
                 leaves[was] += number * scale
                 enters[becomes] += number * scale
     total = sum(cells.values()) or 1
-    return (
-        '<div class="cx"><div class="tune-flow heads"><span>Was</span><span>Would be</span></div>'
-        f'<div class="tune-flow">{_labels(before, left, total)}{_bar(left)}'
-        f'<div class="bands" aria-hidden="true">{"".join(bands)}</div>{_bar(right)}{_labels(after, right, total)}'
-        "</div></div>"
-    )
+    return h.div("cx")[
+        h.div("tune-flow heads")[h.span["Was"], h.span["Would be"]],
+        h.div("tune-flow")[
+            _labels(before, left, total),
+            _bar(left),
+            h.div("bands", aria_hidden="true")[bands],
+            _bar(right),
+            _labels(after, right, total),
+        ],
+    ]
 
 
 def _parts(counts: Mapping[Becomes, int]) -> dict[Becomes, int]:
@@ -104,33 +111,31 @@ def _places(counts: Mapping[Becomes, int], scale: float) -> dict[Becomes, tuple[
     return found
 
 
-def _band(was: Becomes, becomes: Becomes, number: int, start: float, end: float, width: float) -> str:
+def _band(was: Becomes, becomes: Becomes, number: int, start: float, end: float, width: float) -> Html:
     """One band, a click on which lists its runs; the same as the matrix's cell, which the keyboard reaches."""
     upper = [(x / _STEPS, start + (end - start) * _eased(x / _STEPS)) for x in range(_STEPS + 1)]
     lower = [(x, y + width) for x, y in reversed(upper)]
     shape = ",".join(f"{x * 100:.0f}% {y:.2f}%" for x, y in [*upper, *lower])
     kind = "same" if was == becomes else str(becomes).lower()
-    title = f"{number:,}: {named(was)} → {named(becomes)}"
-    return (
-        f'<button tabindex="-1" class="{kind}" data-pick="{_pick(was, becomes)}" title="{text(title)}" '
-        f'style="clip-path:polygon({shape})"></button>'
-    )
+    title = f"{number:,}: {becomes_text(was)} → {becomes_text(becomes)}"
+    band = h.button(tabindex="-1", class_=kind, data_pick=_pick(was, becomes), title=title)
+    return band(style=f"clip-path:polygon({shape})")[()]
 
 
 def _eased(x: float) -> float:
     return x * x * (3 - 2 * x)
 
 
-def _bar(places: Mapping[Becomes, tuple[float, float]]) -> str:
-    parts = "".join(
-        f'<i class="{str(becomes).lower()}" style="top:{top:.2f}%;height:{bottom - top:.2f}%"></i>'
+def _bar(places: Mapping[Becomes, tuple[float, float]]) -> Html:
+    parts = [
+        h.i(str(becomes).lower(), style=f"top:{top:.2f}%;height:{bottom - top:.2f}%")
         for becomes, (top, bottom) in places.items()
         if bottom > top
-    )
-    return f'<div class="bar-side" aria-hidden="true">{parts}</div>'
+    ]
+    return h.div("bar-side", aria_hidden="true")[parts]
 
 
-def _labels(counts: Mapping[Becomes, int], places: Mapping[Becomes, tuple[float, float]], total: int) -> str:
+def _labels(counts: Mapping[Becomes, int], places: Mapping[Becomes, tuple[float, float]], total: int) -> Html:
     """A label at the middle of each part, moved apart where they would cover one another."""
     tops: list[float] = []
     for becomes in counts:
@@ -139,45 +144,48 @@ def _labels(counts: Mapping[Becomes, int], places: Mapping[Becomes, tuple[float,
     limit = 100.0
     for place in range(len(tops) - 1, -1, -1):
         limit = tops[place] = min(tops[place], limit - _LABEL)
-    labels = "".join(
-        f'<span style="top:{top:.2f}%">{_chip(becomes)} <b class="num">{number:,}</b> '
-        f'<span class="small">{number / total:.0%}</span></span>'
+    labels = [
+        h.span(style=f"top:{top:.2f}%")[
+            _chip(becomes), " ", h.b("num")[f"{number:,}"], " ", h.span("small")[f"{number / total:.0%}"]
+        ]
         for (becomes, number), top in zip(counts.items(), tops, strict=True)
-    )
-    return f'<div class="labels">{labels}</div>'
+    ]
+    return h.div("labels")[labels]
 
 
 # ---- the matrix ------------------------------------------------------------------------------------------------------
 
 
-def matrix(outcome: Outcome, opened: tuple[Becomes, Becomes] | None) -> str:
+def matrix(outcome: Outcome, opened: tuple[Becomes, Becomes] | None) -> Html:
     """Was by would be, each number a button that lists its runs."""
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
-    rows = [was for was in _WAS if isinstance(was, Action) or any(a == was for a, _ in cells)]
-    columns = [becomes for becomes in _FATES if isinstance(becomes, Action) or any(b == becomes for _, b in cells)]
-    head = "".join(f'<th scope="col">{_chip(becomes)}</th>' for becomes in columns)
-    body = "".join(
-        f'<tr><th scope="row">{_chip(was)}</th>'
-        + "".join(_cell(was, becomes, cells.get((was, becomes), 0), opened == (was, becomes)) for becomes in columns)
-        + "</tr>"
+    rows = [was for was in _BEFORE if isinstance(was, Action) or any(a == was for a, _ in cells)]
+    columns = [becomes for becomes in _AFTER if isinstance(becomes, Action) or any(b == becomes for _, b in cells)]
+    head = [h.th(scope="col")[_chip(becomes)] for becomes in columns]
+    body = [
+        h.tr[
+            h.th(scope="row")[_chip(was)],
+            [_cell(was, becomes, cells.get((was, becomes), 0), opened == (was, becomes)) for becomes in columns],
+        ]
         for was in rows
-    )
-    return (
-        '<div class="cx"><table class="tune-matrix"><caption>Down: what they were. Across: what they would be. '
-        f"A number lists its questions.</caption><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
-        "</div>"
-    )
+    ]
+    return h.div("cx")[
+        h.table("tune-matrix")[
+            h.caption["Down: what they were. Across: what they would be. A number lists its questions."],
+            h.thead[h.tr[h.td, head]],
+            h.tbody[body],
+        ]
+    ]
 
 
-def _cell(was: Becomes, becomes: Becomes, number: int, opened: bool) -> str:
+def _cell(was: Becomes, becomes: Becomes, number: int, opened: bool) -> Html:
     if not number:
-        return '<td class="nil">·</td>'
+        return h.td("nil")["·"]
     kind = "same" if was == becomes else str(becomes).lower()
-    said = f"{words.count(number, 'run')}: was {named(was)}, would be {named(becomes)}"
-    return (
-        f'<td><button class="{kind}" data-pick="{_pick(was, becomes)}" aria-expanded="{str(opened).lower()}" '
-        f'aria-label="{text(said)}">{number:,}</button></td>'
-    )
+    said = f"{words.count(number, 'run')}: was {becomes_text(was)}, would be {becomes_text(becomes)}"
+    return h.td[
+        h.button(kind, data_pick=_pick(was, becomes), aria_expanded=str(opened).lower(), aria_label=said)[f"{number:,}"]
+    ]
 
 
 def _pick(was: Becomes, becomes: Becomes) -> str:
@@ -188,44 +196,44 @@ def cell_of(picked: str) -> tuple[Becomes, Becomes] | None:
     """The cell that a click named; None for anything else."""
     kind, _, rest = picked.partition(":")
     was, _, becomes = rest.partition(":")
-    fates: dict[str, Becomes] = {str(each): each for each in _FATES}
-    return (fates[was], fates[becomes]) if kind == "tune-cell" and was in fates and becomes in fates else None
+    known: dict[str, Becomes] = {str(each): each for each in _AFTER}
+    return (known[was], known[becomes]) if kind == "tune-cell" and was in known and becomes in known else None
 
 
-def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, Becomes], key: str) -> str:
+def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, Becomes], key: str) -> Html:
     """The questions of a cell, each a link that opens its run in Ask. `key`: of a private library, else empty."""
     was, becomes = cell
     ids = outcome.matrix.get(cell, ())
-    reasons = {row.run_id: row.reason for row in outcome.rows if row.reason}
-    items = "".join(_item(entries[id], reasons.get(id, ""), key) for id in ids[:_LISTED])
-    more = f'<p class="small">And {len(ids) - _LISTED:,} more: the export has all.</p>' if len(ids) > _LISTED else ""
-    close = f'<button class="more" data-pick="{_pick(was, becomes)}">Close</button>'
-    about = f'<span class="small">{words.count(len(ids), "run")}; a question opens its run in Ask</span>'
-    lead = f"<h3>{_chip(was)} → {_chip(becomes)} {about} {close}</h3>"
-    empty = "<p>No run is here any more.</p>" if not ids else ""
-    return f'<div class="cx tune-list">{lead}{empty}<ul>{items}</ul>{more}</div>'
+    reasons = {row.run_id: row.reason.sentence for row in outcome.rows if row.reason}
+    items = [_item(entries[id], reasons.get(id, ""), key) for id in ids[:_LISTED]]
+    more = h.p("small")[f"And {len(ids) - _LISTED:,} more: the export has all."] if len(ids) > _LISTED else ""
+    close = h.button("more", data_pick=_pick(was, becomes))["Close"]
+    about = h.span("small")[f"{words.count(len(ids), 'run')}; a question opens its run in Ask"]
+    lead = h.h3[_chip(was), " → ", _chip(becomes), " ", about, " ", close]
+    return h.div("cx tune-list")[lead, not ids and h.p["No run is here any more."], h.ul[items], more]
 
 
-def _item(entry: Entry, reason: str, key: str) -> str:
+def _item(entry: Entry, reason: str, key: str) -> Html:
     address = urlencode(({"w": key} if key else {}) | {"run": entry.run_id})
-    why = f'<br><span class="small">{text(reason)}</span>' if reason else ""
-    return (
-        f'<li><a href="./?{text(address)}" data-pick="tune-run:{text(entry.run_id)}">{text(entry.question)}</a> '
-        f'<span class="small">{text(entry.strategy)}, {words.ago(entry.started_at)}</span>{why}</li>'
-    )
+    return h.li[
+        h.a(href=f"./?{address}", data_pick=f"tune-run:{entry.run_id}")[entry.question],
+        " ",
+        h.span("small")[f"{entry.strategy}, {words.ago(entry.started_at)}"],
+        reason and (h.br, h.span("small")[reason]),
+    ]
 
 
 # ---- what it saves ---------------------------------------------------------------------------------------------------
 
 
-def figures(outcome: Outcome, cost: Outcome | None) -> str:
+def figures(outcome: Outcome, cost: Outcome | None) -> Html:
     """Calls, searches, seconds and cost that would not be spent; strips kept; what would come on top, unknown.
 
     `cost`: the same runs with dollars for seconds; None where no run made an outside call.
     """
     saved, kept = outcome.saved, outcome.kept
     shown = [
-        '<span class="lead">Saved</span>',
+        h.span("lead")["Saved"],
         _figure(f"{saved.calls:,}", "outside call" + "s" * (saved.calls != 1), least=bool(saved.uncounted)),
         _figure(f"{saved.searches:,}", "web search" + "es" * (saved.searches != 1)),
         _figure(words.duration(saved.seconds) if saved.seconds else "0 s", ""),
@@ -236,36 +244,39 @@ def figures(outcome: Outcome, cost: Outcome | None) -> str:
         (outcome.searches_added, "would search the web that did not"),
         (outcome.refinements_added, "would cut and score chunks that did not"),
     ]
-    extra = [f"<b>{number:,}</b> {said}" for number, said in added if number]
-    on_top = f'<p class="plain">{"; ".join(extra)}: what that takes is unknown without a run.</p>' if extra else ""
-    return f'<div class="cx"><div class="figures">{"".join(shown)}</div>{on_top}</div>'
+    extra = [h.fragment(h.b[f"{number:,}"], " ", said) for number, said in added if number]
+    on_top = h.p("plain")[h.joined("; ", extra), ": what that takes is unknown without a run."] if extra else ""
+    return h.div("cx")[h.div("figures")[shown], on_top]
 
 
-def _figure(value: str, label: str, *, least: bool = False) -> str:
-    return f"<span>{'at least ' if least else ''}<b>{value}</b> {label}</span>"
+def _figure(value: str, label: str, *, least: bool = False) -> Html:
+    return h.span["at least " if least else "", h.b[value], " ", label]
 
 
-def _cost(cost: Outcome | None) -> str:
+def _cost(cost: Outcome | None) -> Html:
     if cost is None:
-        return "<span>nothing paid for: local models</span>"
+        return h.span["nothing paid for: local models"]
     saved = cost.saved
     if saved.uncounted and not saved.seconds:
-        return "<span>cost unknown: no price or no count of tokens</span>"
+        return h.span["cost unknown: no price or no count of tokens"]
     return _figure(money(saved.seconds), "", least=bool(saved.uncounted))
 
 
-def unknowns(outcome: Outcome) -> str:
+def unknowns(outcome: Outcome) -> Html:
     """What can't be known without a call, with the number of runs; nothing where all is known."""
     groups = (("Their action", outcome.reasons), ("Their action is known, but not everything else", outcome.open))
-    rows = "".join(
-        f'<tr><th colspan="2">{title}</th></tr>'
-        + "".join(f'<tr><td class="r">{number:,}</td><td>{text(why)}</td></tr>' for why, number in reasons.items())
+    rows = [
+        h.fragment(
+            h.tr[h.th(colspan="2")[title]],
+            [h.tr[h.td("r")[f"{number:,}"], h.td[why.sentence]] for why, number in reasons.items()],
+        )
         for title, reasons in groups
         if reasons
-    )
+    ]
     if not rows:
-        return ""
-    return (
-        '<div class="cx"><details class="fold" data-keep="tune-unknown"><summary>What only a new run could tell'
-        f'</summary><table class="grid tune-why"><tbody>{rows}</tbody></table></details></div>'
-    )
+        return Html()
+    return h.div("cx")[
+        h.details("fold", data_keep="tune-unknown")[
+            h.summary["What only a new run could tell"], h.table("grid tune-why")[h.tbody[rows]]
+        ]
+    ]

@@ -9,11 +9,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.thresholds.labelled import ChunkScore
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.safe import text
+from ui.kit.html import Html
 
 __all__ = ["Group", "Split", "grouped", "histogram"]
 
@@ -36,7 +38,7 @@ def grouped(scores: Sequence[ChunkScore], split: Split) -> list[Group]:
     """The scores in groups, in a fixed order; one group where nothing is split."""
     name: Callable[[ChunkScore], str] = {
         "all": lambda each: "all chunks",
-        "evaluator": lambda each: words.maker(each.evaluator),
+        "evaluator": lambda each: maker(each.evaluator),
         "label": lambda each: _LABELS[each.relevant],
     }[split]
     parts: dict[str, list[float | None]] = {}
@@ -52,41 +54,46 @@ def _group(name: str, scores: Sequence[float | None]) -> Group:
     return Group(name=name, known=known, counts=counts, failed=len(scores) - known.size)
 
 
-def histogram(groups: Sequence[Group], settings: Settings) -> str:
+def histogram(groups: Sequence[Group], settings: Settings) -> Html:
     """A row of bars for each group, on one scale of scores; where each chunk falls, in numbers, failed ones too."""
-    rows = "".join(_row(group) for group in groups)
+    rows = [_row(group) for group in groups]
     marks = [("upper", settings.upper)] if settings.binary else [("lower", settings.lower), ("upper", settings.upper)]
-    lines = "".join(f'<b class="{name}" style="left:{value:.2%}"></b>' for name, value in marks)
-    flags = "".join(_flag(name if len(marks) == 2 else "threshold", value) for name, value in marks)
-    ticks = "".join(f'<span style="left:{tick * 25}%">{tick / 4:g}</span>' for tick in range(5))
-    return (
-        f'<div class="cx tune-scores"><div class="flags">{flags}</div><div class="rows">{rows}<div class="lines">'
-        f'{lines}</div></div><div class="ticks" aria-hidden="true">{ticks}</div>{_tally(groups, settings)}'
-        '<p class="legend">Relevance scores from 0 to 1. Bar heights are logarithmic, each row by its own highest; '
-        "point at a bar for its count.</p></div>"
-    )
+    lines = [h.b(name, style=f"left:{value:.2%}") for name, value in marks]
+    flags = [_flag(name if len(marks) == 2 else "threshold", value) for name, value in marks]
+    return h.div("cx tune-scores")[
+        h.div("flags")[flags],
+        h.div("rows")[rows, h.div("lines")[lines]],
+        h.div("ticks", aria_hidden="true")[(h.span(style=f"left:{tick * 25}%")[f"{tick / 4:g}"] for tick in range(5))],
+        _tally(groups, settings),
+        h.p("legend")[
+            "Relevance scores from 0 to 1. Bar heights are logarithmic, each row by its own highest; point at a bar "
+            "for its count."
+        ],
+    ]
 
 
-def _flag(name: str, value: float) -> str:
+def _flag(name: str, value: float) -> Html:
     side = "before" if value > 0.5 else "after"
-    return f'<div><span class="{side}" style="left:{value:.2%}"><i>{name} {value:.2f}</i></span></div>'
+    return h.div[h.span(side, style=f"left:{value:.2%}")[h.i[f"{name} {value:.2f}"]]]
 
 
-def _row(group: Group) -> str:
+def _row(group: Group) -> Html:
     highest = np.log1p(max(int(group.counts.max(initial=0)), 1))
-    bars = "".join(
-        f'<i style="height:{np.log1p(count) / highest:.0%}" title="{place / _BINS:.2f} to {(place + 1) / _BINS:.2f}: '
-        f'{count:,}"></i>'
+    bars = [
+        h.i(
+            style=f"height:{np.log1p(count) / highest:.0%}",
+            title=f"{place / _BINS:.2f} to {(place + 1) / _BINS:.2f}: {count:,}",
+        )
         if count
-        else "<i></i>"
+        else h.i
         for place, count in enumerate(group.counts.tolist())
-    )
+    ]
     failed = f", {group.failed:,} failed" if group.failed else ""
-    about = f"{text(group.name)} <b>{group.known.size:,}</b>{failed}"
-    return f'<div class="row"><span class="name">{about}</span><div class="bars" aria-hidden="true">{bars}</div></div>'
+    about = h.fragment(f"{group.name} ", h.b[f"{group.known.size:,}"], failed)
+    return h.div("row")[h.span("name")[about], h.div("bars", aria_hidden="true")[bars]]
 
 
-def _tally(groups: Sequence[Group], settings: Settings) -> str:
+def _tally(groups: Sequence[Group], settings: Settings) -> Html:
     known = np.concatenate([group.known for group in groups]) if groups else np.empty(0)
     above, below = int((known >= settings.upper).sum()), int((known < settings.lower).sum())
     counts = {Action.CORRECT: above, Action.AMBIGUOUS: known.size - above - below, Action.INCORRECT: below}
@@ -97,12 +104,11 @@ def _tally(groups: Sequence[Group], settings: Settings) -> str:
         Action.INCORRECT: "below" + lower,
     }
     shown = [
-        f'<span><span class="verdict {action.lower()}">{words.ICONS[action]}</span> '
-        f"<b>{number:,}</b> {said[action]}</span>"
+        h.span[h.span(f"verdict {action.lower()}")[words.ICONS[action]], " ", h.b[f"{number:,}"], " ", said[action]]
         for action, number in counts.items()
         if number or not (settings.binary and action is Action.AMBIGUOUS)
     ]
     failed = sum(group.failed for group in groups)
     if failed:
-        shown.append(f"<span>? <b>{failed:,}</b> {'grade' if failed == 1 else 'grades'} failed: no score</span>")
-    return f'<div class="figures">{"".join(shown)}</div>'
+        shown.append(h.span["? ", h.b[f"{failed:,}"], f" {'grade' if failed == 1 else 'grades'} failed: no score"])
+    return h.div("figures")[shown]

@@ -8,7 +8,6 @@ import streamlit as st
 
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
-from crag.core.types import Aggregation
 from crag.strategies import STRATEGIES
 from ui.app.session import Session
 from ui.kit import forms
@@ -17,19 +16,19 @@ from ui.kit.problems import show
 __all__ = ["at_strategy", "move", "sliders", "strategy"]
 
 _NAMES = ("lower", "upper", "aggregation", "k", "strip_filter")
-_STATE, _CHOICE = "tune-state", "tune-strategy"
+_STATE = "tune-state"
 
 
 def strategy(session: Session) -> str:
     """The strategy whose settings the sliders change; the session's own until another is chosen."""
-    if _CHOICE not in st.session_state:
-        kept = st.session_state.get(_STATE)
-        st.session_state[_CHOICE] = kept["strategy"] if kept else session.strategy
+    names = list(STRATEGIES)
     return st.selectbox(
         "Strategy",
-        list(STRATEGIES),
+        names,
+        index=names.index(session.strategy),
         format_func=lambda name: STRATEGIES[name].title,
-        key=_CHOICE,
+        key="tune-strategy",
+        persist_state="session",
         help="Every run is decided anew under this strategy, with your changes to it and the sliders as they stand.",
     )
 
@@ -43,12 +42,8 @@ def sliders(name: str, own: Settings) -> Settings:
     start = state["start"]
     moved: dict[str, Any] = {}
     if own.evaluator != "none":
-        moved |= _bounds(own, start, key)
-        joint = own.evaluator == "joint"
-        rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == joint]
-        moved["aggregation"] = forms.field(
-            Settings, "aggregation", start["aggregation"], key=f"{key}-rule", options=rules, disabled=len(rules) == 1
-        )
+        moved |= forms.thresholds(own, start["lower"], start["upper"], key=key)
+        moved["aggregation"] = forms.aggregation(own, start["aggregation"], key=key)
     moved["k"] = forms.field(Settings, "k", start["k"], key=f"{key}-k")
     if own.evaluator != "none":
         moved["strip_filter"] = forms.field(Settings, "strip_filter", start["strip_filter"], key=f"{key}-floor")
@@ -59,17 +54,6 @@ def sliders(name: str, own: Settings) -> Settings:
         return own
     state["now"] = _of(settings)
     return settings
-
-
-def _bounds(own: Settings, start: dict[str, Any], key: str) -> dict[str, float]:
-    """The thresholds: one slider with two thumbs, or with one where grades are yes or no."""
-    if own.binary:
-        upper = forms.field(Settings, "upper", start["upper"], key=f"{key}-upper")
-        return {"lower": upper, "upper": upper}
-    lower, upper = forms.pair(
-        Settings, "lower", "upper", (start["lower"], start["upper"]), key=f"{key}-bounds", title="Thresholds"
-    )
-    return {"lower": lower, "upper": upper}
 
 
 def move(**values: Any) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from crag.core.makers import maker
 from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
 from crag.thresholds.labelled import ChunkScore
@@ -15,18 +15,19 @@ from crag.thresholds.recommend import crowded
 from crag.whatif.flips import Outcome
 from ui.app import navigation
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import words
-from ui.kit.look import draw
-from ui.kit.safe import text
-from ui.tune import advice, curves, exports, flips, ledgers, memo, sliders
+from ui.kit.drawing import draw
+from ui.tune import advice, curves, exports, flips, sliders, stored
 from ui.tune import labels as tune_labels
 from ui.tune import material as tune_material
 from ui.tune import scores as tune_scores
+from ui.tune.cache import cached
 from ui.tune.exports import Table
-from ui.tune.labels import Labels, Part
-from ui.tune.ledgers import Unread
+from ui.tune.labels import Labels, Learnable
 from ui.tune.material import Material
 from ui.tune.scores import Group, Split
+from ui.tune.stored import UnreadableRun
 
 __all__ = ["follow", "show"]
 
@@ -42,7 +43,7 @@ def follow(session: Session, picked: str | None) -> None:
     if cell is not None:
         st.session_state[_CELL] = None if st.session_state.get(_CELL) == cell else cell
     kind, _, run = picked.partition(":")
-    if kind == "tune-run" and run in ledgers.book(session.workspace).reads:
+    if kind == "tune-run" and run in stored.runs_of(session.workspace).runs:
         session.select(run)
         navigation.go("ask")
         st.rerun()
@@ -50,9 +51,9 @@ def follow(session: Session, picked: str | None) -> None:
 
 def show(session: Session) -> None:
     """The page below its title. Raises CragError where the library can't be read."""
-    book = tune_material.read(session)
-    _unreadable(book.unread)
-    if not book.reads:
+    runs = tune_material.read(session)
+    _unreadable(runs.unreadable)
+    if not runs.runs:
         _empty()
         return
     with st.container(key="tune-choices"):
@@ -60,26 +61,29 @@ def show(session: Session) -> None:
         with second:
             name = sliders.strategy(session)
         with first:
-            material = tune_material.chosen(session, book)
+            material = tune_material.chosen(session, runs)
     _bench(session, name, material)
 
 
-def _unreadable(unread: Sequence[Unread]) -> None:
+def _unreadable(unread: Sequence[UnreadableRun]) -> None:
     """Names the runs that can't be read."""
     if not unread:
         return
-    listed = "".join(f"<li>{text(each.question)} <span class='small'>{text(each.why)}</span></li>" for each in unread)
-    draw(
-        f'<div class="cx"><details class="fold" data-keep="tune-unread"><summary>{words.count(len(unread), "run")} '
-        f"can't be read and {'is' if len(unread) == 1 else 'are'} left out</summary><ul>{listed}</ul></details></div>"
-    )
+    listed = [h.li[each.question, " ", h.span("small")[each.why]] for each in unread]
+    said = f"{words.count(len(unread), 'run')} can't be read and {'is' if len(unread) == 1 else 'are'} left out"
+    draw(h.div("cx")[h.details("fold", data_keep="tune-unread")[h.summary[said], h.ul[listed]]])
 
 
 def _empty() -> None:
     draw(
-        '<div class="cx hero"><p><b>No runs yet.</b> Here every question that was asked is decided anew as you move '
-        "the thresholds, at once and without a model call: which flip, what that saves, and, with labels, where the "
-        "thresholds should be.</p><p>Ask some questions first, or evaluate a question set: each run is kept.</p></div>"
+        h.div("cx hero")[
+            h.p[
+                h.b["No runs yet."],
+                " Here every question that was asked is decided anew as you move the thresholds, at once and without a "
+                "model call: which flip, what that saves, and, with labels, where the thresholds should be.",
+            ],
+            h.p["Ask some questions first, or evaluate a question set: each run is kept."],
+        ]
     )
     with st.container(horizontal=True):
         st.button("Ask a question", key="tune-to-ask", type="primary", on_click=navigation.go, args=("ask",))
@@ -133,13 +137,13 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
     )
     used = st.session_state.pop(_USED, False)
     said = (
-        f"<b>Ask now uses exactly these</b> ({text(title)})."
+        h.fragment(h.b["Ask now uses exactly these"], f" ({title}).")
         if used and in_use
-        else f"Ask uses these ({text(title)})."
+        else f"Ask uses these ({title})."
         if in_use
         else "Ask does not use these yet. Moving a slider costs no model call."
     )
-    draw(f'<div class="cx"><p class="small" role="status">{said}</p></div>')
+    draw(h.div("cx")[h.p("small", role="status")[said]])
 
 
 def _use(session: Session, name: str, settings: Settings) -> None:
@@ -173,35 +177,41 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
     if settings.evaluator == "none":
         return []
     about = material.labels.serial, settings.evaluator, settings.grade_chars, settings.k
-    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
-    cases = material.labels.cases
-    scores = memo.of("scores", about, lambda: tune_labels.scores(cases, settings, of))
+    scores = cached("scores", about, lambda: tune_labels.scores(material.labels.cases, settings))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        what = "Chunk scores" if of == "chunk" else "Scores of all chunks together"
-        draw(f'<div class="cx"><h2>{what} <span class="small">of first retrievals</span></h2></div>')
+        what = "Scores of all chunks together" if settings.evaluator == "joint" else "Chunk scores"
+        draw(h.div("cx")[h.h2[what, " ", h.span("small")["of first retrievals"]]])
         split = _split(material)
-    groups: list[Group] = memo.of("groups", (about, split), lambda: tune_scores.grouped(scores, split))
+    groups: list[Group] = cached("groups", (about, split), lambda: tune_scores.grouped(scores, split))
     draw(tune_scores.histogram(groups, settings) if groups else _NO_SCORES)
     return scores
 
 
-_NO_LABELS = (
-    '<div class="cx"><p>None yet. With labels this page recommends a pair of thresholds with its reasons, and shows '
-    'how far the scores can be trusted.</p><p class="quiet">Say of chunks whether they are relevant (in Ask, open a '
-    "chunk), or evaluate a question set that names the expected answer, source or page.</p></div>"
-)
-_NO_SCORES = '<div class="cx"><p class="quiet">None of these runs was graded in the way this strategy grades.</p></div>'
+_NO_LABELS = h.div("cx")[
+    h.p[
+        "None yet. With labels this page recommends a pair of thresholds with its reasons, and shows how far the "
+        "scores can be trusted."
+    ],
+    h.p("quiet")[
+        "Say of chunks whether they are relevant (in Ask, open a chunk), or evaluate a question set that names the "
+        "expected answer, source or page."
+    ],
+]
+_NO_SCORES = h.div("cx")[h.p("quiet")["None of these runs was graded in the way this strategy grades."]]
 
 
 def _split(material: Material) -> Split:
     """How the scores are grouped; by label where there are any, until something else is chosen."""
-    key, kept = "tune-split", "tune-split-kept"
-    if st.session_state.get(key) is None:
-        st.session_state[key] = st.session_state.get(kept, "label" if material.labels.some else "evaluator")
-    found = st.segmented_control(
-        "Group", list(_SPLITS), format_func=_SPLITS.__getitem__, key=key, required=True, label_visibility="collapsed"
+    found: Split | None = st.segmented_control(
+        "Group",
+        list(_SPLITS),
+        default="label" if material.labels.some else "evaluator",
+        format_func=_SPLITS.__getitem__,
+        key="tune-split",
+        required=True,
+        label_visibility="collapsed",
+        persist_state="session",
     )
-    st.session_state[kept] = found
     return found or "all"
 
 
@@ -213,12 +223,12 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
     labels = material.labels
     tables = [exports.labels(labels.thumbs)] if labels.thumbs else []
     why = advice.why_none(settings)
-    draw(f'<div class="cx"><h2>What labels say <span class="small">{_origins(labels)}</span></h2></div>')
+    draw(h.div("cx")[h.h2["What labels say ", h.span("small")[_origins(labels)]]])
     if why:
-        draw(f'<div class="cx"><p>{text(why)}</p></div>')
+        draw(h.div("cx")[h.p[why]])
     if settings.evaluator == "none":
         return tables
-    graders = memo.of(
+    graders = cached(
         "graders", (labels.serial, settings.evaluator), lambda: tune_labels.evaluators(labels.cases, settings)
     )
     if not graders:
@@ -226,7 +236,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         return tables
     grader = _grader(graders)
     about = labels.serial, settings.evaluator, settings.grade_chars, settings.k, own, grader
-    part = memo.of("part", about, lambda: tune_labels.telling(labels, settings, grader))
+    part = cached("part", about, lambda: tune_labels.learnable(labels, settings, grader))
     if not why:
         _crowd(part, settings, warning)
     if not part.labelled and not labels.some:
@@ -234,8 +244,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         return tables
     if not why:
         tables += advice.show((*about, settings.aggregation), part, settings, own)
-    of: Literal["chunk", "joint"] = "joint" if settings.evaluator == "joint" else "chunk"
-    scores = memo.of("curve-scores", about, lambda: tune_labels.scores(part.cases, settings, of))
+    scores = cached("curve-scores", about, lambda: tune_labels.scores(part.cases, settings))
     curves.show(about, scores, settings)
     return tables
 
@@ -253,11 +262,11 @@ def _grader(graders: Sequence[str]) -> str:
         return graders[0]
     if st.session_state.get("tune-grader") not in graders:
         st.session_state["tune-grader"] = graders[0]
-    return st.selectbox("Scores by", graders, format_func=words.maker, key="tune-grader", width=320)
+    return st.selectbox("Scores by", graders, format_func=maker, key="tune-grader", width=320)
 
 
-def _crowd(part: Part, settings: Settings, where: DeltaGenerator) -> None:
+def _crowd(part: Learnable, settings: Settings, where: DeltaGenerator) -> None:
     """The warning where the sliders' pair leaves too much to AMBIGUOUS."""
     said = crowded(part.questions, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
     if said:
-        draw(f'<div class="cx"><p class="note" role="status">{text(said)}</p></div>', where)
+        draw(h.div("cx")[h.p("note", role="status")[said]], where)

@@ -8,16 +8,17 @@ import streamlit as st
 
 from crag.comparing.differences import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
-from crag.questions.tables import csv_export, json_export
 from ui.app import navigation
 from ui.app.session import Session
 from ui.compare import lanes as compare_lanes
 from ui.compare import setup, state
 from ui.compare import table as compare_table
 from ui.compare.lanes import Lane
-from ui.kit import problems
-from ui.kit.look import draw
-from ui.kit.safe import markdown, text
+from ui.kit import downloads, problems
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.kit.safe import markdown
 from ui.run import export, meter, pageview, thumbs
 
 __all__ = ["follow", "show"]
@@ -32,32 +33,34 @@ def follow(session: Session, picked: str | None) -> None:
     if picked is None:
         return
     kind, _, rest = picked.partition(":")
-    if kind == "open" and rest in state.attach():
+    if kind == "open" and rest in state.compared_runs():
         session.select(rest)
         navigation.go("ask")
         st.rerun()
     run, _, what = rest.partition(":")
-    if kind != "in" or run not in state.attach():
+    if kind != "in" or run not in state.compared_runs():
         return
     if what.startswith(("cite:", "chunk:")):
-        state.open_beside(run, what)
+        state.open_source(run, what)
     elif what.startswith("label:"):
         thumbs.toggle(session, session.trace(run), what.removeprefix("label:"))
 
 
 def show(session: Session) -> None:
     """The form, and the comparison that the address names. Raises CragError."""
-    lanes = _lanes(session, state.attach())
+    lanes = _lanes(session, state.compared_runs())
     if not lanes:
         _first(session)
         return
-    state.begun([each.trace for each in lanes])
+    state.prefill([each.trace for each in lanes])
     # Not an empty place: that is emptied at each touch, and what was opened in it closes.
     again = st.container()
     draw(_question(lanes))
     tools = st.container(horizontal=True)
-    labels = thumbs.given(session, lanes[0].trace.question)
-    found = None if any(each.following for each in lanes) else _found(lanes)
+    labels = thumbs.labels_of(session, lanes[0].trace.question)
+    traces, found = [each.trace for each in lanes], None
+    if not any(each.following for each in lanes):
+        found = differences(traces, [each.name for each in lanes], meter.in_use())
     lead, summary, listed = st.empty(), st.empty(), st.empty()
     with st.container(key="cmp-above"):
         _beside(session, lanes, len(lanes) > _BESIDE)
@@ -65,7 +68,7 @@ def show(session: Session) -> None:
     with st.container(key="cmp-lanes"):
         for number, (column, each) in enumerate(zip(st.columns(len(lanes), gap="medium"), lanes, strict=True)):
             with column:
-                compare_lanes.place(each, number)
+                compare_lanes.lay_out(each, number)
                 if len(lanes) <= _BESIDE:
                     with st.container(key=f"cmp-page-{number}"):
                         _beside(session, [each], True)
@@ -74,27 +77,31 @@ def show(session: Session) -> None:
     with tools:
         _tools(session, lanes, found)
 
-    def beat() -> None:
+    def redraw() -> None:
         known = figures([each.trace for each in lanes], meter.in_use())
         draw(compare_table.summary(known, lanes, whole=found is not None), summary)
         draw(compare_lanes.heads(lanes), heads)
 
-    beat()
+    redraw()
     if found is None:
         for _ in range(_LEFT_OVER):
             st.empty()  # what stood here before would otherwise stay until the runs are over
-        compare_lanes.together(lanes, labels, beat)
+        compare_lanes.follow_all(lanes, labels, redraw)
         st.rerun()
     draw(compare_table.lead(found), lead)
     draw(compare_table.items(found), listed)
-    compare_lanes.write_all(lanes, labels, found)
+    compare_lanes.draw_all(lanes, labels, found)
 
 
 def _first(session: Session) -> None:
     """Before there is anything to compare."""
     draw(
-        '<div class="cx hero"><p>Ask one question in two to four ways at once: plain RAG beside corrective strategies, '
-        "or one strategy beside itself with another action, to see what that action changes.</p></div>"
+        h.div("cx hero")[
+            h.p[
+                "Ask one question in two to four ways at once: plain RAG beside corrective strategies, or one strategy "
+                "beside itself with another action, to see what that action changes."
+            ]
+        ]
     )
     if session.library.size[0] == 0:
         st.subheader("No documents yet", anchor=False)
@@ -110,42 +117,34 @@ def _first(session: Session) -> None:
 
 def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:
     """The runs that are to be had; of any other it is said that it is not."""
-    opened = state.opened()
+    opened = state.opened_source()
     lanes, missing = [], []
     for run in runs:
         what = opened[1].removeprefix("cite:") if opened is not None and opened[0] == run else ""
         try:
-            lanes.append(compare_lanes.lane(session, run, int(what) if what.isdigit() else None))
+            lanes.append(compare_lanes.load_lane(session, run, int(what) if what.isdigit() else None))
         except CragError:
             missing.append(run)
     if missing:
         state.select([each.run for each in lanes])
         gone = "A run" if len(missing) == 1 else f"{len(missing)} runs"
         problems.show(InputError(f"{gone} in the address can't be read from this library.", "Compare anew below."))
-    compare_lanes.named(lanes)
+    compare_lanes.name_lanes(lanes)
     return lanes
 
 
-def _names(lanes: Sequence[Lane]) -> list[str]:
-    return [each.name for each in lanes]
-
-
-def _found(lanes: Sequence[Lane]) -> Differences:
-    return differences([each.trace for each in lanes], _names(lanes), meter.in_use())
-
-
-def _question(lanes: Sequence[Lane]) -> str:
+def _question(lanes: Sequence[Lane]) -> Html:
     asked = dict.fromkeys(each.trace.question for each in lanes)
-    return f'<div class="cx"><div class="question">{"<br>".join(text(each) for each in asked)}</div></div>'
+    return h.div("cx")[h.div("question")[h.joined(h.br, asked)]]
 
 
 def _beside(session: Session, lanes: Sequence[Lane], here: bool) -> None:
     """The page image or web passage that is open, if it is one of these lanes'."""
-    opened = state.opened()
+    opened = state.opened_source()
     for each in lanes:
         if here and opened is not None and opened[0] == each.run:
             whose = f"{each.letter} {each.name}".strip()
-            pageview.opened(session, each.trace, opened[1], state.close, whose)
+            pageview.opened(session, each.trace, opened[1], state.close_source, whose)
 
 
 def _tools(session: Session, lanes: Sequence[Lane], found: Differences | None) -> None:
@@ -170,21 +169,12 @@ def _tools(session: Session, lanes: Sequence[Lane], found: Differences | None) -
 def _exports(session: Session, lanes: Sequence[Lane], found: Differences) -> None:
     first = lanes[0].trace
     with st.popover("Export"):
-        for ending, write, mime in (("csv", csv_export, "text/csv"), ("json", json_export, "application/json")):
-            st.download_button(
-                f"What differs, {ending.upper()}",
-                lambda write=write: write(*table(found)),
-                file_name=export.file_name(first, f"compared.{ending}"),
-                mime=mime,
-                on_click="ignore",
-                key=f"compare-{ending}",
-            )
+        downloads.table("What differs", lambda: table(found), export.file_name(first, "compared"), key="compare")
         for number, each in enumerate(lanes):
-            st.download_button(
+            downloads.file(
                 f"{markdown(each.name)}, one HTML page",
-                lambda each=each: export.page(each.trace, session.events(each.run), meter.in_use()),
-                file_name=export.file_name(each.trace, f"{number + 1}.html"),
-                mime="text/html",
-                on_click="ignore",
+                lambda each=each: export.page(each.trace, session.events(each.run), meter.in_use()),  # type: ignore[misc]
+                export.file_name(each.trace, f"{number + 1}.html"),
+                "text/html",
                 key=f"compare-html-{number}",
             )

@@ -1,0 +1,66 @@
+"""Who graded, wrote, rewrote or reranked: what the ids of models and evaluators are made of, and the words for them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["Maker", "maker", "named"]
+
+_LOCAL = re.compile(r"local-\d+")
+SERVED = ("openai-compatible", "openai", "reranker")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maker:
+    """A model and who serves it; `role` is what it does beside chatting. `host` is empty for a provider's own server.
+
+    Its id is PROVIDER:MODEL[@HOST], with ROLE: before it, and behind it a grader's version of the prompt and its task.
+    """
+
+    model: str
+    provider: str = ""
+    host: str = ""
+    role: str = ""
+
+    @property
+    def id(self) -> str:
+        """As grades are kept by it."""
+        return f"{self.provider}:{self.model}" + (f"@{self.host}" if self.host else "")
+
+    @property
+    def place(self) -> str:
+        """Where it is served; empty where it needs no server."""
+        return "OpenAI" if self.provider == "openai" else self.host
+
+    @classmethod
+    def of(cls, id: str) -> Maker:
+        """What an id is made of; one of another form is a name."""
+        role, _, rest = id.partition(":")
+        if role == "llm":
+            rest, _, version = rest.rpartition(":")
+            rest = rest.rpartition(":")[0] if version == "support" else rest
+        elif role != "reranker" or not rest.startswith("reranker:"):
+            role, rest = "", id
+        provider, _, name = rest.partition(":")
+        if provider not in SERVED:
+            return cls(model="the local evaluator" if _LOCAL.fullmatch(id) else id or "the evaluator")
+        model, at, host = name.rpartition("@")
+        if not at or provider == "openai":
+            model, host = name, ""
+        return cls(model=model or "the model", provider=provider, host=host, role=role)
+
+
+def maker(id: str) -> str:
+    """Who that is, apart: "qwen, at 127.0.0.1:8080"; an unknown id as it is."""
+    return _in_words(id, ", at ")
+
+
+def named(id: str) -> str:
+    """The same inside a sentence: "qwen at 127.0.0.1:8080"."""
+    return _in_words(id, " at ")
+
+
+def _in_words(id: str, at: str) -> str:
+    found = Maker.of(id)
+    return at.join(filter(None, (found.model, found.place)))

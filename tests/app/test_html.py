@@ -1,0 +1,108 @@
+"""Whatever is drawn is text unless an element was made of it: as child, in an attribute, joined, formatted, drawn."""
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from crag.core.types import Action
+from ui.kit import drawing
+from ui.kit import html as h
+from ui.kit.html import Html
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> \"quoted\" 'single' & co"
+ESCAPED = (
+    "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt; "
+    "&quot;quoted&quot; &#x27;single&#x27; &amp; co"
+)
+
+
+class Read(HTMLParser):
+    """The tags with their attributes, and the text, as a browser would read them."""
+
+    def __init__(self, made: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(made)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+class Place:
+    """Where something is drawn; `shown` is what stands there."""
+
+    shown: object = "before"
+
+    def html(self, body: str) -> None:
+        self.shown = body
+
+    def empty(self) -> None:
+        self.shown = None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        h.p[HOSTILE],
+        h.p["", [(None, [HOSTILE])], False],
+        h.p[(each for each in [HOSTILE])],
+        h.p[h.joined("", [HOSTILE])],
+        h.fragment(Html("<p>"), HOSTILE, Html("</p>")),
+        Html("<p>{}</p>").format(HOSTILE),
+        Html("<p>{:>4}</p>").format(HOSTILE),
+        Html("<p>%s</p>") % HOSTILE,
+        Html("<p>") + HOSTILE + Html("</p>"),
+        Html("").join([Html("<p>"), HOSTILE, Html("</p>")]),
+    ],
+)
+def test_text_is_inert_wherever_it_goes(made):
+    assert made == f"<p>{ESCAPED}</p>" and isinstance(made, Html)
+
+
+def test_an_attribute_is_text_even_where_html_is_given():
+    for value in (HOSTILE, Html(HOSTILE)):
+        made = Read(h.p(value, title=value, data_pick=value)[()])
+        assert made.tags == [("p", {"class": HOSTILE, "title": HOSTILE, "data-pick": HOSTILE})]
+
+
+@given(some.text(), some.text())
+def test_any_text_comes_back_from_a_browser_as_it_was_but_for_what_is_unseen(said, about):
+    made = Read(h.p("x", title=about)[said, h.b["!"]])
+    assert [tag for tag, _ in made.tags] == ["p", "b"]
+    assert not set(made.text + str(made.tags[0][1]["title"])) & set("\u202e\u2066\ufeff\x00\x1b\ud800")
+    str(h.p[said]).encode()  # a lone half of a character could not be sent
+
+
+def test_attributes_are_left_out_or_stay_empty():
+    assert h.li("a b", aria_current=False, title=None, alt="")["x"] == '<li class="a b" alt="">x</li>'
+    assert h.div("cx", aria_hidden="true")[0, Action.CORRECT] == '<div class="cx" aria-hidden="true">0CORRECT</div>'
+    assert h.fragment(h.td, h.br, h.nbsp) == "<td></td><br>&nbsp;"
+    assert h.i("low")(style="left:1%")[()] == '<i class="low" style="left:1%"></i>'
+
+
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", " JavaScript:alert(1)", "data:text/html,x", "//evil.org", ""]
+)
+def test_a_link_leads_to_the_web_or_to_a_page_of_this_program(address):
+    assert h.a(href=address)["x"] == "<a>x</a>"
+    assert h.a(href="https://e.org/?a=1&b=2")["x"] == '<a href="https://e.org/?a=1&amp;b=2">x</a>'
+    assert h.a(href="./?run=1")["x"] == '<a href="./?run=1">x</a>'
+
+
+def test_what_is_drawn_and_is_no_html_is_text():
+    place = Place()
+    drawing.draw(HOSTILE, place)  # type: ignore[arg-type]
+    assert place.shown == ESCAPED
+    drawing.draw(h.p["x"], place)
+    assert place.shown == "<p>x</p>"
+    drawing.draw(Html(), place)
+    assert place.shown is None
+    drawing.draw(h.div("cx"), place)
+    assert place.shown == '<div class="cx"></div>'

@@ -1,0 +1,97 @@
+"""The house: nothing stands in the product that nothing of it reads, and no style that nothing is drawn with."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.house.test_names import PUBLIC
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CALLED_BY_OTHERS = {
+    "connect_unix_socket": "httpcore may call it",
+    "model_config": "pydantic reads it",
+    "result_type": "ddgs reads it",
+}
+"""Names that another package reads."""
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    paths = [path for folder in ("crag", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in (*paths, ROOT / "app.py")}
+
+
+@cache
+def listed_whole() -> frozenset[str]:
+    """Classes whose fields are read in one go: by `fields(Class)` or `get_type_hints(Class)`."""
+    calls = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    readers = {"fields", "get_type_hints"}
+    return frozenset(getattr(call.args[0], "id", "") for call in calls if getattr(call.func, "id", "") in readers)
+
+
+def validates(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Whether pydantic calls it."""
+    return any("_validator" in ast.unparse(each) for each in node.decorator_list)
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    """Functions, classes, methods, fields and constants."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not validates(node):
+            yield node.name
+        if isinstance(node, ast.ClassDef | ast.Module) and getattr(node, "name", "") not in listed_whole():
+            for line in node.body:
+                targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def read(tree: ast.Module) -> Iterator[str]:
+    """Names and attributes that are looked up, and the words of texts: a field may be read by its name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value.strip():
+            yield from re.findall(r"\w+", node.value)
+
+
+def unlisted(tree: ast.Module) -> ast.Module:
+    """The module without its `__all__`: to be listed is not to be read."""
+    listed = {"__all__"}
+    body = [
+        line
+        for line in tree.body
+        if not (isinstance(line, ast.Assign) and {getattr(each, "id", "") for each in line.targets} == listed)
+    ]
+    return ast.Module(body=body, type_ignores=[])
+
+
+def test_nothing_is_defined_that_nothing_reads() -> None:
+    """A test alone is no reader; what other programs may use is pinned in `test_names`, or a fake or contract."""
+    known = Counter(name for tree in trees().values() for name in read(unlisted(tree)))
+    pinned = {name for names in PUBLIC.values() for name in names}
+    dead = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path, tree in trees().items()
+        if path.parent != ROOT / "crag" / "testing"
+        for name in defined(tree)
+        if not (known[name] or name in pinned or name in CALLED_BY_OTHERS or re.fullmatch(r"__\w+__", name))
+    ]
+    assert dead == []
+
+
+def test_every_style_is_drawn_with() -> None:
+    styles = (ROOT / "ui" / "kit" / "assets" / "style.css").read_text(encoding="utf-8")
+    selectors = re.sub(r"\{[^{}]*\}", " ", re.sub(r"/\*.*?\*/", "", styles, flags=re.DOTALL))
+    code = [*trees(), *(ROOT / "ui").rglob("*.js")]
+    words = {word for path in code for word in re.findall(r"[\w-]+", path.read_text(encoding="utf-8"))}
+    ours = {name.removeprefix("st-key-") for name in re.findall(r"\.([A-Za-z_][\w-]*)", selectors)}
+    numbered = re.compile(r"s\d|st[A-Z]\w+")  # the classes of an opacity, and Streamlit's own
+    assert {name for name in ours - words if not numbered.fullmatch(name)} == set()

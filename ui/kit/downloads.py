@@ -1,0 +1,32 @@
+"""Buttons that offer files: each is made only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import streamlit as st
+
+from crag.questions.tables import csv_export, json_export
+
+__all__ = ["Table", "file", "table"]
+
+Table = tuple[Sequence[str], Iterable[Sequence[object]]]
+"""Names of columns, and rows."""
+
+_FORMATS = {"csv": ("text/csv", csv_export), "json": ("application/json", json_export)}
+
+
+def file(label: str, make: Callable[[], str | bytes], name: str, mime: str, *, key: str) -> None:
+    """One button for one file."""
+    st.download_button(label, make, file_name=name, mime=mime, on_click="ignore", key=key)
+
+
+def table(label: str, make: Callable[[], Table], name: str, *, key: str) -> None:
+    """A button for the CSV of a table and one for its JSON. `name`: of the files, without ending."""
+    for ending, (mime, write) in _FORMATS.items():
+
+        def written(write: Callable[..., bytes] = write) -> bytes:
+            return write(*make())
+
+        shown = f"{label}, {ending.upper()}" if label else ending.upper()
+        file(shown, written, f"{name}.{ending}", mime, key=f"{key}-{ending}")

@@ -1,0 +1,91 @@
+"""HTML that escapes by default: elements are written as `div("cx")[children]`, and any child that is not HTML is text.
+
+For whoever draws: `from ui.kit import html as h`, then `h.p("small")["Found in ", h.b[name]]`. A string becomes HTML in
+no other way than by `Html("…")`, which is for the program's own constants.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from markupsafe import Markup
+
+from ui.kit.safe import link, visible
+
+__all__ = ["Html", "Tag", "fragment", "joined"]
+
+
+class Html(Markup):
+    """A string that is HTML. Whatever is joined or formatted into it is escaped, but for HTML; `escape` says how."""
+
+    __slots__ = ()
+
+    @classmethod
+    def escape(cls, value: Any, /) -> Html:
+        """Any value as text, safe between tags and inside a quoted attribute; HTML stays as it is."""
+        if hasattr(value, "__html__"):
+            return cls(value.__html__())
+        return cls(html.escape(visible(value), quote=True))
+
+
+class Tag:
+    """An element: `tag(classes, attribute=value)[child, child]`. Without children it stands empty.
+
+    An attribute's `_` is a `-`; one that is None or False is left out. Children may be lists and generators of
+    children; None, False and "" are nothing. A link to neither the web nor a page of this program loses its address.
+    """
+
+    __slots__ = ("_attributes", "_name")
+
+    def __init__(self, name: str, attributes: str = "") -> None:
+        self._name, self._attributes = name, attributes
+
+    def __call__(self, classes: object = None, /, **attributes: object) -> Tag:
+        given = {"class": classes, **attributes}
+        return Tag(self._name, self._attributes + "".join(_attribute(name, value) for name, value in given.items()))
+
+    def __getitem__(self, children: object) -> Html:
+        return Html(f"<{self._name}{self._attributes}>{fragment(children)}</{self._name}>")
+
+    def __html__(self) -> Html:
+        return self[()]
+
+
+def _attribute(name: str, value: object) -> str:
+    if value is None or value is False or (name == "href" and not _leads(str(value))):
+        return ""
+    # Never as HTML, which would end the attribute with its first quotation mark.
+    return f' {name.strip("_").replace("_", "-")}="{html.escape(visible(value), quote=True)}"'
+
+
+def _leads(address: str) -> bool:
+    return address.startswith("./") or link(address) is not None
+
+
+def fragment(*children: object) -> Html:
+    """These one after another: text escaped, HTML as it is."""
+    return Html("".join(_pieces(children)))
+
+
+def joined(between: object, children: Iterable[object]) -> Html:
+    """The children with the same thing between each two."""
+    return Html.escape(between).join(fragment(child) for child in children)
+
+
+def _pieces(children: Iterable[object]) -> Iterator[str]:
+    for child in children:
+        if isinstance(child, str) or hasattr(child, "__html__"):
+            yield Html.escape(child)
+        elif isinstance(child, Iterable):
+            yield from _pieces(child)
+        elif child is not None and child is not False:
+            yield Html.escape(child)
+
+
+br, nbsp = Html("<br>"), Html("&nbsp;")
+(a, b, button, caption, details, div, h1, h2, h3, i, li, mark, ol, p, s, small, span, summary) = map(
+    Tag, "a b button caption details div h1 h2 h3 i li mark ol p s small span summary".split()
+)
+(table, tbody, td, tfoot, th, thead, title, tr, ul) = map(Tag, "table tbody td tfoot th thead title tr ul".split())
