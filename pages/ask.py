@@ -6,12 +6,12 @@ from ui.ask import conversation, runview, welcome
 from ui.kit import picker, problems
 
 navigation.enter("ask")
-with problems.told(stop=True):
+with problems.reported(stop=True):
     session = Session()
     empty = session.library.size[0] == 0
 
 picked = picker.clicked()
-with problems.told():
+with problems.reported():
     conversation.follow(session, picked)
 
 conversation.sidebar(session)
@@ -19,5 +19,5 @@ run = session.attach()
 if run is None:
     welcome.show(session, empty=empty)
 else:
-    with problems.told():
+    with problems.reported():
         runview.show(session, run)

@@ -10,16 +10,16 @@ from ui.kit import problems
 
 navigation.enter("documents")
 st.title("Documents", anchor=False)
-with problems.told(stop=True):
+with problems.reported(stop=True):
     session = Session()
-workspaces.words_on_the_key(program().config)
+workspaces.show_key_notice(program().config)
 shelf.drop_zone(session)
 
 job = uploads.current(session)
 if job is not None:
     uploads.follow(job)
 
-with problems.told(stop=True):
+with problems.reported(stop=True):
     documents = session.library.documents.all()
 
 shelf.warn_of_model(session)

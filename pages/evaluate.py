@@ -14,21 +14,21 @@ VIEWS = {"questions": "Questions", "results": "Results", "pair": "Compare two"}
 
 navigation.enter("evaluate")
 st.title("Evaluate", anchor=False)
-with problems.told(stop=True):
+with problems.reported(stop=True):
     session = Session()
     stored, made = stored_sets(session.library), evaluations(session.library)
-workspaces.words_on_the_key(program().config)
-with problems.told():
+workspaces.show_key_notice(program().config)
+with problems.reported():
     rows.follow(session, picker.clicked())
 
 job = work.current(session)
 busy = job is not None and job.running
 if job is not None and busy:
-    panel.live(session, job)
+    panel.show_live(session, job)
 elif job is not None:
-    panel.told(job)
+    panel.show_outcome(job)
 if not busy:
-    with problems.told():
+    with problems.reported():
         start.unfinished(session, made)
 
 view = st.segmented_control(
@@ -41,7 +41,7 @@ view = st.segmented_control(
     persist_state="session",
     label_visibility="collapsed",
 )
-with problems.told():
+with problems.reported():
     if view == "results":
         results.show(session, made)
     elif view == "pair":

@@ -5,14 +5,14 @@ import streamlit as st
 from ui.app import navigation
 from ui.app.session import Session
 from ui.kit import picker, problems
-from ui.tune import board
+from ui.tune import page
 
 navigation.enter("tune")
 st.title("Tune", anchor=False)
-with problems.told(stop=True):
+with problems.reported(stop=True):
     session = Session()
 
 picked = picker.clicked()
-with problems.told():
-    board.follow(session, picked)
-    board.show(session)
+with problems.reported():
+    page.follow(session, picked)
+    page.show(session)

@@ -21,7 +21,7 @@ def entry(session: Session) -> None:
     with st.container(key="entry"):
         asked = st.chat_input("Ask a question about your documents", key="question")
     if asked:
-        with problems.told():
+        with problems.reported():
             session.ask(asked)
             st.rerun()
 
@@ -58,7 +58,7 @@ def sidebar(session: Session) -> None:
             st.caption(f"With {words.count(len(changes), 'setting')} of yours: {markdown(', '.join(changes))}.")
             st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
-        workspaces.words_on_the_key(program().config)
+        workspaces.show_key_notice(program().config)
         _history(session)
 
 
@@ -68,7 +68,7 @@ def _anew(session: Session) -> None:
 
 
 def _history(session: Session) -> None:
-    with problems.told():
+    with problems.reported():
         runs = session.library.runs.latest(30)
         if not runs:
             return

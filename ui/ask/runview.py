@@ -21,7 +21,7 @@ from ui.ask import conversation, sliders
 from ui.compare import state
 from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.look import draw
+from ui.kit.drawing import draw
 from ui.kit.safe import excerpt, markdown
 from ui.run import answer, approval, export, meter, pageview, path, thumbs
 from ui.run.passage import View
@@ -46,7 +46,7 @@ def show(session: Session, run: str) -> None:
         problems.show(job.problem)
     if job is not None and not running and not trace.finished:
         trace = replace(trace, finished=True)  # it broke off: nothing more will come
-    labels = thumbs.given(session, trace.question)
+    labels = thumbs.labels_of(session, trace.question)
     slots = Slots(_cited(session.opened))
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
@@ -158,7 +158,7 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
         st.button(
             "Compare",
             key="compare-this",
-            on_click=state.take,
+            on_click=state.prepare,
             args=(trace,),
             help="Asks this question in two to four ways at once, side by side.",
         )
@@ -185,7 +185,7 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
         with st.popover("Delete"):
             st.caption("Takes this question and its record out of the history for good.")
             if st.button("Delete this run", key="delete-run", type="primary"):
-                with problems.told():
+                with problems.reported():
                     _delete(session, run)
                     st.rerun()
 
@@ -198,8 +198,8 @@ def _as_if(session: Session, trace: Trace) -> None:
             for action in Action:
                 label = f"{words.ICONS[action]} {action}"
                 if action is not trace.action and st.button(label, key=f"as-if-{action}"):
-                    with problems.told():
-                        state.twin(session, trace, action)
+                    with problems.reported():
+                        state.compare_forced(session, trace, action)
                         st.rerun()
 
 
@@ -212,6 +212,6 @@ def _again(session: Session, trace: Trace) -> None:
     with st.popover("Edit and ask again"):
         asked = st.text_area("Question", value=session.typed(trace.question), key="edit-question")
         if st.button("Ask", key="edit-ask", type="primary"):
-            with problems.told():
+            with problems.reported():
                 session.ask(asked)
                 st.rerun()

@@ -11,8 +11,8 @@ from ui.ask import conversation
 from ui.documents import uploads
 from ui.kit import html as h
 from ui.kit import problems, words
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
 from ui.kit.safe import markdown
 from ui.run.path import chip
 
@@ -53,7 +53,7 @@ def show(session: Session, *, empty: bool) -> None:
             ],
         ]
     )
-    with problems.told():
+    with problems.reported():
         draw(status(session))
     job = uploads.current(session)
     if job is not None and (job.running or empty):
@@ -69,7 +69,7 @@ def _offer(session: Session) -> None:
     st.subheader("No documents yet", anchor=False)
     with st.container(horizontal=True):
         if st.button("Load the sample library", key="sample", type="primary"):
-            with problems.told():
+            with problems.reported():
                 uploads.load_sample(session)
                 st.rerun()
         if st.button("Add your own PDFs", key="to-documents"):
@@ -87,6 +87,6 @@ def _questions(session: Session) -> None:
     for number, each in enumerate(sample.questions):
         label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
         if st.button(label, key=f"try-{number}", help=f"Ends {each.expected} by the local evaluator."):
-            with problems.told():
+            with problems.reported():
                 session.ask(each.question)
                 st.rerun()

@@ -16,7 +16,7 @@ from ui.app.session import Session
 from ui.documents import uploads
 from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.look import draw
+from ui.kit.drawing import draw
 from ui.kit.picker import clicked
 from ui.kit.safe import excerpt, markdown
 from ui.run import pageview
@@ -27,7 +27,7 @@ __all__ = ["drop_zone", "empty", "open_one", "table", "warn_of_model"]
 def drop_zone(session: Session) -> None:
     """Where files are dropped; a drop starts adding at once."""
     turn = st.session_state.setdefault("drop-turn", 0)
-    with problems.told():
+    with problems.reported():
         limit = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
         dropped = st.file_uploader(
             f"Add PDFs, up to {limit} MB each",
@@ -46,7 +46,7 @@ def drop_zone(session: Session) -> None:
 def empty(session: Session) -> None:
     draw(h.div("cx hero")[h.p["The library is empty. Drop PDFs above, or begin with the sample."]])
     if st.button("Load the sample library", key="sample", type="primary"):
-        with problems.told():
+        with problems.reported():
             uploads.load_sample(session)
             st.rerun()
 
@@ -125,7 +125,7 @@ def open_one(session: Session, documents: Sequence[Document]) -> None:
         key=f"open-{wanted if wanted in ids else ''}",
     )
     document = by_id[chosen]
-    with problems.told():
+    with problems.reported():
         with facts:
             _delete(session, document)
         with leaf:
@@ -142,7 +142,7 @@ def _page(session: Session, document: Document, page: int, chunks: Sequence[Chun
         st.session_state.marked = None if again else picked[5:]
     here = [chunk for chunk in chunks if chunk.page == page]
     left, right = st.columns([1, 1], gap="large")
-    with left, problems.told():
+    with left, problems.reported():
         marked = [chunk for chunk in here if chunk.id == st.session_state.get("marked")] or here
         rects = [rect for chunk in marked for rect in chunk.rects() if rect.page == page]
         st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
@@ -173,7 +173,7 @@ def _delete(session: Session, document: Document) -> None:
     with st.popover("Delete document"):
         st.markdown(f"Delete **{markdown(document.name)}** with its {words.count(document.chunks, 'chunk')}?")
         if st.button("Delete", key=f"delete-{document.id}", type="primary"):
-            with problems.told():
+            with problems.reported():
                 session.library.documents.delete(document.id)
                 st.session_state.pop("document", None)
                 st.rerun()

@@ -26,8 +26,8 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import problems, words
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
 
 __all__ = ["current", "follow", "load_sample", "reader", "results", "start"]
 

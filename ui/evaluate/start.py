@@ -129,7 +129,7 @@ def _drop(session: Session, each: Evaluation) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Delete it with its {words.count(each.done, 'result')}? Its runs stay in the history.")
         if st.button("Yes, delete", key=f"eval-drop-yes-{each.id}", type="primary"):
-            with problems.told():
+            with problems.reported():
                 remove_evaluation(session.library, each.id)
                 st.session_state.pop("eval-dropping", None)
                 st.rerun()

@@ -9,18 +9,18 @@ import streamlit as st
 
 from ui.kit.html import Html, Tag, fragment
 
-__all__ = ["ASSETS", "apply", "draw", "sheet"]
+__all__ = ["ASSETS", "apply_style", "draw", "stylesheet"]
 
 ASSETS = Path(__file__).parent / "assets"
 
 
-def sheet() -> Html:
+def stylesheet() -> Html:
     return Html((ASSETS / "style.css").read_text(encoding="utf-8"))
 
 
-def apply() -> None:
+def apply_style() -> None:
     """Give the page its style sheet."""
-    st.html(Html("<style>{}</style>").format(sheet()))
+    st.html(Html("<style>{}</style>").format(stylesheet()))
 
 
 def draw(html: Html | Tag | None, where: Any = None) -> None:
