@@ -16,6 +16,7 @@ from crag.core.types import Chunk, Citation, Strip, WebPage
 from crag.spending.costs import spent
 from crag.spending.prices import PRICES, Price
 from crag.text.sentences import sentences
+from crag.text.words import words
 
 __all__ = ["Differences", "Figure", "Item", "Marks", "Value", "differences", "figures", "table"]
 
@@ -327,7 +328,7 @@ def _sentences_of(answer: str) -> dict[str, tuple[str, tuple[int, int]]]:
         start = before.end() if before else start  # those of the sentence before it
         start += len(answer[start:end]) - len(answer[start:end].lstrip())
         said = _MARKS.sub("", answer[start:end]).strip()
-        key = " ".join(re.findall(r"\w+", said.casefold()))
+        key = " ".join(words(said))
         if key:
             found.setdefault(key, (said, (start, marks.end() if marks else end)))
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from crag.core.protocols import Refiner, RetrievalEvaluator, StripSelector
 from crag.core.settings import Settings
 from crag.core.types import Origin, Passage, Strip
 from crag.correct.strips import filter_strips
+from crag.text.words import words
 
 __all__ = ["make_strip", "scored_strips"]
 
@@ -77,10 +77,10 @@ def selected(
 
 def likeliest(strips: Sequence[Strip], question: str) -> list[Strip]:
     """Of each long web page, the strips that share most words with the question, in reading order."""
-    words = _words(question)
+    asked = set(words(question))
     kept: set[str] = set()
     for group in _by_source(strips):
-        ranked = sorted(group, key=lambda strip: -len(words & _words(strip.text)))
+        ranked = sorted(group, key=lambda strip: -len(asked.intersection(words(strip.text))))
         kept.update(strip.id for strip in ranked[:PAGE_STRIPS])
     return [strip for strip in strips if strip.id in kept]
 
@@ -90,10 +90,6 @@ def _by_source(strips: Sequence[Strip]) -> list[list[Strip]]:
     for strip in strips:
         found.setdefault(strip.source_id, []).append(strip)
     return list(found.values())
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.casefold()))
 
 
 def make_strip(

@@ -13,6 +13,7 @@ from crag.core.fences import fenced
 from crag.core.protocols import Chat
 from crag.core.types import Chunk
 from crag.text.keywords import Keyword, keywords, variants
+from crag.text.words import words
 
 __all__ = ["KeywordRewriter", "LlmRewriter"]
 
@@ -153,13 +154,13 @@ def _joined(found: Sequence[Keyword], limit: int) -> str:
 
 def _bare(question: str) -> str:
     """The question's own words as one phrase: for questions made of stop words, and as a last resort."""
-    kept = [word for word in re.findall(r"\w+(?:[-'’]\w+)*", question)][:FALLBACK_WORDS]
+    kept = re.findall(r"\w+(?:[-'’]\w+)*", question)[:FALLBACK_WORDS]
     return " ".join(kept)[:MAX_QUERY_CHARS].strip()
 
 
 def _key(query: str) -> str:
     """Two queries with one key are the same query: case, spacing and punctuation aside."""
-    return " ".join(re.findall(r"\w+", query.casefold())) or query.strip()
+    return " ".join(words(query)) or query.strip()
 
 
 def _instructions(limit: int, again: bool) -> str:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from crag.core.settings import Settings
 from crag.core.types import Strip
-from crag.text.sentences import sentences
+from crag.text.sentences import ended, sentences
 
 __all__ = ["StripRefiner", "filter_strips"]
 
@@ -31,7 +31,6 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\||\t")
 _PROSE = re.compile(r"[.!?;:,]\s*$|[.!?]\s+[A-Z]")
-_ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
 
 
 class StripRefiner:
@@ -135,7 +134,7 @@ def _joined_fragments(text: str, parts: list[Span]) -> list[Span]:
         waiting = None
         if words(text[first:end]) > FRAGMENT_WORDS:
             found.append((first, end))
-        elif found and _ENDED.search(text[first:end]):
+        elif found and ended(text[first:end]):
             found[-1] = (found[-1][0], end)
         else:
             waiting = first

@@ -19,7 +19,7 @@ from crag.models.cross_encoder import FOLDER, MODEL_ID, Reading
 from crag.models.files import verified_files
 from crag.models.pairing import STOP
 from crag.models.runtime import MAX_CHARACTERS
-from crag.text.stems import stem
+from crag.text.words import stem
 
 __all__ = ["FEATURES", "Head", "Lexicon", "features", "load_head", "stems"]
 
@@ -36,7 +36,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _STOP = (STOP - {"one", "other", "more", "most"}) | frozenset(
     "name named called tell give list describe explain according".split()
 )
-"""The words that ask stand in no answer."""
+"""The words that ask stand in no answer. lexicon.json was counted, and the head fitted, without these words."""
 
 
 def stems(text: str) -> frozenset[str]:

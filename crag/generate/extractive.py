@@ -13,7 +13,8 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
 from crag.generate.abstention import abstention, pieces_of, usable_of
 from crag.generate.citations import build_citation, quotable, with_mark
-from crag.text.sentences import sentences
+from crag.text.sentences import ended, sentences
+from crag.text.words import words
 
 __all__ = ["ExtractiveGenerator"]
 
@@ -35,7 +36,7 @@ TIE = 0.1
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
-_STATEMENT = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$|\||; |\t")
+_CELLS = re.compile(r"\||; |\t")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +91,14 @@ class ExtractiveGenerator:
 
         The score is None where no sentence was scored.
         """
-        asked = _words(question)
-        rarity = _rarity([_words(strip.text) for strip in strips])
+        asked = frozenset(words(question))
+        rarity = _rarity([frozenset(words(strip.text)) for strip in strips])
         units: list[_Unit] = []
         for strip in strips:
             # A failed score is no zero: such a strip stands at the floor, behind all that passed it.
             base = floor if strip.score is None else strip.score
             for start, end in _quotable_spans(strip.text):
-                inside = _words(strip.text[start:end])
+                inside = frozenset(words(strip.text[start:end]))
                 # Shared words only order what the scores leave equal: sentences of one strip, unscored strips.
                 shared = sum(rarity.get(word, 1.0) for word in inside & asked) / (1.0 + math.log1p(len(inside)))
                 tie = TIE * shared / (1.0 + shared)
@@ -141,7 +142,7 @@ def _is_heading(line: str, gap: str) -> bool:
 
 def _is_statement(text: str) -> bool:
     """Whether a text ends like a sentence or is a row of a table; anything else may be a heading or a title."""
-    return _STATEMENT.search(text) is not None
+    return ended(text) or _CELLS.search(text) is not None
 
 
 def _chosen(units: list[_Unit], limit: int) -> list[_Unit]:
@@ -213,7 +214,3 @@ def _rarity(texts: Sequence[frozenset[str]]) -> dict[str, float]:
     """Weights of words by how few texts hold them: above 0."""
     counts = Counter(word for text in texts for word in text)
     return {word: math.log(1.0 + len(texts) / count) for word, count in counts.items()}
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", text.casefold()))

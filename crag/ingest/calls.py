@@ -11,27 +11,6 @@ from typing import Any
 
 import pypdfium2.raw as pdfium
 
-__all__ = [
-    "address",
-    "char_angle",
-    "clip_path",
-    "clip_paths",
-    "draw_mode",
-    "fill_color",
-    "form_object",
-    "form_objects",
-    "get_object",
-    "has_transparency",
-    "loose_box",
-    "marked_content",
-    "marks",
-    "object_bounds",
-    "object_type",
-    "render_mode",
-    "set_active",
-    "text_object",
-]
-
 _Int, _Address, _Float = ctypes.c_int, ctypes.c_void_p, ctypes.c_float
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from crag.ingest.boxes import around
 from crag.ingest.layout import Row, Segment
 
 __all__ = ["cells_of", "is_data", "is_value", "is_years"]
@@ -18,6 +19,7 @@ _YEAR = re.compile(r"^(?:fy|cy)?\s*'?(?:19|20)\d\d(?:\s*\([a-z0-9]\))?$", re.IGN
 _OPEN = re.compile(r"^(?:US|C|A|HK)?[$€£¥]?\s*\(?$")
 _CLOSE = re.compile(r"^[)\]%]+$|^\)?\s*%$")
 _NOTE = re.compile(r"^\((?:[a-z]|\d)\)$")
+_NOTE_GAP = 15.0  # points at most between a footnote's mark and what it marks
 
 
 def is_value(text: str) -> bool:
@@ -48,7 +50,7 @@ def cells_of(row: Row) -> list[Segment]:
 
 def _is_note(text: str, segment: Segment, before: Segment) -> bool:
     """Whether "(1)" right behind a year or a label is a footnote's mark; behind an amount it is minus one."""
-    if not _NOTE.match(text) or segment.left - before.right > 15:
+    if not _NOTE.match(text) or segment.box.left - before.box.right > _NOTE_GAP:
         return False
     return not is_value(before.text) or bool(_YEAR.match(before.text))
 
@@ -66,27 +68,19 @@ def _parted(segment: Segment) -> list[Segment]:
             if _OPEN.match(here) or _CLOSE.match(after) or (_YEAR.match(here) and _NOTE.match(after)):
                 continue
         part = words[start:stop]
-        parts.append(Segment(list(part), part[0].left, segment.top, part[-1].right, segment.bottom))
+        box = segment.box._replace(left=part[0].box.left, right=part[-1].box.right)
+        parts.append(Segment(part, box, " ".join([word.text for word in part])))
         start = stop
     return parts
 
 
 def _join(one: Segment, other: Segment) -> Segment:
-    return Segment(
-        [*one.words, *other.words],
-        min(one.left, other.left),
-        min(one.top, other.top),
-        max(one.right, other.right),
-        max(one.bottom, other.bottom),
-    )
+    return Segment([*one.words, *other.words], around((one.box, other.box)), f"{one.text} {other.text}")
 
 
 def is_data(cells: Sequence[Segment]) -> bool:
-    """Whether a row holds values: a label and a value, or two values. A list mark before text is no value."""
-    if len(cells) < 2:
-        return False
-    values = sum(is_value(cell.text) for cell in cells[1:])
-    return values >= 1 and is_value(cells[-1].text)
+    """Whether a row ends in a value behind a label or another value. A list mark before text is no value."""
+    return len(cells) > 1 and is_value(cells[-1].text)
 
 
 def is_years(cells: Sequence[Segment]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crag.ingest.boxes import Box, around
 from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.tables import Table, find_tables
@@ -20,11 +21,26 @@ _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?:\s|$)")
 _NUMBERED = re.compile(r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d+\.(?:\d+\.?)*)\s", re.I)
 _KEEP_HYPHEN = re.compile(r"(?:^|\W)(?:non|self|long|short|well|co|pre|post|mid|high|low|multi|cross|third|full|half)$")
-_MOST_HEADING = 120
-_HEADING_LINES = 4
+_EDGE_BIN = 6.0  # points; headers and footers within this stand in the same place
+_EDGE_CHARS = 120
+_LARGEST_ROWS, _LARGEST_CHARS = 60, 200  # of the first page, for the title
+_UNDIVIDED = 3  # characters at least of what ends in a hyphen that may divide a word
+# A heading: larger than the usual line, or bold, capital or numbered, and short. Characters, but for shares.
+_MOST_HEADING, _HEADING_LINES = 120, 4
+_LARGER = 1.18  # times the usual line's height
+_LEAST_LETTERS, _CAPITAL_LETTERS, _NUMBERED_LETTERS = 3, 4, 6
+_SHORT, _SHORT_BOLD, _SHORT_NUMBERED, _SHORT_SENTENCE = 90, 100, 70, 60
+_SHORT_LINE = 0.9  # of the block's width
+_CAPITAL_SHARE = 0.6  # letters among a capital heading's characters
+_HEADING_NEAR = 200  # a heading that ends so far back may go on
+# A new paragraph. Shares of the height of the line before, of the block's width; points.
+_PARAGRAPH_GAP, _PARAGRAPH_OVERLAP = 0.6, 1.5
+_OTHER_SIZE = 0.25  # the least difference in height
+_FULL_LINE = 0.75  # of the width: a line that ends earlier may end a paragraph
+_INDENT, _FLUSH = 8.0, 4.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class LaidPage:
     """A page as blocks of rows and tables, before repeated edges are known."""
 
@@ -66,13 +82,19 @@ def edge_keys(laid: LaidPage) -> set[tuple[str, int]]:
     """What stands at the top and bottom of a page, numbers levelled: equal on pages that share headers or footers."""
     if not laid.parts:
         return set()
-    rows = [row for block in laid.parts[0][1] for row in block]
-    rows.sort(key=lambda row: row.top)
-    return {_edge_key(row) for row in [*rows[:_EDGE_ROWS], *rows[-_EDGE_ROWS:]]}
+    return {_edge_key(row) for row in _edge_rows(_downwards(laid.parts[0][1]))}
+
+
+def _downwards(blocks: Sequence[Sequence[Row]]) -> list[Row]:
+    return sorted([row for block in blocks for row in block], key=lambda row: row.box.top)
+
+
+def _edge_rows(rows: list[Row]) -> list[Row]:
+    return [*rows[:_EDGE_ROWS], *rows[-_EDGE_ROWS:]]
 
 
 def _edge_key(row: Row) -> tuple[str, int]:
-    return _DIGITS.sub("#", row.text.lower())[:120], round(row.top / 6)
+    return _DIGITS.sub("#", row.text.lower())[:_EDGE_CHARS], round(row.box.top / _EDGE_BIN)
 
 
 def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) -> ComposedPage:
@@ -83,24 +105,22 @@ def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) 
     writer = _Writer(out)
     pending = list(laid.grids)
     for frame, blocks in laid.parts:
-        rows = [row for block in blocks for row in block]
-        rows.sort(key=lambda row: row.top)
-        edges = {id(row) for row in [*rows[:_EDGE_ROWS], *rows[-_EDGE_ROWS:]] if _edge_key(row) in repeated}
+        rows = _downwards(blocks)
+        edges = {id(row) for row in _edge_rows(rows) if _edge_key(row) in repeated} if repeated else set()
         if len(edges) == len(rows):
             edges = set()  # pages alike but for their numbers: nothing else stands on them
         for block in blocks:
             kept = [row for row in block if id(row) not in edges]
             items: list[Row | Table] = []
             for placed in _before(pending, kept) if frame.turn == 0 else []:
-                above = [row for row in kept if row.top < placed.top]
+                above = [row for row in kept if row.box.top < placed.box.top]
                 items += [*find_tables(above), placed.table]
                 kept = kept[len(above) :]
                 pending.remove(placed)
             writer.block(frame, [*items, *find_tables(kept)], body)
         if laid.number == 1 and frame is laid.parts[0][0]:
-            out.largest = [
-                (row.text[:200].replace("\u00ad", ""), round(row.size, 1)) for row in rows if id(row) not in edges
-            ][:60]
+            kept = [row for row in rows if id(row) not in edges][:_LARGEST_ROWS]
+            out.largest = [(row.text[:_LARGEST_CHARS].replace("\u00ad", ""), round(row.size, 1)) for row in kept]
     upright = Frame(0, page.width, page.height, [])
     writer.block(upright, [placed.table for placed in pending], body)
     out.text = writer.text().rstrip().replace("\u00ad", "-")
@@ -113,8 +133,8 @@ def _before(grids: list[PlacedTable], rows: list[Row]) -> list[PlacedTable]:
     """The ruled tables that stand above some row of a block, in its width."""
     if not rows:
         return []
-    left, right, last = min(row.left for row in rows), max(row.right for row in rows), max(row.top for row in rows)
-    return [g for g in grids if g.top < last and min(right, g.right) > max(left, g.left)]
+    block, last = around([row.box for row in rows]), max(row.box.top for row in rows)
+    return [grid for grid in grids if grid.box.top < last and block.shared(grid.box) > 0]
 
 
 class _Writer:
@@ -131,10 +151,9 @@ class _Writer:
     def block(self, frame: Frame, items: list[Row | Table], body: float) -> None:
         """One block: paragraphs are parted by a line break, lines within one by a space."""
         self._break()
-        rows = [item for item in items if isinstance(item, Row)]
-        left = min((row.left for row in rows), default=0.0)
-        right = max((row.right for row in rows), default=0.0)
-        heads = _headings(items, body, right - left)
+        boxes = [item.box for item in items if isinstance(item, Row)]
+        whole = around(boxes) if boxes else Box(0.0, 0.0, 0.0, 0.0)
+        heads = _headings(items, body, whole.width)
         previous: Row | None = None
         for item in items:
             if isinstance(item, Table):
@@ -142,9 +161,7 @@ class _Writer:
                 previous = None
                 continue
             heading = id(item) in heads
-            if previous is not None and (
-                _new_paragraph(previous, item, left, right) or heading != (id(previous) in heads)
-            ):
+            if previous is not None and (_new_paragraph(previous, item, whole) or heading != (id(previous) in heads)):
                 self._break()
             if heading:
                 self._note_heading(item.text.replace("\u00ad", ""))
@@ -162,8 +179,7 @@ class _Writer:
                     self._put(piece.text)
                 else:
                     self._join_hyphen(piece.text)
-                    s = piece.segment
-                    self._put(piece.text, frame.back(s.left, s.top, s.right, s.bottom))
+                    self._put(piece.text, frame.back(piece.segment.box))
             self._break()
         if self.length - 1 > start:
             self.page.tables.append((start, self.length - 1, table.header))
@@ -172,12 +188,12 @@ class _Writer:
         for segment in row.segments:
             if not self._join_hyphen(segment.text):
                 self._space()
-            self._put(segment.text, frame.back(segment.left, segment.top, segment.right, segment.bottom))
+            self._put(segment.text, frame.back(segment.box))
 
     def _join_hyphen(self, following: str) -> bool:
         """Undo a word's division at the line's end. A compound's own hyphen stays where that is likely."""
         last = self.parts[-1] if self.parts else ""
-        if not last.endswith(("\u00ad", "-")) or len(last) < 3 or not last[-2].isalpha():
+        if not last.endswith(("\u00ad", "-")) or len(last) < _UNDIVIDED or not last[-2].isalpha():
             return False
         marked = last.endswith("\u00ad")
         if not following[:1].islower() and not marked:
@@ -191,7 +207,7 @@ class _Writer:
             self.page.lines[-1] = (line[0], self.length, *line[2:])
         return True
 
-    def _put(self, text: str, box: tuple[float, float, float, float] | None = None) -> None:
+    def _put(self, text: str, box: Box | None = None) -> None:
         if "\u00ad" in text[:-1] or (box is None and "\u00ad" in text):
             text = text[:-1].replace("\u00ad", "") + text[-1:]
         if not text:
@@ -220,7 +236,7 @@ class _Writer:
     def _note_heading(self, text: str) -> None:
         headings = self.page.headings
         at = self.length + (1 if self.parts and self.parts[-1] not in ("\n", "") else 0)
-        if headings and self.parts and self.parts[-1] != "\n" and headings[-1][0] >= self.length - 200:
+        if headings and self.parts and self.parts[-1] != "\n" and headings[-1][0] >= self.length - _HEADING_NEAR:
             # A heading over two lines is one heading.
             start, first = headings[-1]
             headings[-1] = (start, f"{first} {text}"[:_MOST_HEADING])
@@ -248,51 +264,37 @@ def _heading(row: Row, body: float, width: float) -> bool:
     if len(text) > _MOST_HEADING or text[:1].islower() or len(row.segments) > 2:
         return False
     letters = sum(character.isalpha() for character in text)
-    if letters < 3:
+    if letters < _LEAST_LETTERS:
         return False
-    if text.endswith((",", ";")) or (text.endswith(".") and len(text) > 60):
+    if text.endswith((",", ";")) or (text.endswith(".") and len(text) > _SHORT_SENTENCE):
         return False
-    if row.size > 1.18 * body:
+    if row.size > _LARGER * body or (row.bold and len(text) < _SHORT_BOLD):
         return True
-    short = len(text) < 90 and (row.right - row.left) < 0.9 * max(width, 1.0)
-    if row.bold and len(text) < 100:
+    if len(text) >= _SHORT or row.box.width >= _SHORT_LINE * max(width, 1.0):
+        return False
+    if letters >= _CAPITAL_LETTERS and text.upper() == text and letters > _CAPITAL_SHARE * len(text.replace(" ", "")):
         return True
-    capital = letters >= 4 and text.upper() == text and letters > 0.6 * len(text.replace(" ", ""))
-    return short and (
-        capital or (bool(_NUMBERED.match(text)) and not text.endswith(".") and letters > 5 and len(text) < 70)
-    )
+    numbered = letters >= _NUMBERED_LETTERS and len(text) < _SHORT_NUMBERED and not text.endswith(".")
+    return numbered and bool(_NUMBERED.match(text))
 
 
-def _new_paragraph(previous: Row, row: Row, left: float, right: float) -> bool:
+def _new_paragraph(previous: Row, row: Row, block: Box) -> bool:
     """Whether a line begins a paragraph: space above, a bullet, another size, or a short line before."""
     height = max(previous.height, 1.0)
-    gap = row.top - previous.bottom
-    if gap > 0.6 * height or gap < -1.5 * height:
+    gap = row.box.top - previous.box.bottom
+    if gap > _PARAGRAPH_GAP * height or gap < -_PARAGRAPH_OVERLAP * height:
         return True
-    if abs(row.height - previous.height) > 0.25 * height or _BULLET.match(row.text):
+    if abs(row.height - previous.height) > _OTHER_SIZE * height or _BULLET.match(row.text):
         return True
     if len(row.segments) > 1 or len(previous.segments) > 1:
         return True
-    if row.left > left + 8 and previous.left < left + 4 and previous.text.endswith((".", ":", "?", "!")):
+    indented = row.box.left > block.left + _INDENT and previous.box.left < block.left + _FLUSH
+    if indented and previous.text.endswith((".", ":", "?", "!")):
         return True
-    ends_short = previous.right < left + 0.75 * (right - left)
+    ends_short = previous.box.right < block.left + _FULL_LINE * block.width
     return ends_short and (previous.text.endswith((".", ":", ";", "?", "!")) or row.text[:1].isupper())
 
 
 def as_message(page: ComposedPage) -> dict[str, Any]:
     """The page as plain values for the pipe."""
-    return {
-        "number": page.number,
-        "width": page.width,
-        "height": page.height,
-        "text": page.text,
-        "lines": page.lines,
-        "tables": page.tables,
-        "headings": page.headings,
-        "scanned": page.scanned,
-        "largest": page.largest,
-        "failed": page.failed,
-        "cut": page.cut,
-        "unseen": page.unseen,
-        "recognised": page.recognised,
-    }
+    return {name: getattr(page, name) for name in page.__slots__}

@@ -7,29 +7,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crag.ingest.boxes import Box, around
 from crag.ingest.cells import is_value
-from crag.ingest.layout import Segment
+from crag.ingest.layout import Segment, segment_of
+from crag.ingest.objects import edge_of
 from crag.ingest.tables import Piece, Table
 from crag.ingest.words import PageWords, Word
 
 __all__ = ["PlacedTable", "ruled_tables"]
 
-_SNAP = 3.0
-_LEAST_LINES, _MOST_EDGES = 3, 3000
-_MOST_CELL_WORDS = 150
+# Points.
+_SNAP = 3.0  # edges closer than this are one
+_ACROSS = 15.0  # a shorter level edge rules no row
+_DOWN = 5.0  # a shorter upright one no column
+_MARGIN = 2.0  # what an outer line that is not drawn leaves beside the words
+_LEAST_LINE = 2.0  # lines that are lower count as so high
+_CUT = 4.0  # how far a word may reach out of its cell
+# How many.
+_LEAST_EDGES, _MOST_EDGES = 6, 3000  # a page of art has too many
+_LEAST_LINES = 3  # each way
 _LEAST_CELLS = 4
-
-Box = tuple[float, float, float, float]
+_LEAST_ROWS = 2  # of two cells or more
+_MOST_CELL_WORDS = 150
+_MOST_HEADS = 3  # header lines
+_MOST_HEADER, _MOST_NAME = 300, 60  # characters
+# Shares.
+_SAME_LINE = 0.5  # of a line's height: middles closer than this share a line
+_WIDE = 0.5  # of the rows, that have two cells or more
+_MOST_CUT = 0.05  # of the words, that reach out of their cells
+_LEAST_HELD = 0.9  # of the words within the frame, that stand in a cell
 
 
 @dataclass(slots=True)
 class PlacedTable:
     """A ruled table and where it stands on the page."""
 
-    left: float
-    top: float
-    right: float
-    bottom: float
+    box: Box
     table: Table
 
 
@@ -46,21 +59,21 @@ def ruled_tables(page: PageWords) -> list[PlacedTable]:
     for group in cells_to_tables(cells):
         if len(group) < _LEAST_CELLS:
             continue
-        placed, used = _placed([(c[0], c[1], c[2], c[3]) for c in group], page.words)
+        placed, used = _placed([Box(*cell) for cell in group], page.words)
         if placed is not None:
             found.append(placed)
             page.words = [word for word in page.words if id(word) not in used]
-    return sorted(found, key=lambda placed: (placed.top, placed.left))
+    return sorted(found, key=lambda placed: (placed.box.top, placed.box.left))
 
 
 def _may_hold_grid(edges: Sequence[dict[str, Any]]) -> bool:
-    """Whether there are enough lines both ways; a page of art has too many.
+    """Whether there are enough lines both ways.
 
     Upright lines must be drawn: shaded rows alone are no grid. Level ones may be the edges of shading.
     """
-    if not 6 <= len(edges) <= _MOST_EDGES:
+    if not _LEAST_EDGES <= len(edges) <= _MOST_EDGES:
         return False
-    across = {round(edge["top"] / _SNAP) for edge in edges if edge["orientation"] == "h" and edge["width"] > 15}
+    across = {round(edge["top"] / _SNAP) for edge in edges if edge["orientation"] == "h" and edge["width"] > _ACROSS}
     drawn = _upright(edges)
     down = {round(edge["x0"] / _SNAP) for edge in drawn}
     ends = {round(edge["top"] / _SNAP) for edge in drawn}
@@ -68,7 +81,7 @@ def _may_hold_grid(edges: Sequence[dict[str, Any]]) -> bool:
 
 
 def _upright(edges: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [e for e in edges if e["orientation"] == "v" and e["object_type"] == "line" and e["height"] > 5]
+    return [e for e in edges if e["orientation"] == "v" and e["object_type"] == "line" and e["height"] > _DOWN]
 
 
 def _closing(page: PageWords) -> list[dict[str, Any]]:
@@ -89,58 +102,54 @@ def _closing(page: PageWords) -> list[dict[str, Any]]:
         if len(stack) < 2:
             continue
         top, bottom = stack[0][0]["top"], stack[-1][0]["bottom"]
-        words = [w for w in page.words if w.turn == 0 and top <= (w.top + w.bottom) / 2 < bottom]
+        words = [w for w in page.words if w.turn == 0 and top <= w.box.y < bottom]
         rules = [rule["x0"] for each in stack for rule in each]
-        left = min([min(rules), *(word.left - 2 for word in words)])
-        right = max([max(rules), *(word.right + 2 for word in words)])
+        left = min([min(rules), *(word.box.left - _MARGIN for word in words)])
+        right = max([max(rules), *(word.box.right + _MARGIN for word in words)])
         for height in [top, *(each[0]["bottom"] for each in stack)]:
-            found.append(_line(left, height, right, height))
-        found += [_line(left, top, left, bottom), _line(right, top, right, bottom)]
+            found.append(edge_of(left, height, right, height))
+        found += [edge_of(left, top, left, bottom), edge_of(right, top, right, bottom)]
     return found
-
-
-def _line(x0: float, top: float, x1: float, bottom: float) -> dict[str, Any]:
-    orientation = "h" if top == bottom else "v"
-    line: dict[str, Any] = {"orientation": orientation, "object_type": "line", "width": x1 - x0}
-    return {**line, "x0": x0, "x1": x1, "top": top, "bottom": bottom, "height": bottom - top}
 
 
 def _placed(cells: Sequence[Box], words: Sequence[Word]) -> tuple[PlacedTable | None, set[int]]:
     """The table that these cells frame, and the ids of its words; None where they frame something else."""
-    left, top = min(c[0] for c in cells), min(c[1] for c in cells)
-    right, bottom = max(c[2] for c in cells), max(c[3] for c in cells)
-    inside = [w for w in words if w.turn == 0 and _in(w, (left, top, right, bottom))]
+    frame = around(cells)
+    inside = sorted([word for word in words if word.turn == 0 and _in(word, frame)], key=_middle)
+    middles = [word.box.y for word in inside]
     rows: dict[int, list[tuple[Box, list[Word]]]] = {}
     used: set[int] = set()
     cut = 0
-    middles = sorted((((w.top + w.bottom) / 2, w) for w in inside), key=lambda pair: pair[0])
-    heights = [middle for middle, _ in middles]
-    for cell in sorted(cells, key=lambda c: (c[1], c[0])):
-        beside = middles[bisect_left(heights, cell[1]) : bisect_left(heights, cell[3])]
-        own = [w for _, w in beside if id(w) not in used and _in(w, cell)]
+    for cell in sorted(cells, key=lambda cell: (cell.top, cell.left)):
+        beside = inside[bisect_left(middles, cell.top) : bisect_left(middles, cell.bottom)]
+        own = [word for word in beside if id(word) not in used and _in(word, cell)]
         used.update(id(word) for word in own)
-        cut += sum(word.right > cell[2] + 4 or word.left < cell[0] - 4 for word in own)
-        rows.setdefault(round(cell[1] / _SNAP), []).append((cell, own))
+        cut += sum(word.box.right > cell.right + _CUT or word.box.left < cell.left - _CUT for word in own)
+        rows.setdefault(round(cell.top / _SNAP), []).append((cell, own))
     filled = [[(box, own) for box, own in row if own] for row in rows.values()]
     wide = sum(len(row) >= 2 for row in filled)
     longest = max((len(own) for row in filled for _, own in row), default=0)
-    if wide < 2 or wide < 0.5 * sum(bool(row) for row in filled) or longest > _MOST_CELL_WORDS:
+    if wide < _LEAST_ROWS or wide < _WIDE * sum(map(bool, filled)) or longest > _MOST_CELL_WORDS:
         return None, set()
-    if cut > 0.05 * len(used) or len(used) < 0.9 * len(inside):
+    if cut > _MOST_CUT * len(used) or len(used) < _LEAST_HELD * len(inside):
         return None, set()
-    return PlacedTable(left, top, right, bottom, _as_table([row for row in filled if row])), used
+    return PlacedTable(frame, _as_table([row for row in filled if row])), used
 
 
 def _in(word: Word, box: Box) -> bool:
-    x, y = (word.left + word.right) / 2, (word.top + word.bottom) / 2
-    return box[0] <= x < box[2] and box[1] <= y < box[3]
+    left, top, right, bottom = word.box
+    return box.left <= (left + right) / 2 < box.right and box.top <= (top + bottom) / 2 < box.bottom
+
+
+def _middle(word: Word) -> float:
+    return word.box.y
 
 
 def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> Table:
     """Rows told by the header line, when the first lines hold no values."""
     heads: list[tuple[Box, str]] = []
     count = 0
-    for row in rows[:3]:
+    for row in rows[:_MOST_HEADS]:
         texts = [_text(own) for _, own in row]
         if any(is_value(text) for text in texts) or len(rows) - count < 2 or (count and len(row) < 2):
             break
@@ -150,7 +159,7 @@ def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> Table:
         count += 1
         if len(row) >= max(len(each) for each in rows):
             break
-    table = Table(header=" | ".join(text for _, text in heads)[:300])
+    table = Table(" | ".join(text for _, text in heads)[:_MOST_HEADER], [])
     for number, row in enumerate(rows):
         line: list[Piece] = []
         for place, (box, own) in enumerate(row):
@@ -169,8 +178,7 @@ def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> Table:
 
 def _name(heads: Sequence[tuple[Box, str]], box: Box) -> str:
     """What the header says of the column that a cell stands in."""
-    middle = (box[0] + box[2]) / 2
-    return " ".join(text for head, text in heads if head[0] <= middle < head[2])[-60:]
+    return " ".join(text for head, text in heads if head.left <= box.x < head.right)[-_MOST_NAME:]
 
 
 def _text(words: Sequence[Word]) -> str:
@@ -179,15 +187,13 @@ def _text(words: Sequence[Word]) -> str:
 
 def _lines(words: Sequence[Word]) -> list[Segment]:
     """A cell's words as one segment a line."""
-    found: list[Segment] = []
-    for word in sorted(words, key=lambda w: w.top + w.bottom):
-        last = found[-1] if found else None
-        if last is not None and abs(last.middle - (word.top + word.bottom) / 2) < 0.5 * max(last.height, 2.0):
-            last.words.append(word)
-            last.left, last.right = min(last.left, word.left), max(last.right, word.right)
-            last.top, last.bottom = min(last.top, word.top), max(last.bottom, word.bottom)
+    lines: list[list[Word]] = []
+    box = Box(0.0, 0.0, 0.0, 0.0)
+    for word in sorted(words, key=_middle):
+        if lines and abs(box.y - word.box.y) < _SAME_LINE * max(box.height, _LEAST_LINE):
+            lines[-1].append(word)
+            box = around((box, word.box))
         else:
-            found.append(Segment([word], word.left, word.top, word.right, word.bottom))
-    for segment in found:
-        segment.words.sort(key=lambda w: w.left)
-    return found
+            lines.append([word])
+            box = word.box
+    return [segment_of(sorted(line, key=lambda word: word.box.left)) for line in lines]

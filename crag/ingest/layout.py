@@ -6,77 +6,70 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
+from crag.ingest.boxes import Box, around
 from crag.ingest.words import PageWords, Word
 
-__all__ = ["Frame", "Row", "Segment", "frames", "read_order"]
+__all__ = ["Frame", "Row", "Segment", "frames", "read_order", "segment_of"]
 
-_CELL_GAP = 0.95  # of a line's height: wider white space parts cells
-_SAME_LINE = 0.55  # of a line's height: middles closer than this share a line
+# Shares of a line's height.
+_CELL_GAP = 0.95  # wider white space parts cells
+_SAME_LINE = 0.55  # middles closer than this share a line
+_REACHES_BACK = 0.4  # how far a word may begin before the end of the one before it, for slant or close setting
+_MARK_GAP = 4.0  # how far a bullet may stand before its text
+_FOLLOWS = 2.5  # rows whose tops are closer than this go on one block
+_BESIDE = 2.0  # how much of their height two columns must stand side by side
+# Points.
+_LEAST_LINE = 2.0  # lines that are lower count as so high
+_TOUCHES = 1.0  # how far text may reach into a gutter
+_LEAST_COLUMN = 60.0  # narrower ones are no columns; rows whose left edges are closer than this belong together
+_BIN = 4  # left edges that are counted together
+_GUTTER = 5.0  # how far left of a column's left edges the gutter lies
+# Of text, and of lines.
+_PROSE_WORDS, _PROSE_LETTERS, _PROSE_SHARE = 3, 12, 0.6  # the least of a line of running text; its share of letters
+_LEAST_LINES = 8  # of prose on a page whose columns are looked for
+_COLUMN_LINES = 4  # of prose that begin at a column's left edge
+_CROSSING = 0.6  # the most lines that may cross a gutter, as a share of those beside it
+_SLIVER = 0.5  # of the narrower one's width: two segments that share less may stand on one line
+_FILLED = 0.5  # of its column's width that the middle line fills at least
+_MOST_SEGMENTS = 400  # on more there are no columns of prose: the quadratic search is skipped
+_MOST_SPLITS = 3
+_ROWS_BACK = 3  # rows that a segment may still belong to, from the last one on
+
 _MARK = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)])$")
 _POINTS = ".,;:()[]\"'“”‘’!?-–\u00ad"
-_MANY = 400  # more segments than this are no columns of prose: the quadratic search is skipped
 
 
-@dataclass(slots=True)
-class Segment:
-    """Words that stand together on one line, closer than cells do. Coordinates are the frame's."""
+class Segment(NamedTuple):
+    """Words that stand together on one line, closer than cells do. The box is the frame's."""
 
     words: list[Word]
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @property
-    def text(self) -> str:
-        return " ".join(word.text for word in self.words)
-
-    @property
-    def middle(self) -> float:
-        return (self.top + self.bottom) / 2
-
-    @property
-    def height(self) -> float:
-        return self.bottom - self.top
+    box: Box
+    text: str
 
 
-@dataclass(slots=True)
-class Row:
+def segment_of(words: list[Word]) -> Segment:
+    """The words, in this order, as one segment."""
+    if len(words) == 1:
+        return Segment(words, words[0].box, words[0].text)
+    return Segment(words, around([word.box for word in words]), " ".join([word.text for word in words]))
+
+
+class Row(NamedTuple):
     """Segments on one line, left to right: one for prose, several for a table's cells."""
 
     segments: list[Segment]
-
-    @property
-    def left(self) -> float:
-        return self.segments[0].left
-
-    @property
-    def right(self) -> float:
-        return max(segment.right for segment in self.segments)
-
-    @property
-    def top(self) -> float:
-        return min(segment.top for segment in self.segments)
-
-    @property
-    def bottom(self) -> float:
-        return max(segment.bottom for segment in self.segments)
-
-    @property
-    def height(self) -> float:
-        """That of the longest segment: a bullet's font says nothing."""
-        return max(self.segments, key=lambda segment: segment.right - segment.left).height
+    box: Box
+    text: str
+    height: float
+    """That of the longest segment: a bullet's font says nothing."""
 
     @property
     def size(self) -> float:
         """The middle height of its words: a drop capital or a formula makes no line large."""
-        heights = sorted(word.bottom - word.top for segment in self.segments for word in segment.words)
+        heights = sorted([word.box.bottom - word.box.top for segment in self.segments for word in segment.words])
         return heights[len(heights) // 2]
-
-    @property
-    def text(self) -> str:
-        return " ".join(segment.text for segment in self.segments)
 
     @property
     def bold(self) -> bool:
@@ -84,7 +77,15 @@ class Row:
         return all(segment.words[0].bold and segment.words[-1].bold for segment in self.segments)
 
 
-@dataclass(slots=True)
+def _row_of(segments: list[Segment]) -> Row:
+    if len(segments) == 1:
+        _, box, text = segments[0]
+        return Row(segments, box, text, box.bottom - box.top)
+    longest = max(segments, key=lambda segment: segment.box.width).box.height
+    return Row(segments, around([each.box for each in segments]), " ".join([each.text for each in segments]), longest)
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """The words of one direction, turned so that they read left to right, and the way back to the page."""
 
@@ -93,15 +94,9 @@ class Frame:
     height: float
     words: list[Word]
 
-    def back(self, left: float, top: float, right: float, bottom: float) -> tuple[float, float, float, float]:
-        """A rectangle of this frame in displayed page coordinates."""
-        if self.turn == 1:
-            return top, self.width - right, bottom, self.width - left
-        if self.turn == 2:
-            return self.width - right, self.height - bottom, self.width - left, self.height - top
-        if self.turn == 3:
-            return self.height - bottom, left, self.height - top, right
-        return left, top, right, bottom
+    def back(self, box: Box) -> Box:
+        """A box of this frame in displayed page coordinates."""
+        return box.turned(-self.turn, self.width, self.height)
 
 
 def frames(page: PageWords) -> list[Frame]:
@@ -113,19 +108,10 @@ def frames(page: PageWords) -> list[Frame]:
     for turn, words in sorted(by_turn.items(), key=lambda item: -len(item[1])):
         if turn:
             for word in words:
-                box = _turned(word, turn, page.width, page.height)
-                word.left, word.top, word.right, word.bottom = box
+                word.box = word.box.turned(turn, page.width, page.height)
         size = (page.height, page.width) if turn % 2 else (page.width, page.height)
         found.append(Frame(turn, *size, words))
     return found
-
-
-def _turned(word: Word, turn: int, width: float, height: float) -> tuple[float, float, float, float]:
-    if turn == 1:
-        return height - word.bottom, word.left, height - word.top, word.right
-    if turn == 2:
-        return width - word.right, height - word.bottom, width - word.left, height - word.top
-    return word.top, width - word.right, word.bottom, width - word.left
 
 
 def read_order(words: Sequence[Word]) -> list[list[Row]]:
@@ -135,46 +121,39 @@ def read_order(words: Sequence[Word]) -> list[list[Row]]:
 
 def _segments(words: Sequence[Word]) -> list[Segment]:
     """Neighbouring words in content order, joined while they stay on a line and close together."""
-    found: list[Segment] = []
-    current: Segment | None = None
+    found: list[list[Word]] = []
+    end = middle = height = 0.0
     for word in words:
-        if current is not None and _continues(current, word):
-            current.words.append(word)
-            current.left = min(current.left, word.left)
-            current.right = max(current.right, word.right)
-            current.top = min(current.top, word.top)
-            current.bottom = max(current.bottom, word.bottom)
+        left, top, right, bottom = word.box
+        before, height = height, bottom - top
+        line = max(before, height, 1.0)
+        offset = abs(middle - (middle := (top + bottom) / 2))
+        if found and -_REACHES_BACK * line < left - end < _CELL_GAP * line and offset < _SAME_LINE * line:
+            found[-1].append(word)
         else:
-            current = Segment([word], word.left, word.top, word.right, word.bottom)
-            found.append(current)
-    return found
-
-
-def _continues(segment: Segment, word: Word) -> bool:
-    last = segment.words[-1]
-    height = max(last.bottom - last.top, word.bottom - word.top, 1.0)
-    gap = word.left - last.right
-    offset = abs((last.top + last.bottom) - (word.top + word.bottom)) / 2
-    return -0.4 * height < gap < _CELL_GAP * height and offset < _SAME_LINE * height
+            found.append([word])
+        end = right
+    return [segment_of(each) for each in found]
 
 
 def _columns(segments: list[Segment], depth: int) -> list[list[Row]]:
     """Split at a gutter where there is one, else rows. Segments that cross the gutter part the page in bands."""
-    gutter = _gutter(segments) if depth < 3 and 8 <= len(segments) <= _MANY else None
+    split = depth < _MOST_SPLITS and _LEAST_LINES <= len(segments) <= _MOST_SEGMENTS
+    gutter = _gutter(segments) if split else None
     if gutter is None:
         rows = _rows(segments)
         return [rows] if rows else []
-    crossing = sorted((s for s in segments if s.left < gutter - 1 and s.right > gutter + 1), key=lambda s: s.top)
-    beside = [s for s in segments if not (s.left < gutter - 1 and s.right > gutter + 1)]
+    crossing = [s for s in segments if s.box.left < gutter - _TOUCHES and s.box.right > gutter + _TOUCHES]
+    beside = [s for s in segments if not (s.box.left < gutter - _TOUCHES and s.box.right > gutter + _TOUCHES)]
     blocks: list[list[Row]] = []
     above = float("-inf")
-    for stop in [*crossing, None]:
-        below = stop.middle if stop is not None else float("inf")
-        band = [s for s in beside if above <= s.middle < below]
-        beside_left = [s for s in band if s.right <= gutter + 1]
-        beside_right = [s for s in band if s.right > gutter + 1]
-        if _parallel(beside_left, beside_right):
-            blocks += _columns(beside_left, depth + 1) + _columns(beside_right, depth + 1)
+    for stop in [*sorted(crossing, key=lambda s: s.box.top), None]:
+        below = stop.box.y if stop is not None else float("inf")
+        band = [s for s in beside if above <= s.box.y < below]
+        left = [s for s in band if s.box.right <= gutter + _TOUCHES]
+        right = [s for s in band if s.box.right > gutter + _TOUCHES]
+        if _side_by_side([s.box for s in left], [s.box for s in right]):
+            blocks += _columns(left, depth + 1) + _columns(right, depth + 1)
         elif band:
             blocks.append(_rows(band))
         if stop is not None:
@@ -186,101 +165,97 @@ def _columns(segments: list[Segment], depth: int) -> list[list[Row]]:
 def _joined(blocks: list[list[Row]]) -> list[list[Row]]:
     """Blocks of single crossing rows that follow one another closely are one block again."""
     found: list[list[Row]] = []
-    for block in blocks:
-        if not block:
-            continue
-        last = found[-1][-1] if found else None
-        first = block[0]
-        near = last is not None and 0 <= first.top - last.top < 2.5 * last.height and abs(first.left - last.left) < 60
-        if near and len(block) == 1:
-            found[-1].append(first)
+    for block in filter(None, blocks):
+        if len(block) == 1 and found and _follows(block[0], found[-1][-1]):
+            found[-1].append(block[0])
         else:
             found.append(block)
     return found
 
 
+def _follows(row: Row, last: Row) -> bool:
+    down, across = row.box.top - last.box.top, row.box.left - last.box.left
+    return 0 <= down < _FOLLOWS * last.height and abs(across) < _LEAST_COLUMN
+
+
 def _prose(segment: Segment) -> bool:
     """Whether a segment looks like a line of running text, not like a cell."""
-    if len(segment.words) < 3:
+    if len(segment.words) < _PROSE_WORDS:
         return False
     worded = sum(len(word.text) for word in segment.words if word.text.strip(_POINTS).isalpha())
-    return worded >= 12 and worded > 0.6 * sum(len(word.text) for word in segment.words)
+    return worded >= _PROSE_LETTERS and worded > _PROSE_SHARE * sum(len(word.text) for word in segment.words)
 
 
 def _gutter(segments: list[Segment]) -> float | None:
     """The x of white space between two columns of prose, or None. The right column's left edges give it away."""
-    prose = [s for s in segments if _prose(s)]
-    if len(prose) < 8:
+    prose = [segment.box for segment in segments if _prose(segment)]
+    if len(prose) < _LEAST_LINES:
         return None
-    edge = min(s.left for s in prose)
+    edge = min(box.left for box in prose) + _LEAST_COLUMN
     starts: dict[int, int] = {}
-    for segment in prose:
-        if segment.left > edge + 60:
-            starts[round(segment.left / 4)] = starts.get(round(segment.left / 4), 0) + 1
+    for box in prose:
+        if box.left > edge:
+            starts[round(box.left / _BIN)] = starts.get(round(box.left / _BIN), 0) + 1
     best: tuple[int, float] | None = None
-    for bin_, votes in starts.items():
-        votes += starts.get(bin_ - 1, 0)
-        if votes < 4:
+    for place, votes in starts.items():
+        if votes + starts.get(place - 1, 0) < _COLUMN_LINES:
             continue
-        x = bin_ * 4 - 5.0
-        left = [s for s in prose if s.right <= x + 4]
-        right = [s for s in prose if s.left >= x - 4]
-        crossing = [s for s in prose if s.left < x - 4 and s.right > x + 4]
-        if min(len(left), len(right)) < 4 or len(crossing) > 0.6 * (len(left) + len(right)):
+        x = place * _BIN - _GUTTER
+        left = [box for box in prose if box.right <= x + _BIN]
+        right = [box for box in prose if box.left >= x - _BIN]
+        crossing = sum(box.left < x - _BIN and box.right > x + _BIN for box in prose)
+        if min(len(left), len(right)) < _COLUMN_LINES or crossing > _CROSSING * (len(left) + len(right)):
             continue
-        if not _parallel(left, right):
+        if not _side_by_side(left, right):
             continue
         # Lines of a column fill it: short labels beside a text are a table's first column.
-        room_left = x - min(s.left for s in left)
-        if median(s.right - s.left for s in left) < 0.5 * room_left:
+        if median([box.width for box in left]) < _FILLED * (x - min(box.left for box in left)):
             continue
-        score = min(len(left), len(right)) - len(crossing)
+        score = min(len(left), len(right)) - crossing
         if best is None or score > best[0]:
-            best = (score, x + 1)
+            best = (score, x + _TOUCHES)
     return best[1] if best else None
 
 
-def _parallel(left: Sequence[Segment], right: Sequence[Segment]) -> bool:
+def _side_by_side(left: Sequence[Box], right: Sequence[Box]) -> bool:
     """Whether both sides are there and stand beside one another over at least a few lines."""
     if len(left) < 2 or len(right) < 2:
         return False
-    top = max(min(s.top for s in left), min(s.top for s in right))
-    bottom = min(max(s.bottom for s in left), max(s.bottom for s in right))
-    return bottom - top > 2.0 * median(s.height for s in [*left, *right])
+    one, other = around(left), around(right)
+    height = median([box.bottom - box.top for box in (*left, *right)])
+    return min(one.bottom, other.bottom) - max(one.top, other.top) > _BESIDE * height
 
 
 def _rows(segments: Sequence[Segment]) -> list[Row]:
     """Segments grouped by line, top to bottom; pieces that nearly touch become one segment."""
     rows: list[list[Segment]] = []
-    for segment in sorted(segments, key=lambda s: (s.middle, s.left)):
-        for row in reversed(rows[-3:]):
-            head = row[0]
-            near = abs(head.middle - segment.middle) < _SAME_LINE * max(min(head.height, segment.height), 2.0)
-            if near and not any(_overlap(other, segment) for other in row):
+    for middle, _, _, segment in sorted([(s.box.y, s.box.left, place, s) for place, s in enumerate(segments)]):
+        box = segment.box
+        for row in reversed(rows[-_ROWS_BACK:]):
+            head = row[0].box
+            near = _SAME_LINE * max(min(head.bottom - head.top, box.bottom - box.top), _LEAST_LINE)
+            if abs(head.y - middle) < near and not any([_overlap(other.box, box) for other in row]):
                 row.append(segment)
                 break
         else:
             rows.append([segment])
-    return [Row(_touching(sorted(row, key=lambda s: s.left))) for row in rows]
+    return [_row_of(_touching(sorted(row, key=lambda s: s.box.left))) for row in rows]
 
 
-def _overlap(one: Segment, other: Segment) -> bool:
-    """Whether two segments cover more than a sliver of the same width."""
-    shared = min(one.right, other.right) - max(one.left, other.left)
-    return shared > 0.5 * min(one.right - one.left, other.right - other.left)
+def _overlap(one: Box, other: Box) -> bool:
+    """Whether two boxes cover more than a sliver of the same width."""
+    return one.shared(other) > _SLIVER * min(one.right - one.left, other.right - other.left)
 
 
 def _touching(row: list[Segment]) -> list[Segment]:
     found = [row[0]]
     for segment in row[1:]:
         last = found[-1]
-        gap = segment.left - last.right
-        height = max(last.height, segment.height, 1.0)
-        marked = last is row[0] and gap < 4 * height and _marks(last, segment)
+        gap = segment.box.left - last.box.right
+        height = max(last.box.height, segment.box.height, 1.0)
+        marked = len(found) == 1 and gap < _MARK_GAP * height and _marks(last, segment)
         if gap < _CELL_GAP * height or marked:
-            last.words.extend(segment.words)
-            last.right = max(last.right, segment.right)
-            last.top, last.bottom = min(last.top, segment.top), max(last.bottom, segment.bottom)
+            found[-1] = segment_of([*last.words, *segment.words])
         else:
             found.append(segment)
     return found

@@ -17,20 +17,21 @@ from typing import Any, Literal
 import pypdfium2.raw as pdfium
 
 from crag.ingest import calls
+from crag.ingest.boxes import Box
 
-__all__ = ["Area", "Box", "Doubt", "Drawn", "Space", "read_objects"]
+__all__ = ["Area", "Doubt", "Drawn", "Space", "edge_of", "read_objects"]
 
 _MOST_OBJECTS = 10_000
 _MOST_DEPTH = 5
 _WIDEST = 100_000.0  # points; a larger page is a broken number
 _THIN = 3.0  # points; what is thinner is a line
+_BACKGROUND = 300_000  # square points, six tenths of a letter page: a larger box frames no cell
 _PALE = 235  # of 255: a lighter colour may be lost on white paper
 _FAINT = 24  # of 255: less cover than this leaves hardly a mark
 _SOLID = 250
 _NO_TEXT = -1  # the render mode of what is no text
 _LOW = 0 if sys.byteorder == "little" else 3  # where a colour's byte stands in its four
 
-Box = tuple[float, float, float, float]
 # Why text may not be seen: not painted (render mode 3), or a clip for what comes after (7); light, faint or outlined;
 # drawn through a form, which may be clipped, faded or switched off; or clipped, faded, switched off, covered or as dark
 # as its ground itself.
@@ -52,19 +53,19 @@ class Space:
         self.rotation = pdfium.FPDFPage_GetRotation(page) % 4
 
     def rect(self, left: float, bottom: float, right: float, top: float) -> Box:
-        """(left, top, right, bottom) as displayed, from a page-space rectangle in any corner order."""
+        """The box as displayed of a page-space rectangle in any corner order."""
         if left > right:
             left, right = right, left
         if bottom > top:
             bottom, top = top, bottom
         x0, y0, x1, y1 = self.box
         if self.rotation == 0:
-            return left - x0, y1 - top, right - x0, y1 - bottom
+            return Box(left - x0, y1 - top, right - x0, y1 - bottom)
         if self.rotation == 1:
-            return bottom - y0, left - x0, top - y0, right - x0
+            return Box(bottom - y0, left - x0, top - y0, right - x0)
         if self.rotation == 2:
-            return x1 - right, bottom - y0, x1 - left, top - y0
-        return y1 - top, x1 - right, y1 - bottom, x1 - left
+            return Box(x1 - right, bottom - y0, x1 - left, top - y0)
+        return Box(y1 - top, x1 - right, y1 - bottom, x1 - left)
 
 
 @dataclass(slots=True)
@@ -136,9 +137,9 @@ class _Reader:
             return 0.0
         if not calls.object_bounds(thing, *self.at_bounds):
             return 0.0
-        x0, y0, x1, y1 = box = self.space.rect(*self.bounds)
+        box = self.space.rect(*self.bounds)
         if kind == pdfium.FPDF_PAGEOBJ_PATH:
-            if x1 - x0 < _THIN or y1 - y0 < _THIN:
+            if box.right - box.left < _THIN or box.bottom - box.top < _THIN:
                 self.drawn.edges.extend(_edges(box, False))
                 return 0.0
             calls.draw_mode(thing, *self.at_modes)
@@ -153,7 +154,8 @@ class _Reader:
         else:
             return 0.0
         width, height = self.space.width, self.space.height
-        return max(0.0, min(x1, width) - max(x0, 0)) * max(0.0, min(y1, height) - max(y0, 0))
+        across, down = min(box.right, width) - max(box.left, 0), min(box.bottom, height) - max(box.top, 0)
+        return max(0.0, across) * max(0.0, down)
 
     def area(self, thing: int, box: Box) -> None:
         """Note a path that covers what lies under it: filled, or drawn with a broad pen. `modes` hold its draw mode."""
@@ -189,7 +191,7 @@ class _Reader:
                 box = self.space.rect(*_moved(self.bounds, matrix))
                 if kind != pdfium.FPDF_PAGEOBJ_PATH:
                     self.drawn.areas.append(Area(box, len(self.drawn.texts), None, thing))
-                elif min(box[2] - box[0], box[3] - box[1]) >= _THIN:
+                elif min(box.width, box.height) >= _THIN:
                     calls.draw_mode(thing, *self.at_modes)
                     self.area(thing, box)
 
@@ -229,39 +231,36 @@ def _moved(bounds: Any, matrix: tuple[float, ...]) -> Box:
     corners = [(x * a + y * c + e, x * b + y * d + f) for x in (bounds[0], bounds[2]) for y in (bounds[1], bounds[3])]
     across, up = [x for x, _ in corners], [y for _, y in corners]
     if not all(map(math.isfinite, (*across, *up))):
-        return 0.0, 0.0, 0.0, 0.0
-    return min(across), min(up), max(across), max(up)
+        return Box(0.0, 0.0, 0.0, 0.0)
+    return Box(min(across), min(up), max(across), max(up))
 
 
 def _edges(box: Box, stroked: bool) -> list[dict[str, Any]]:
     """A thin path as one edge, a box as its four; those of a box that is only filled are marked as shading."""
-    x0, y0, x1, y1 = box
-    width, height = x1 - x0, y1 - y0
+    left, top, right, bottom = box
+    width, height = right - left, bottom - top
     if width < _THIN and height < _THIN:
         return []
     if height < _THIN:
-        return [_edge("h", x0, (y0 + y1) / 2, x1, (y0 + y1) / 2)]
+        return [edge_of(left, box.y, right, box.y)]
     if width < _THIN:
-        return [_edge("v", (x0 + x1) / 2, y0, (x0 + x1) / 2, y1)]
-    if width * height > 300_000:
-        return []  # a page's background
+        return [edge_of(box.x, top, box.x, bottom)]
+    if width * height > _BACKGROUND:
+        return []
     kind = "line" if stroked else "shade"
-    return [
-        _edge("h", x0, y0, x1, y0, kind),
-        _edge("h", x0, y1, x1, y1, kind),
-        _edge("v", x0, y0, x0, y1, kind),
-        _edge("v", x1, y0, x1, y1, kind),
-    ]
+    corners = ((left, top, right, top), (left, bottom, right, bottom), (left, top, left, bottom))
+    return [edge_of(*each, kind) for each in (*corners, (right, top, right, bottom))]
 
 
-def _edge(orientation: str, x0: float, top: float, x1: float, bottom: float, kind: str = "line") -> dict[str, Any]:
+def edge_of(left: float, top: float, right: float, bottom: float, kind: str = "line") -> dict[str, Any]:
+    """A level or upright edge, as pdfplumber's table finder takes it."""
     return {
-        "orientation": orientation,
-        "x0": x0,
-        "x1": x1,
+        "orientation": "h" if top == bottom else "v",
+        "x0": left,
+        "x1": right,
         "top": top,
         "bottom": bottom,
-        "width": x1 - x0,
+        "width": right - left,
         "height": bottom - top,
         "object_type": kind,
     }

@@ -15,7 +15,8 @@ from typing import Any
 import pypdfium2.raw as pdfium
 
 from crag.ingest import calls
-from crag.ingest.objects import Box, Drawn, Space
+from crag.ingest.boxes import Box
+from crag.ingest.objects import Drawn, Space
 
 __all__ = ["MARK", "Proof"]
 

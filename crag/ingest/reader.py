@@ -18,7 +18,7 @@ from crag.ingest.titles import document_title
 __all__ = ["check_pdf", "read_pdf"]
 
 _HEADER_WITHIN = 1024
-_MOST_WORDS = 1_000_000  # of one page
+_MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 
 
 def check_pdf(data: bytes, name: str, config: AppConfig) -> None:
@@ -53,7 +53,7 @@ def read_pdf(
     try:
         for message, _ in run_child({"task": "read"}, data, label, config, cancel):
             if "pages" in message:
-                total, metadata = _count(message["pages"]), str(message["title"])
+                total, metadata = _count(message["pages"], 1), str(message["title"])
             elif "page" in message:
                 raw = message["page"]
                 page = _page(raw, len(pages) + 1)
@@ -132,15 +132,9 @@ def _named(numbers: Sequence[int]) -> str:
     return f"{'page' if len(numbers) == 1 else 'pages'} {text}"
 
 
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or value < 1:
-        raise ValueError("a page count that is none")
-    return value
-
-
-def _tally(value: Any) -> int:
-    if not isinstance(value, int) or not 0 <= value <= _MOST_WORDS:
-        raise ValueError("a count of words that is none")
+def _count(value: Any, least: int) -> int:
+    if not isinstance(value, int) or not least <= value <= _MOST_COUNTED:
+        raise ValueError("a count that is none")
     return value
 
 
@@ -184,7 +178,7 @@ def _page(raw: Mapping[str, Any], expected: int) -> Page:
         tables=tuple(tables),
         headings=tuple(headings),
         scanned=bool(raw["scanned"]),
-        unseen=_tally(raw["unseen"]),
+        unseen=_count(raw["unseen"], 0),
         recognised=bool(raw["recognised"]),
     )
 

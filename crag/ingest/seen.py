@@ -18,7 +18,8 @@ from typing import Any
 import pypdfium2.raw as pdfium
 
 from crag.ingest import calls
-from crag.ingest.objects import Area, Box, Doubt, Drawn, Space, read_objects
+from crag.ingest.boxes import Box
+from crag.ingest.objects import Area, Doubt, Drawn, Space, read_objects
 from crag.ingest.proof import MARK, Proof
 from crag.ingest.words import PageWords, Text, Word, clean_text, read_words, word_box
 
@@ -86,7 +87,7 @@ class _Judge:
         lost = [suspect for suspect in suspects if not suspect.seen]
         if lost:
             found.words = self._without(lost, gone)
-        shown = {_key(word) for word in found.words} if gone else set()
+        shown = {word.key for word in found.words} if gone else set()
         found.unseen = sum(_says(word) and not _beside(word, shown) for word in gone)
 
     def _suspects(self, words: Sequence[Word]) -> list[_Suspect]:
@@ -108,7 +109,7 @@ class _Judge:
                     doubt = "lost"
                 if doubt is not None and not _symbol(word):
                     box = word_box(self.textpage, first, last, self.space) if len(runs) > 1 else None
-                    found.append(_Suspect(word, first, last, box or _box(word), own, doubt))
+                    found.append(_Suspect(word, first, last, box or word.box, own, doubt))
         return found
 
     def _things(self, words: Iterable[Word]) -> list[int]:
@@ -131,7 +132,7 @@ class _Judge:
 
     def _by_areas(self, words: Sequence[Word], things: Sequence[int] | None) -> set[int]:
         """The places of words that an area drawn later covers, or that stand on a picture or on their own colour."""
-        ranked = sorted([((word.top + word.bottom) / 2, place) for place, word in enumerate(words)])
+        ranked = sorted([(word.box.y, place) for place, word in enumerate(words)])
         middles, places = [middle for middle, _ in ranked], [place for _, place in ranked]
         under: list[tuple[Area, int]] = []
         checks = 0
@@ -143,7 +144,7 @@ class _Judge:
             checks += len(near)
             if checks > _MOST_CHECKS:
                 return set(range(len(words)))
-            under += [(area, place) for place in near if left <= (words[place].left + words[place].right) / 2 <= right]
+            under += [(area, place) for place in near if left <= words[place].box.x <= right]
         if not under:
             return set()
         order = dict(zip(self.drawn.texts, range(len(self.drawn.texts)), strict=True))
@@ -178,7 +179,7 @@ class _Judge:
         return inner <= _OTHER * total and 2 * sum(len(word.text) for word in shown) < total
 
     def _at_edge(self, word: Word) -> bool:
-        x, y = (word.left + word.right) / 2 / self.space.width, (word.top + word.bottom) / 2 / self.space.height
+        x, y = word.box.x / self.space.width, word.box.y / self.space.height
         return not (_EDGE <= x <= 1 - _EDGE and _EDGE <= y <= 1 - _EDGE)
 
     def _prove(self, suspects: Sequence[_Suspect]) -> None:
@@ -241,8 +242,8 @@ class _Judge:
             rest = self._rest(word, runs) if runs else word
             if rest is not word:
                 gone.append(word)
-            if rest is not None and _key(rest) not in keys:
-                keys.add(_key(rest))
+            if rest is not None and rest.key not in keys:
+                keys.add(rest.key)
                 kept.append(rest)
         return kept
 
@@ -257,20 +258,12 @@ class _Judge:
         box = word_box(self.textpage, indices[0], indices[-1], self.space) if text else None
         if box is None:
             return None
-        return Word(text, *box, word.turn, indices[0], indices[-1], word.bold)
-
-
-def _box(word: Word) -> Box:
-    return word.left, word.top, word.right, word.bottom
-
-
-def _key(word: Word) -> tuple[str, int, int]:
-    return word.text, round(word.left / 2), round(word.top / 2)
+        return Word(text, box, word.turn, indices[0], indices[-1], word.bold)
 
 
 def _beside(word: Word, keys: set[tuple[str, int, int]]) -> bool:
     """Whether the same word shows in the same place: this one is its shadow, not something hidden."""
-    text, x, y = _key(word)
+    text, x, y = word.key
     return any((text, x + right, y + down) in keys for right in (-1, 0, 1) for down in (-1, 0, 1))
 
 
@@ -295,10 +288,11 @@ def _unpainted(thing: int) -> bool:
 
 def _covered(box: Box, thing: int, areas: Sequence[Area], order: dict[int, int]) -> bool:
     """Whether the middle of a box lies in an area that is drawn after the text."""
-    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    x, y = box.x, box.y
     place = order.get(thing)
     return place is not None and any(
-        place < area.before and area.box[0] <= x <= area.box[2] and area.box[1] <= y <= area.box[3] for area in areas
+        place < area.before and area.box.left <= x <= area.box.right and area.box.top <= y <= area.box.bottom
+        for area in areas
     )
 
 
@@ -311,7 +305,8 @@ def _corner(thing: int) -> tuple[int, ...]:
 
 
 def _touches(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+    across = one.left < other.right and other.left < one.right
+    return across and one.top < other.bottom and other.top < one.bottom
 
 
 def _colour(thing: int) -> tuple[int, ...]:

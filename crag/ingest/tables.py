@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
+from crag.ingest.boxes import Box, around
 from crag.ingest.cells import cells_of, is_data, is_value, is_years
 from crag.ingest.layout import Row, Segment
 
@@ -17,11 +19,32 @@ __all__ = ["Piece", "Table", "find_tables"]
 
 _GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$")
 _DOTS = re.compile(r"(?:\s*\.){3,}\s*$")
-_MOST_HEADER = 60
+# Shares of a row's height.
+_ROW_GAP = 3.5  # between two rows of a table
+_HEADER_GAP = 2.2  # between a header and the row below it
+_ROW_OVERLAP = 2.0  # a row that begins so far above the end of the one before it stands elsewhere
+# Points.
+_LEAST_ROW = 6.0  # rows that are lower count as so high
+_BESIDE = 15.0  # how far left of the values a header or value may begin
+_OVER = 40.0  # how far left of the first column what stands over the columns may begin
+_INTO = 0.5  # how far two columns may reach into one another
+_NEAR = 2.0  # how far beside a column a header may stand that still is over it
+_FAR = 3.0  # how far beside a column a value may stand that still is of it
+# Rows, words and characters.
+_LEAST_ROWS = 2  # of values
+_MOST_BETWEEN = 3  # rows without values, one after another, within a table
+_MOST_HEADS = 6  # header rows
+_MOST_LABEL = 160  # characters of a row without values
+_MOST_STUB, _MOST_TITLE = 60, 70  # of what stands beside a header's columns, and of a header that is one cell
+_MOST_HEADER, _MOST_NAME = 300, 60  # of a table's header, and of a column's
+_LONG_LABEL = 4  # words of a label that fills its place, and so goes on below
+# Shares.
+_FILLED = 0.75  # of the way to the first column, that such a label reaches
+_WIDE = 0.9  # of a column's pitch, from which a lone header cell is wide
+_MIDDLE = 0.6  # of a column's pitch: how far a lone header cell may stand off the middle
 
 
-@dataclass(slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Some text of a table row; `segment` is where it stands, None for what was put in between."""
 
     text: str
@@ -33,142 +56,144 @@ class Table:
     """Lines of pieces: header lines first, then one line a row. `header` names the columns in one line."""
 
     header: str
-    lines: list[list[Piece]] = field(default_factory=list)
+    lines: list[list[Piece]]
 
 
 @dataclass(slots=True)
 class _Column:
-    left: float
-    right: float
+    box: Box
     header: str = ""
+
+
+class _Line(NamedTuple):
+    """A row as cells. `data`: it holds values; `years`: it is years alone, which are a header."""
+
+    row: Row
+    cells: list[Segment]
+    data: bool
+    years: bool
+
+
+def _line_of(row: Row) -> _Line:
+    cells = cells_of(row)
+    return _Line(row, cells, is_data(cells), is_years(cells))
 
 
 def find_tables(rows: Sequence[Row]) -> list[Row | Table]:
     """The rows of one block, in order, with each run that is a table replaced by it."""
-    cells = [cells_of(row) for row in rows]
+    lines = list(map(_line_of, rows))
     found: list[Row | Table] = []
     index = 0
-    while index < len(rows):
-        if not is_data(cells[index]):
-            found.append(rows[index])
+    while index < len(lines):
+        end = _run_end(lines, index) if lines[index].data else index
+        if sum(line.data and not line.years for line in lines[index:end]) < _LEAST_ROWS:
+            found.append(lines[index].row)
             index += 1
             continue
-        end = _run_end(rows, cells, index)
-        if sum(is_data(each) and not is_years(each) for each in cells[index:end]) < 2:
-            found.append(rows[index])
-            index += 1
-            continue
-        heads = _header_rows(rows, cells, index, end, found)
+        heads = _header_rows(lines, index, end, found)
         del found[len(found) - heads :]
-        found.append(_table(rows, cells, index - heads, index, end))
+        found.append(_table(lines, index - heads, index, end))
         index = end
     return found
 
 
-def _run_end(rows: Sequence[Row], cells: Sequence[list[Segment]], start: int) -> int:
-    """One past the last row of the table that begins at `start`: values, with at most three other rows between."""
-    end = start + 1
-    index = start + 1
-    while index < len(rows) and index - end < 4:
-        gap = rows[index].top - rows[index - 1].bottom
-        if gap > 3.5 * max(rows[index].height, 6) or gap < -2 * rows[index].height:
+def _run_end(lines: Sequence[_Line], start: int) -> int:
+    """One past the last row of the table that begins at `start`: values, with a few other rows between."""
+    end = index = start + 1
+    while index < len(lines) and index - end <= _MOST_BETWEEN:
+        line = lines[index]
+        gap, height = _gap(lines[index - 1], line), line.row.height
+        if gap > _ROW_GAP * max(height, _LEAST_ROW) or gap < -_ROW_OVERLAP * height:
             break
-        if is_years(cells[index]) and len(cells[index]) > 1:
-            # A second header: what follows is a table of its own.
+        if line.years and len(line.cells) > 1:  # a second header: what follows is a table of its own
             break
-        if is_data(cells[index]):
+        if line.data:
             end = index + 1
-        elif not _may_stand_between(cells[index]):
+        elif sum(len(cell.text) for cell in line.cells) >= _MOST_LABEL:  # no section label, but text
             break
         index += 1
     return end
 
 
-def _may_stand_between(cells: Sequence[Segment]) -> bool:
-    """A section label or part of a wrapped label; a long line of text ends the table."""
-    return sum(len(cell.text) for cell in cells) < 160
+def _gap(above: _Line, below: _Line) -> float:
+    return below.row.box.top - above.row.box.bottom
 
 
-def _header_rows(
-    rows: Sequence[Row], cells: Sequence[list[Segment]], start: int, end: int, before: Sequence[Row | Table]
-) -> int:
+def _header_rows(lines: Sequence[_Line], start: int, end: int, before: Sequence[Row | Table]) -> int:
     """How many rows right above `start` are column headers."""
-    lefts = [cell.left for each in cells[start:end] if is_data(each) for cell in each[1:] if is_value(cell.text)]
-    zone = min(lefts) - 15
+    values = [cell for line in lines[start:end] if line.data for cell in line.cells[1:] if is_value(cell.text)]
+    zone = min(cell.box.left for cell in values) - _BESIDE
     count = 0
-    while count < 6 and count < len(before) and isinstance(before[-1 - count], Row):
-        index = start - count - 1
-        if rows[index + 1].top - rows[index].bottom > 2.2 * max(rows[index].height, 6):
+    while count < _MOST_HEADS and count < len(before) and isinstance(before[-1 - count], Row):
+        line = lines[start - count - 1]
+        if _gap(line, lines[start - count]) > _HEADER_GAP * max(line.row.height, _LEAST_ROW):
             break
-        beyond = [cell for cell in cells[index] if (cell.left + cell.right) / 2 > zone]
-        if not beyond or len(beyond) < len(cells[index]) - 1:
+        beyond = [cell for cell in line.cells if cell.box.x > zone]
+        if not beyond or len(beyond) < len(line.cells) - 1:
             break
-        stub = cells[index][0]
-        if len(beyond) < len(cells[index]) and len(stub.text) > 60:
+        if len(beyond) < len(line.cells) and len(line.cells[0].text) > _MOST_STUB:
             break
-        if len(cells[index]) == 1 and (beyond[0].left < zone - 40 or len(beyond[0].text) > 70):
+        if len(line.cells) == 1 and (beyond[0].box.left < zone - _OVER or len(beyond[0].text) > _MOST_TITLE):
             break
         count += 1
     return count
 
 
-def _table(rows: Sequence[Row], cells: Sequence[list[Segment]], head: int, start: int, end: int) -> Table:
-    columns = _column_places([each for each in cells[start:end] if is_data(each) and not is_years(each)])
-    while start < end and (is_years(cells[start]) or _names_columns(cells[start], columns)):
+def _table(lines: Sequence[_Line], head: int, start: int, end: int) -> Table:
+    columns = _column_places([line.cells for line in lines[start:end] if line.data and not line.years])
+    while start < end and (lines[start].years or _names_columns(lines[start], columns)):
         start += 1
-    captions = _name_columns(columns, cells[head:start])
+    heads = [line.cells for line in lines[head:start]]
+    captions = _name_columns(columns, heads)
     names = " | ".join(column.header for column in columns if column.header)
-    table = Table(header=" ".join([*captions, names]).strip()[:300])
-    for each in cells[head:start]:
-        table.lines.append(_spaced(each))
+    table = Table(" ".join([*captions, names]).strip()[:_MOST_HEADER], [_spaced(cells) for cells in heads])
     index = start
     while index < end:
-        if not is_data(cells[index]):
-            joins = index + 1 < end and is_data(cells[index + 1]) and _wraps(rows, cells, index, columns)
-            if joins:
-                table.lines.append(_line(columns, [*cells[index], cells[index + 1][0]], cells[index + 1][1:]))
-                index += 2
-                continue
-            if len(cells[index]) == 1 and table.lines and _hangs(cells, index, start):
-                _hang(table.lines[-1], cells[index][0])
-            else:
-                table.lines.append(_spaced(cells[index]))
-        elif is_value(cells[index][0].text) and (cells[index][0].left > columns[0].left - 15 if columns else True):
-            table.lines.append(_line(columns, [], cells[index]))
+        line, cells = lines[index], lines[index].cells
+        after = lines[index + 1] if index + 1 < end else None
+        if line.data:
+            bare = is_value(cells[0].text) and (not columns or cells[0].box.left > columns[0].box.left - _BESIDE)
+            label = 0 if bare else 1
+            table.lines.append(_told(columns, cells[:label], cells[label:]))
+        elif after is not None and after.data and _wraps(line, after, columns):
+            table.lines.append(_told(columns, [*cells, after.cells[0]], after.cells[1:]))
+            index += 1
+        elif index > start and lines[index - 1].data and len(cells) == 1 and cells[0].text[:1].islower():
+            _hang(table.lines[-1], cells[0])
         else:
-            table.lines.append(_line(columns, cells[index][:1], cells[index][1:]))
+            table.lines.append(_spaced(cells))
         index += 1
     return table
 
 
-def _names_columns(cells: Sequence[Segment], columns: Sequence[_Column]) -> bool:
+def _names_columns(line: _Line, columns: Sequence[_Column]) -> bool:
     """Whether a line without values, above the first values, stands over the columns alone."""
-    return not is_data(cells) and bool(columns) and all(cell.left > columns[0].left - 40 for cell in cells)
+    over = bool(columns) and all(cell.box.left > columns[0].box.left - _OVER for cell in line.cells)
+    return over and not line.data
 
 
 def _column_places(data: Sequence[Sequence[Segment]]) -> list[_Column]:
     """Where values stand above one another; [] where two values of one row would share a column."""
-    values = sorted((cell for row in data for cell in row[1:]), key=lambda c: c.right)
-    values = [cell for cell in values if is_value(cell.text)]
+    values = [[cell.box for cell in row[1:] if is_value(cell.text)] for row in data]
     columns: list[_Column] = []
-    for cell in sorted(values, key=lambda c: c.left):
+    for box in sorted([box for row in values for box in row], key=lambda box: (box.left, box.right)):
         last = columns[-1] if columns else None
-        if last is not None and cell.left < last.right - 0.5:
-            last.right = max(last.right, cell.right)
+        if last is not None and box.left < last.box.right - _INTO:
+            last.box = around((last.box, box))
         else:
-            columns.append(_Column(cell.left, cell.right))
-    for row in data:
-        taken = [_column_of(columns, cell) for cell in row[1:] if is_value(cell.text)]
+            columns.append(_Column(box))
+    for row in values:
+        taken = [_column_of(columns, box) for box in row]
         if len(set(taken)) < len(taken):
             return []
     return columns
 
 
-def _column_of(columns: Sequence[_Column], cell: Segment) -> int | None:
+def _column_of(columns: Sequence[_Column], box: Box) -> int | None:
     """The column that a cell shares most width with, None if it touches none."""
-    best, width = None, -3.0
+    best, width = None, -_FAR
     for number, column in enumerate(columns):
-        shared = min(cell.right, column.right) - max(cell.left, column.left)
+        shared = box.shared(column.box)
         if shared > width:
             best, width = number, shared
     return best
@@ -176,70 +201,70 @@ def _column_of(columns: Sequence[_Column], cell: Segment) -> int | None:
 
 def _name_columns(columns: list[_Column], heads: Sequence[Sequence[Segment]]) -> list[str]:
     """Give columns their headers, line over line. What spans all of them, or none, is returned as captions."""
-    captions: list[str] = []
-    spans: list[tuple[Segment, list[int]]] = []
     if not columns:
         return [" ".join(cell.text for cell in each) for each in heads]
-    single: dict[int, list[str]] = {}
-    zone = columns[0].left - 40
+    captions: list[str] = []
+    groups: list[list[str]] = [[] for _ in columns]
+    own: list[list[str]] = [[] for _ in columns]
+    zone = columns[0].box.left - _OVER
     for each in heads:
-        cells = [cell for cell in each if (cell.left + cell.right) / 2 > zone]
-        captions += [cell.text for cell in each if (cell.left + cell.right) / 2 <= zone]
-        shares = _shares(cells, columns)
-        for cell, over in zip(cells, shares, strict=True):
-            if len(over) == 1:
-                single.setdefault(over[0], []).append(cell.text)
-            elif 1 < len(over) < len(columns):
-                spans.append((cell, over))
-            else:
+        cells = [cell for cell in each if cell.box.x > zone]
+        captions += [cell.text for cell in each if cell.box.x <= zone]
+        for cell, over in zip(cells, _shares(cells, columns), strict=True):
+            if 1 < len(over) == len(columns):
                 captions.append(cell.text)
-    for number, column in enumerate(columns):
-        own = [cell.text for cell, over in spans if number in over]
-        column.header = " ".join([*own, *single.get(number, [])])[-_MOST_HEADER:].strip(" :")
+                continue
+            for number in over:
+                (groups if len(over) > 1 else own)[number].append(cell.text)
+    for column, group, names in zip(columns, groups, own, strict=True):
+        column.header = " ".join([*group, *names])[-_MOST_NAME:].strip(" :")
     return captions
 
 
 def _shares(cells: Sequence[Segment], columns: Sequence[_Column]) -> list[list[int]]:
     """The columns that each cell of one header line speaks for: its own, a group's, or all."""
     if len(cells) == 1 and len(columns) > 1:
-        cell = cells[0]
-        pitch = (columns[-1].right - columns[0].left) / len(columns)
-        over = [n for n, c in enumerate(columns) if min(cell.right, c.right) - max(cell.left, c.left) > -2]
-        off = abs(cell.left + cell.right - columns[0].left - columns[-1].right) / 2
+        box, first, last = cells[0].box, columns[0].box, columns[-1].box
+        pitch = (last.right - first.left) / len(columns)
+        over = _under(box, columns)
+        off = abs(box.left + box.right - first.left - last.right) / 2
         # A lone cell over the middle is every column's caption; elsewhere it belongs to what it covers.
-        wide = cell.right - cell.left > 0.9 * pitch
-        return [list(range(len(columns))) if off < 0.6 * pitch or wide or not over else over]
-    middles = [(cell.left + cell.right) / 2 for cell in cells]
+        all_over = off < _MIDDLE * pitch or box.width > _WIDE * pitch or not over
+        return [list(range(len(columns))) if all_over else over]
     nearest: list[list[int]] = [[] for _ in cells]
     for number, column in enumerate(columns):
-        place = (column.left + column.right) / 2
-        nearest[min(range(len(cells)), key=lambda n: abs(middles[n] - place))].append(number)
-    even = {len(group) for group in nearest}
-    if len(cells) < len(columns) and len(even) == 1:
+        nearest[_nearest(column.box, [cell.box for cell in cells])].append(number)
+    fewer = len(cells) < len(columns)
+    if fewer and len({len(group) for group in nearest}) == 1:
         return nearest
-    found = []
-    for cell, middle in zip(cells, middles, strict=True):
-        over = [n for n, c in enumerate(columns) if min(cell.right, c.right) - max(cell.left, c.left) > -2]
-        closest = min(range(len(columns)), key=lambda n: abs((columns[n].left + columns[n].right) / 2 - middle))
-        found.append(over if len(over) > 1 and len(cells) < len(columns) else [closest])
-    return found
+    places = [column.box for column in columns]
+    covered = [_under(cell.box, columns) for cell in cells]
+    return [
+        over if fewer and len(over) > 1 else [_nearest(cell.box, places)]
+        for cell, over in zip(cells, covered, strict=True)
+    ]
 
 
-def _wraps(rows: Sequence[Row], cells: Sequence[list[Segment]], index: int, columns: Sequence[_Column]) -> bool:
+def _under(box: Box, columns: Sequence[_Column]) -> list[int]:
+    """The columns that a header cell covers, or all but touches."""
+    return [number for number, column in enumerate(columns) if box.shared(column.box) > -_NEAR]
+
+
+def _nearest(box: Box, others: Sequence[Box]) -> int:
+    """Which of the others has its middle closest to that of `box`."""
+    return min(range(len(others)), key=lambda number: abs(others[number].x - box.x))
+
+
+def _wraps(line: _Line, below: _Line, columns: Sequence[_Column]) -> bool:
     """Whether a row without values is the beginning of the next row's label."""
-    if len(cells[index]) != 1:
+    here, after = line.cells[0], below.cells[0]
+    if len(line.cells) != 1 or is_value(after.text) or here.text.endswith(":") or _gap(line, below) > here.box.height:
         return False
-    here, after = cells[index][0], cells[index + 1][0]
-    if is_value(after.text) or here.text.endswith(":") or rows[index + 1].top - rows[index].bottom > here.height:
-        return False
-    reaches = bool(columns) and here.right > after.left + 0.75 * (columns[0].left - after.left)
-    return after.text[:1].islower() or bool(_GOES_ON.search(here.text)) or (reaches and len(here.words) > 4)
-
-
-def _hangs(cells: Sequence[list[Segment]], index: int, start: int) -> bool:
-    """Whether a row without values goes on the label of the row above it."""
-    here = cells[index][0]
-    return index > start and is_data(cells[index - 1]) and here.text[:1].islower()
+    if after.text[:1].islower() or _GOES_ON.search(here.text):
+        return True
+    start = after.box.left
+    reaches = bool(columns) and here.box.right > start + _FILLED * (columns[0].box.left - start)
+    return reaches and len(here.words) > _LONG_LABEL
 
 
 def _hang(line: list[Piece], more: Segment) -> None:
@@ -249,27 +274,19 @@ def _hang(line: list[Piece], more: Segment) -> None:
 
 
 def _spaced(cells: Sequence[Segment]) -> list[Piece]:
-    pieces: list[Piece] = []
-    for cell in cells:
-        if pieces:
-            pieces.append(Piece("; " if len(cells) > 2 else " "))
-        pieces.append(Piece(cell.text, cell))
-    return pieces
+    between = Piece("; " if len(cells) > 2 else " ")
+    return [piece for cell in cells for piece in (between, Piece(cell.text, cell))][1:]
 
 
-def _line(columns: Sequence[_Column], labels: Sequence[Segment], values: Sequence[Segment]) -> list[Piece]:
+def _told(columns: Sequence[_Column], labels: Sequence[Segment], values: Sequence[Segment]) -> list[Piece]:
     """One row as readable pieces: "label: header value; header value"."""
-    pieces: list[Piece] = []
-    for label in labels:
-        if pieces:
-            pieces.append(Piece(" "))
-        pieces.append(Piece(_DOTS.sub("", label.text), label))
+    pieces = [piece for label in labels for piece in (Piece(" "), Piece(_DOTS.sub("", label.text), label))][1:]
     if pieces:
         pieces.append(Piece(" " if pieces[-1].text.endswith((":", "?")) else ": "))
     for number, cell in enumerate(values):
         if number:
             pieces.append(Piece("; "))
-        place = _column_of(columns, cell)
+        place = _column_of(columns, cell.box)
         if place is not None and columns[place].header:
             pieces.append(Piece(columns[place].header + " "))
         pieces.append(Piece(_tight(cell.text), cell))

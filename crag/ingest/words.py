@@ -15,7 +15,8 @@ from typing import Any
 import pypdfium2.raw as pdfium
 
 from crag.ingest import calls
-from crag.ingest.objects import Box, Space
+from crag.ingest.boxes import Box, around
+from crag.ingest.objects import Space
 
 __all__ = ["PageWords", "Text", "Word", "clean_text", "read_words", "word_box"]
 
@@ -29,8 +30,13 @@ _JUNK = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ue000-\uf8ff\ufeff\ufff0-\uffff]"
 )
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi|-b(?![a-z])", re.IGNORECASE)
-_MOST_CHARS = 200_000
+_MOST_CHARS = 200_000  # of one page
 _SMALL = 1.5  # points; a lower box is measured again
+_TINY = 1.0  # points; what is lower nobody reads
+_MOST_MEASURED = 50  # characters of a word that may be tiny
+_PLACE = 2.0  # points; the same word twice within this is printed double
+_NEW_LINE = 1.0  # points; words whose tops differ by more stand on two lines
+_OFF_PAGE = 5.0  # points beyond the page's edge where a word still counts as on it
 
 
 @dataclass(slots=True)
@@ -41,14 +47,16 @@ class Word:
     """
 
     text: str
-    left: float
-    top: float
-    right: float
-    bottom: float
+    box: Box
     turn: int
     first: int
     last: int
     bold: bool = False
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Equal for two words that say the same in the same place."""
+        return self.text, round(self.box.left / _PLACE), round(self.box.top / _PLACE)
 
 
 @dataclass(slots=True)
@@ -108,11 +116,12 @@ def read_words(textpage: Any, space: Space) -> Text:
     text = read.characters = _characters(textpage, count)
     found = read.words
     seen: set[tuple[str, int, int]] = set()
-    box = (ctypes.c_float * 4)()  # FS_RECTF: left, top, right, bottom
-    reference = ctypes.addressof(box)
+    bounds = (ctypes.c_float * 4)()  # FS_RECTF: left, top, right, bottom
+    reference = ctypes.addressof(bounds)
     handle = calls.address(textpage)
     loose, angle_of = calls.loose_box, calls.char_angle
     quarter = math.pi / 2
+    low, most_right, most_down = -_OFF_PAGE, space.width + _OFF_PAGE, space.height + _OFF_PAGE
     previous = (0.0, 0.0)
     bold = False
     for match in _PIECE.finditer(text):
@@ -125,33 +134,34 @@ def read_words(textpage: Any, space: Space) -> Text:
             last -= 1
         if not loose(handle, first, reference):
             continue
-        left, top, right, bottom = box[:]
+        left, top, right, bottom = bounds[:]
         if last > first and loose(handle, last, reference):
-            left1, top1, right1, bottom1 = box[:]
+            left1, top1, right1, bottom1 = bounds[:]
             left, right = (left if left < left1 else left1), (right if right > right1 else right1)
             bottom, top = (bottom if bottom < bottom1 else bottom1), (top if top > top1 else top1)
-        x0, y0, x1, y1 = space.rect(left, bottom, right, top)
-        if not math.isfinite(x0 + y0 + x1 + y1):
+        box = left, top, right, bottom = space.rect(left, bottom, right, top)
+        if not math.isfinite(left + top + right + bottom):
             continue
-        if not _visible(x0, y0, x1, y1, space):
-            read.outside.append(Word(clean, x0, y0, x1, y1, 0, first, last))
+        if not (low <= (left + right) / 2 <= most_right and low <= (top + bottom) / 2 <= most_down):
+            read.outside.append(Word(clean, box, 0, first, last))
             continue
         turn = -(round(angle_of(handle, first) / quarter) + space.rotation) % 4  # PDFium counts clockwise
-        key = (clean, round(x0 / 2), round(y0 / 2))
+        word = Word(clean, box, turn, first, last, bold)
+        key = clean, round(left / _PLACE), round(top / _PLACE)
         if key in seen:  # the same word printed twice in one place, for boldness or shadow
-            read.doubles.append(Word(clean, x0, y0, x1, y1, turn, first, last, bold))
+            read.doubles.append(word)
             continue
-        if (x1 - x0 if turn % 2 else y1 - y0) < _SMALL and _tiny(textpage, first, last):
-            read.tiny.append(Word(clean, x0, y0, x1, y1, turn, first, last))
+        if (right - left if turn % 2 else bottom - top) < _SMALL and _tiny(textpage, first, last):
+            read.tiny.append(Word(clean, box, turn, first, last))
             continue
         seen.add(key)
-        if abs(y0 - previous[0]) > 1 or x0 < previous[1]:
+        if abs(top - previous[0]) > _NEW_LINE or left < previous[1]:
             # Asked at a line's first and last word only: it is the slowest call of all.
             if bold and found:
                 found[-1].bold = _is_bold(textpage, found[-1].last)
-            bold = _is_bold(textpage, first)
-        previous = (y0, x1)
-        found.append(Word(clean, x0, y0, x1, y1, turn, first, last, bold))
+            word.bold = bold = _is_bold(textpage, first)
+        previous = (top, right)
+        found.append(word)
     return read
 
 
@@ -166,16 +176,9 @@ def word_box(textpage: Any, first: int, last: int, space: Space) -> Box | None:
     for index in (first, last):
         box = pdfium.FS_RECTF()
         if pdfium.FPDFText_GetLooseCharBox(textpage, index, ctypes.byref(box)):
-            boxes.append(box)
-    if not boxes:
-        return None
-    found = space.rect(
-        min(box.left for box in boxes),
-        min(box.bottom for box in boxes),
-        max(box.right for box in boxes),
-        max(box.top for box in boxes),
-    )
-    return found if math.isfinite(sum(found)) else None
+            boxes.append(space.rect(box.left, box.bottom, box.right, box.top))
+    found = around(boxes) if boxes else None
+    return found if found and math.isfinite(sum(found)) else None
 
 
 def _tiny(textpage: Any, first: int, last: int) -> bool:
@@ -184,21 +187,15 @@ def _tiny(textpage: Any, first: int, last: int) -> bool:
     if not pdfium.FPDFText_GetMatrix(textpage, first, ctypes.byref(matrix)):
         return False
     size = abs(pdfium.FPDFText_GetFontSize(textpage, first)) * math.hypot(matrix.c, matrix.d)
-    if size >= 1:
+    if size >= _TINY:
         return False
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-    for index in range(first, min(last, first + 50) + 1):
+    for index in range(first, min(last, first + _MOST_MEASURED) + 1):
         if not pdfium.FPDFText_GetCharBox(textpage, index, left, right, bottom, top):
             continue
-        if max(right.value - left.value, top.value - bottom.value) >= 1:
+        if max(right.value - left.value, top.value - bottom.value) >= _TINY:
             return False
     return True
-
-
-def _visible(x0: float, y0: float, x1: float, y1: float, space: Space) -> bool:
-    """Whether a word's middle lies on the displayed page, give or take a little."""
-    x, y = (x0 + x1) / 2, (y0 + y1) / 2
-    return -5 <= x <= space.width + 5 and -5 <= y <= space.height + 5
 
 
 def _is_bold(textpage: Any, index: int) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from crag.text.words import SEARCH_STOP_WORDS
+
 __all__ = ["asked_terms", "card_terms", "match_expression", "question_terms", "years"]
 
 _MOST_TERMS = 64
@@ -18,21 +20,13 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _FISCAL = re.compile(r"[fc]y(\d\d|\d{4})(?:q([1-4]))?")
 _QUARTER = re.compile(r"(?:(\d{4})q([1-4])|q([1-4])(\d{4}))")
 
-# Words that a question needs and no document can be told by.
-_STOP = frozenset(
-    "a about above after again all also am an and any are as at be because been before being below between both but "
-    "by can could did do does doing down during each few for from further had has have having he her here hers him "
-    "his how i if in into is it its itself just me more most my no nor not now of off on once only or other our ours "
-    "out over own same she should so some such than that the their theirs them then there these they this those "
-    "through to too under until up us very was we were what when where which while who whom whose why will with "
-    "would you your yours".split()
-)
-
 
 def question_terms(text: str) -> list[str]:
     """The question's words that can tell texts apart, in order, each once; short forms of years also written out."""
     words = _POSSESSIVE.sub("", text).lower()
-    return [term for term in dict.fromkeys(_written_out(words)) if term not in _STOP and len(term) > 1][:_MOST_TERMS]
+    return [term for term in dict.fromkeys(_written_out(words)) if term not in SEARCH_STOP_WORDS and len(term) > 1][
+        :_MOST_TERMS
+    ]
 
 
 def card_terms(text: str) -> set[str]:
@@ -44,7 +38,7 @@ def asked_terms(text: str) -> list[str]:
     """What a question may name a document by: its terms, and neighbouring words run together."""
     words = _POSSESSIVE.sub("", text).lower()
     found = dict.fromkeys(_with_pairs(_written_out(words)))
-    return [term for term in found if term not in _STOP and len(term) > 1][: 2 * _MOST_TERMS]
+    return [term for term in found if term not in SEARCH_STOP_WORDS and len(term) > 1][: 2 * _MOST_TERMS]
 
 
 def years(terms: list[str]) -> list[str]:

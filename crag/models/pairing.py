@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from crag.text.stems import stem
+from crag.text.words import stem
 
 __all__ = ["KINDS", "MAX_PAIR", "STOP", "WordReader", "Words", "cut_question", "paired", "title_end"]
 
@@ -37,6 +37,7 @@ STOP = frozenset(
     will with would you your yours about after before between during over t not no also any each some such many much
     one other more most""".split()
 )
+"""The words that the shipped model was trained to take for ordinary ones; its own list, so that it stays as it was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from crag.text.marks import few_marks
-from crag.text.stems import stem
+from crag.text.words import FUNCTION_WORDS, stem
 
 __all__ = [
     *("AnswerMatch", "answer_match", "asked_scale", "checkable", "content_stems", "covered", "exact", "holds"),
@@ -49,12 +49,7 @@ _JOINED = re.compile(r"['’`]|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b|\W|$)")
 _WORD = re.compile(r"[^\W_]+")
 _ARTICLES = frozenset({"a", "an", "the"})
 _POLAR = frozenset({"yes", "no"})
-_STOP = frozenset(
-    """a about also an and any are as at be been both but by can could did do does for from give had has have he her his
-    how i if in into is it its many may me more most much no not of on or our she should some such tell than that the
-    their them then there these they this those to was we were what when where which who whom whose why will with would
-    yes you your""".split()
-)
+_STOP = FUNCTION_WORDS | {"give", "many", "may", "much", "tell", "yes"}
 
 
 @dataclass(frozen=True, slots=True)

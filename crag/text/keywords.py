@@ -6,28 +6,14 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-__all__ = ["STOP_WORDS", "Keyword", "keywords", "variants"]
+from crag.text.words import STOP_WORDS
+
+__all__ = ["Keyword", "keywords", "variants"]
 
 MAX_PHRASE_WORDS = 4
 """Longer runs of plain words are cut; names and quoted phrases may be longer."""
 MAX_NAME_WORDS = 7
 MAX_KEYWORD_CHARS = 80
-
-STOP_WORDS = frozenset(
-    """a about above after again against all also am an and any are aren't as at be because been before being below
-    between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each either
-    else ever every few for from further get give given gives gave got had hadn't happen happened happens has hasn't
-    have haven't having he hence her here hers herself him himself his how however i i'd i'll i'm i've if in into is
-    isn't it it's its itself just know least less let let's like made make makes many may me might mine more most much
-    must my myself near neither never no nor not now of off on once one only or other others our ours ourselves out
-    over own per please quite rather really said same say says shall she should shouldn't so some such tell than that
-    that's the their theirs them themselves then there there's therefore these they they're this those through thus to
-    too under until up upon us very via was wasn't we we're were weren't what what's whatever when when's where
-    where's whether which while who who's whole whom whose why why's will with within without won't would wouldn't yes
-    yet you you're your yours yourself explain describe show list find mention mentioned call called named name
-    according""".split()
-)
-"""English function words, question words and the verbs that only ask."""
 
 _VAGUE = frozenset(
     """additional amount answer billion billions case change changed different document documents figure good

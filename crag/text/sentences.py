@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["sentences"]
+__all__ = ["ended", "sentences"]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -39,6 +39,7 @@ _WORD_BEFORE = re.compile(r"[\w&][\w.&'’-]*$")
 _NEXT = re.compile(r"""\s*["'“‘«(\[]*\s*([^\s]+)""")
 _MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}|[A-Za-z]|[ivxlcIVXLC]{1,5})$")
 _BULLET = re.compile(r"\s*(?:[•‣◦▪●○·*–—-]\s|\(?\w{1,3}[.)]\s|#+\s|\|)")
+_ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
 _FAR = 48
 
 
@@ -57,6 +58,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
         begin = match.end()
     _keep(found, text, begin, len(text))
     return found
+
+
+def ended(text: str) -> bool:
+    """Whether a text ends as a sentence does: with a stop, and maybe quotes or brackets behind it."""
+    return _ENDED.search(text) is not None
 
 
 def _keep(found: list[tuple[int, int]], text: str, begin: int, end: int) -> None:

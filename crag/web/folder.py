@@ -16,7 +16,7 @@ from crag.core.errors import WebSearchError
 from crag.core.protocols import WebSearch
 from crag.core.provider import WebParts, WebProvider
 from crag.core.types import Unread, WebPage
-from crag.text.keywords import STOP_WORDS
+from crag.text.words import STOP_WORDS, words
 from crag.web.webpage import SavedPage, read_page
 
 __all__ = ["FOLDER", "FolderWeb"]
@@ -208,7 +208,7 @@ def _read(file: _File) -> tuple[SavedPage | None, str]:
 
 def _terms(query: str) -> list[str]:
     """The distinct words of a query, without stop words unless there is nothing else."""
-    found = list(dict.fromkeys(re.findall(r"\w+", _spaced(query.casefold()))))
+    found = list(dict.fromkeys(words(_spaced(query))))
     telling = [term for term in found if term not in STOP_WORDS]
     return (telling or found)[:MAX_TERMS]
 

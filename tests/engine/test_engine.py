@@ -158,8 +158,8 @@ def test_files_of_little_confidence_are_left_out_where_the_strategy_says_so(engi
 def test_an_answer_is_that_of_its_stored_run(engine: Engine) -> None:
     fill(engine)
     answer = engine.answer(QUESTION, "plain-rag", run_id="mine")
-    assert answer.citations and answer == engine.library().run_trace("mine").answer
-    (summary,) = engine.library().runs()
+    assert answer.citations and answer == engine.library().runs.trace("mine").answer
+    (summary,) = engine.library().runs.latest()
     assert (summary.run_id, summary.strategy) == ("mine", "plain-rag")
 
 

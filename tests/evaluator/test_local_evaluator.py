@@ -17,7 +17,7 @@ from crag.evaluator.local import LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.testing.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
 from crag.text.sentences import sentences
-from crag.text.stems import stem
+from crag.text.words import stem
 
 SHIPPED = LocalEvaluator()
 ATTACKS = [

@@ -81,10 +81,10 @@ PUBLIC = {
             "WebSearch",
         ),
     ],
-    "crag.text.sentences": ["sentences"],
+    "crag.text.sentences": ["ended", "sentences"],
     "crag.core.provider": ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"],
     "crag.core.settings": ["Settings", "StoredSettings"],
-    "crag.text.stems": ["stem"],
+    "crag.text.words": ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "stem", "words"],
     "crag.core.trace": ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
     "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [

@@ -1,0 +1,56 @@
+"""Words: their stems, and those that say nothing."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+__all__ = ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "stem", "words"]
+
+# The shipped evaluator has lists of its own, which it was trained with and which stay as they were then: `STOP` in
+# crag/models/pairing.py, `_STOP` in crag/evaluator/head.py.
+FUNCTION_WORDS = frozenset(
+    """a about also an and any are as at be been both but by can could did do does for from had has have he her
+    his how i if in into is it its me more most no not of on or our she should some such than that the their
+    them then there these they this those to was we were what when where which who whom whose why will with
+    would you your""".split()
+)
+"""English words that say nothing, whether in a question, an answer or a document."""
+
+SEARCH_STOP_WORDS = FUNCTION_WORDS | frozenset(
+    """above after again all am because before being below between doing down during each few further having
+    here hers him itself just my nor now off once only other ours out over own same so theirs through too under
+    until up us very while yours""".split()
+)
+"""With those that say something in an answer, but that no document can be told by."""
+
+STOP_WORDS = SEARCH_STOP_WORDS | frozenset(
+    """against aren't can't cannot couldn't didn't doesn't don't either else ever every get give given gives
+    gave got hadn't happen happened happens hasn't haven't hence herself himself however i'd i'll i'm i've isn't
+    it's know least less let let's like made make makes many may might mine much must myself near neither never
+    one others ourselves per please quite rather really said say says shall shouldn't tell that's themselves
+    there's therefore they're thus upon via wasn't we're weren't what's whatever when's where's whether who's
+    whole why's within without won't wouldn't yes yet you're yourself explain describe show list find mention
+    mentioned call called named name according""".split()
+)
+"""With all that name no subject: the verbs that only ask, short forms, and rarer function words."""
+
+_SUFFIXES = ("ational", "ization", "ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ness", "ions", "ing")
+_SHORT_SUFFIXES = ("ies", "ied", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "al", "s", "e", "y")
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """A lower-case word's rough stem. Numbers and words of at most three letters stay whole."""
+    if len(word) <= 3 or word[0].isdigit():
+        return word
+    for suffixes, shortest in ((_SUFFIXES, 4), (_SHORT_SUFFIXES, 3)):
+        for suffix in suffixes:
+            if word.endswith(suffix) and len(word) - len(suffix) >= shortest:
+                return word[: -len(suffix)]
+    return word
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded in case, in order."""
+    return re.findall(r"\w+", text.casefold())
