@@ -151,8 +151,6 @@ def test_a_private_library_stays_with_its_address(open_page, served_to_many):
     drop.wait_for(state="attached")
     drop.set_input_files([{"name": "light.pdf", "mimeType": "application/pdf", "buffer": PDF}])
     mine.locator(".result").wait_for()
-    mine.get_by_text("Pages and chunks").wait_for()  # when a job ends the page runs once more, as it was
-    settled(mine)
     mine.wait_for_url(re.compile(r"/documents\?w=[0-9a-f]{48}$"))
     key = mine.url[-48:]
     mine.get_by_role("link", name="Ask", exact=True).click()
