@@ -12,7 +12,7 @@ with problems.reported(stop=True):
     session = Session()
 
 with problems.reported():
-    picker.hear(partial(conversation.follow, session))
+    picker.handle_clicks(partial(conversation.follow, session))
 
 run = session.attach()
 past = conversation.sidebar(session)

@@ -16,6 +16,6 @@ with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
 with problems.reported():
-    picker.hear(partial(page.follow, session))
+    picker.handle_clicks(partial(page.follow, session))
 with problems.reported():
     page.show(session)

@@ -5,7 +5,7 @@ import streamlit as st
 from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import shelf, uploads
+from ui.documents import page, uploads
 from ui.kit import picker, problems
 
 navigation.enter("documents")
@@ -13,11 +13,11 @@ st.title("Documents", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-shelf.drop_zone(session)
+page.drop_zone(session)
 
-picker.hear(shelf.mark)
+picker.handle_clicks(page.mark)
 job = uploads.current(session)
-progress, held = st.container(), shelf.Shelf(session)
+progress, held = st.container(), page.LibraryView(session)
 if job is None:
     held.show(live=False)
 else:

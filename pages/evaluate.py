@@ -21,7 +21,7 @@ with problems.reported(stop=True):
     stored, made = stored_sets(session.library), evaluations(session.library)
 workspaces.show_key_notice(program().config)
 with problems.reported():
-    picker.hear(partial(rows.follow, session))
+    picker.handle_clicks(partial(rows.follow, session))
 
 job = work.current(session)
 busy = job is not None and job.running

@@ -15,5 +15,5 @@ with problems.reported(stop=True):
     session = Session()
 
 with problems.reported():
-    picker.hear(partial(page.follow, session))
+    picker.handle_clicks(partial(page.follow, session))
     page.show(session)

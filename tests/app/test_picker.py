@@ -22,7 +22,7 @@ def page():
             raise ValueError(pick)
         st.session_state.setdefault("done", []).append(pick)
 
-    picker.hear(act)
+    picker.handle_clicks(act)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from crag.core.types import Action
 from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
-from ui.documents import shelf, uploads
+from ui.documents import page, uploads
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -56,7 +56,7 @@ def show(session: Session) -> None:
     with problems.reported():
         draw(status(session))
     place, asked = st.empty(), False
-    shelf.drop_zone(session)
+    page.drop_zone(session)
 
     def renew(live: bool) -> None:
         nonlocal asked

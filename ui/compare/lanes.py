@@ -24,7 +24,7 @@ from ui.run.passage import View
 from ui.run.path import chip
 from ui.run.slots import Slots
 
-__all__ = ["Lane", "draw_all", "end", "follow_all", "heads", "lay_out", "load_lane", "name_lanes"]
+__all__ = ["Lane", "draw_all", "finish", "follow_all", "heads", "lay_out", "load_lane", "name_lanes"]
 
 _INTERVAL = 0.05
 """Seconds that each lane's events are waited for in turn."""
@@ -109,7 +109,7 @@ def lay_out(each: Lane, number: int) -> None:
         setattr(each.slots, part, slot(part))
 
 
-def end(session: Session, each: Lane) -> None:
+def finish(session: Session, each: Lane) -> None:
     """Know the lane's run as it is now that it is over, and say why where it failed. Raises NotFoundError."""
     trace = session.trace(each.run)
     each.trace, each.following = trace if trace.finished else replace(trace, finished=True), False

@@ -89,7 +89,7 @@ def show(session: Session) -> None:
             st.rerun()  # one waits for a word
         stop.empty()
         for each in lanes:
-            compare_lanes.end(session, each)
+            compare_lanes.finish(session, each)
         found = _found(lanes)
         redraw()
     with files.container(horizontal=True):

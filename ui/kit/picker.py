@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-__all__ = ["hear"]
+__all__ = ["handle_clicks"]
 
 _KEY, _CLICKS = "picked", "picked-clicks"
 
@@ -39,7 +39,7 @@ def _script() -> str:
     return (Path(__file__).parent / "assets" / "picker.js").read_text(encoding="utf-8")
 
 
-def hear(act: Callable[[str], None]) -> None:
+def handle_clicks(act: Callable[[str], None]) -> None:
     """Do what was clicked: `act` is given each element's data-pick, in order. Raises what `act` raises.
 
     Of an element inside one with data-scope: "in:SCOPE:" and the data-pick. The value comes from the browser, so it is

@@ -21,14 +21,14 @@ from ui.kit.drawing import draw
 from ui.kit.safe import excerpt, markdown
 from ui.run import pageview
 
-__all__ = ["Shelf", "drop_zone", "mark"]
+__all__ = ["LibraryView", "drop_zone", "mark"]
 
-_TURN, _KEPT = "shelf-turn", "shelf-kept"
+_TURN, _KEPT = "documents-turn", "documents-kept"
 _LEFT_OVER = 8
-"""So many elements has the shelf at most."""
+"""So many elements has the view at most."""
 
 
-class Shelf:
+class LibraryView:
     """What the library holds, on the page: the table, and one document opened.
 
     Drawn anew as a job adds to it, in the one run of the script that follows the job; no widget may stand in that
