@@ -6,7 +6,7 @@ from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import shelf, uploads
-from ui.kit import problems
+from ui.kit import picker, problems
 
 navigation.enter("documents")
 st.title("Documents", anchor=False)
@@ -15,16 +15,11 @@ with problems.reported(stop=True):
 workspaces.show_key_notice(program().config)
 shelf.drop_zone(session)
 
+picker.hear(shelf.mark)
 job = uploads.current(session)
-if job is not None:
-    uploads.follow(job)
-
-with problems.reported(stop=True):
-    documents = session.library.documents.all()
-
-shelf.warn_of_model(session)
-if documents:
-    shelf.table(session, documents)
-    shelf.open_one(session, documents)
-elif job is None or not job.running:
-    shelf.empty(session)
+progress, held = st.container(), shelf.Shelf(session)
+if job is None:
+    held.show(live=False)
+else:
+    with progress:
+        uploads.follow(job, held.show)

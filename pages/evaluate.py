@@ -1,5 +1,7 @@
 """Evaluate: question sets run under several strategies, what came of it, and two results held against each other."""
 
+from functools import partial
+
 import streamlit as st
 
 from crag.evaluation.evaluate import evaluations, stored_sets
@@ -19,7 +21,7 @@ with problems.reported(stop=True):
     stored, made = stored_sets(session.library), evaluations(session.library)
 workspaces.show_key_notice(program().config)
 with problems.reported():
-    rows.follow(session, picker.clicked())
+    picker.hear(partial(rows.follow, session))
 
 job = work.current(session)
 busy = job is not None and job.running

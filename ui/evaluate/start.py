@@ -60,7 +60,9 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
     if upload is not None:
-        uploads.follow(upload)  # last of all, for it stays here until the documents are in
+        uploads.follow(upload, lambda live: None)  # last of all, for it stays here until the documents are in
+        if session.library.size[0]:
+            st.rerun()
 
 
 def _asking(session: Session) -> AppConfig:
