@@ -1,4 +1,4 @@
-"""The app's front door: what is served, and page settings, style and the list of pages.
+"""The app's entry point: what is served, and page settings, style and the list of pages.
 
 Streamlit runs this file for each visitor; the server imports it once, for `app`.
 """
@@ -9,17 +9,17 @@ import streamlit as st
 
 from ui.app import navigation, warmup
 from ui.edge import start
-from ui.kit import look
+from ui.kit import drawing
 
 PAGES = Path(__file__).parent / "pages"
 
 
 def draw() -> None:
     """The page that this visitor wants, in the app's style."""
-    st.set_page_config(page_title="CRAG Explorer", page_icon=str(look.ASSETS / "icon.svg"), layout="wide")
+    st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
     warmup.settle()
-    look.apply()
-    st.logo(str(look.ASSETS / "wordmark.svg"), icon_image=str(look.ASSETS / "icon.svg"), size="large")
+    drawing.apply_style()
+    st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
     pages = {
         "ask": st.Page(PAGES / "ask.py", title="Ask", default=True),
         "documents": st.Page(PAGES / "documents.py", title="Documents", url_path="documents"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from ui.tune import board
+from ui.tune import page
 
 LOG = Path(os.environ["CRAG_BENCH_LOG"])
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +46,7 @@ def timed(work: Any) -> Any:
 if os.environ.get("CRAG_BENCH_BARE"):
     bare()
 else:
-    if not hasattr(board, "unmeasured"):  # the module outlives a run of this script
-        board.unmeasured = board._moved
-        board._moved = timed(board.unmeasured)
+    if not hasattr(page, "unmeasured"):  # the module outlives a run of this script
+        page.unmeasured = page._moved
+        page._moved = timed(page.unmeasured)
     runpy.run_path(str(ROOT / "app.py"), run_name="__main__")

@@ -1,23 +1,23 @@
 """Ask a question and watch its run: the conversation on the left, the evidence on the right."""
 
+from functools import partial
+
 from ui.app import navigation
 from ui.app.session import Session
 from ui.ask import conversation, runview, welcome
 from ui.kit import picker, problems
 
 navigation.enter("ask")
-with problems.told(stop=True):
+with problems.reported(stop=True):
     session = Session()
-    empty = session.library.size[0] == 0
 
-picked = picker.clicked()
-with problems.told():
-    conversation.follow(session, picked)
+with problems.reported():
+    picker.handle_clicks(partial(conversation.follow, session))
 
-conversation.sidebar(session)
 run = session.attach()
-if run is None:
-    welcome.show(session, empty=empty)
-else:
-    with problems.told():
-        runview.show(session, run)
+past = conversation.sidebar(session)
+with problems.reported():
+    if run is None:
+        welcome.show(session)
+    else:
+        runview.show(session, run, past)

@@ -1,5 +1,7 @@
 """Evaluate: question sets run under several strategies, what came of it, and two results held against each other."""
 
+from functools import partial
+
 import streamlit as st
 
 from crag.evaluation.evaluate import evaluations, stored_sets
@@ -14,21 +16,21 @@ VIEWS = {"questions": "Questions", "results": "Results", "pair": "Compare two"}
 
 navigation.enter("evaluate")
 st.title("Evaluate", anchor=False)
-with problems.told(stop=True):
+with problems.reported(stop=True):
     session = Session()
     stored, made = stored_sets(session.library), evaluations(session.library)
-workspaces.words_on_the_key(program().config)
-with problems.told():
-    rows.follow(session, picker.clicked())
+workspaces.show_key_notice(program().config)
+with problems.reported():
+    picker.handle_clicks(partial(rows.follow, session))
 
 job = work.current(session)
 busy = job is not None and job.running
 if job is not None and busy:
-    panel.live(session, job)
+    panel.show_live(session, job)
 elif job is not None:
-    panel.told(job)
+    panel.show_outcome(job)
 if not busy:
-    with problems.told():
+    with problems.reported():
         start.unfinished(session, made)
 
 view = st.segmented_control(
@@ -41,7 +43,7 @@ view = st.segmented_control(
     persist_state="session",
     label_visibility="collapsed",
 )
-with problems.told():
+with problems.reported():
     if view == "results":
         results.show(session, made)
     elif view == "pair":

@@ -9,15 +9,15 @@ from ui.settings import choices, costs, models
 
 navigation.enter("settings")
 st.title("Settings", anchor=False)
-with problems.told(stop=True):
+with problems.reported(stop=True):
     session = Session()
     choices.status(session)
 outside, questions, spent, program = st.tabs(["Models", "Questions", "Costs", "Program"])
-with outside, problems.told():
+with outside, problems.reported():
     models.show(session)
 with questions:
     choices.strategy(session)
-with spent, problems.told():
+with spent, problems.reported():
     costs.show(session)
-with program, problems.told():
+with program, problems.reported():
     choices.program_form()

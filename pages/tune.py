@@ -1,18 +1,19 @@
 """Tune: what every stored run would become under other thresholds, and where labels say they should be."""
 
+from functools import partial
+
 import streamlit as st
 
 from ui.app import navigation
 from ui.app.session import Session
 from ui.kit import picker, problems
-from ui.tune import board
+from ui.tune import page
 
 navigation.enter("tune")
 st.title("Tune", anchor=False)
-with problems.told(stop=True):
+with problems.reported(stop=True):
     session = Session()
 
-picked = picker.clicked()
-with problems.told():
-    board.follow(session, picked)
-    board.show(session)
+with problems.reported():
+    picker.handle_clicks(partial(page.follow, session))
+    page.show(session)

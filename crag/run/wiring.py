@@ -86,6 +86,12 @@ class Wiring:
         """Those to which queries leave this machine."""
         return tuple(each for each in self.webs if each.provider.leaves)
 
+    @property
+    def leaving(self) -> tuple[Service[Provider], ...]:
+        """All to which something leaves this process: questions and chunks, texts to be graded, queries."""
+        used = (*([self.model] if self.model else []), self.grader, *self.webs)
+        return tuple(each for each in used if each.provider.leaves)
+
     def lacks(self, step: Step) -> Missing | None:
         """The first of what that step does without."""
         return next((each for each in self.missing if each.step == step), None)
@@ -93,30 +99,27 @@ class Wiring:
 
 def wired(config: AppConfig, keys: Keys, settings: Settings | None = None, *, given_web: str = "") -> Wiring:
     """What `config` and `keys` come to; with `settings`, for a run under these: one that searches no web has none."""
-    try:
-        prices: Mapping[str, Price] = table(config.prices)
-    except SettingsError:  # the Costs tab says so; until then the list prices hold
-        prices = table()
-    missing: list[Missing] = []
-    model = _kept(_model(config, keys, prices), missing)
-    grader = _kept(_grader(config, keys, prices, model), missing)
-    names = dict.fromkeys((config.web, config.web_fallback)) if config.web != "off" else {}
-    webs = [] if given_web == "" or "folder" in names else [_local(FOLDER)]
+    chosen = _Chosen(config, keys)
+    model = None
+    if config.llm != "none":
+        model = chosen.service("answer", config.llm, registry.models(), config.llm_model)
+    grader = chosen.grader(model)
+    searches = settings is None or bool(settings.web_on)
+    names = dict.fromkeys((config.web, config.web_fallback)) if config.web != "off" and searches else {}
+    webs = [_local(FOLDER)] if given_web and searches and FOLDER.name not in names else []
     for name in names:
         if name not in ("off", "none"):
-            found = _kept(_web(name, config, keys, prices, given_web), missing)
+            found = chosen.web(name, given_web)
             webs += [found] if found else []
-    searches = settings is None or bool(settings.web_on)
-    asks = config.ask_before_web and any(each.provider.leaves for each in webs)
     return Wiring(
         model=model,
         grader=grader or _local(LOCAL),
         writer=model if config.writer != "extractive" else None,
-        webs=tuple(webs) if searches else (),
-        missing=tuple(each for each in missing if searches or each.step != "search"),
+        webs=tuple(webs),
+        missing=tuple(chosen.missing),
         folder=config.web_folder,
         given_web=given_web,
-        asks=asks and searches,
+        asks=config.ask_before_web and any(each.provider.leaves for each in webs),
     )
 
 
@@ -125,85 +128,73 @@ def bare(address: str) -> str:
     return address.strip().rstrip("/")
 
 
-def _kept(found: Service[Kind] | Missing | None, missing: list[Missing]) -> Service[Kind] | None:
-    """What was found, if it can be used; what can't is put among the missing."""
-    if isinstance(found, Missing):
-        missing.append(found)
+class _Chosen:
+    """What was chosen, looked up among the providers there are; what can't be used is put among the `missing`."""
+
+    def __init__(self, config: AppConfig, keys: Keys) -> None:
+        self._config, self._keys = config, keys
+        self.missing: list[Missing] = []
+        try:
+            self._prices = table(config.prices)
+        except SettingsError:  # the Costs tab says so; until then the list prices hold
+            self._prices = table()
+
+    def grader(self, model: Service[Provider] | None) -> Service[EvaluatorProvider] | None:
+        name, known = self._config.evaluator, registry.evaluators()
+        needs = known[name].needs if name in known else "nothing"
+        if name == LOCAL.name:
+            return None
+        if needs != "model":
+            return self.service("evaluate", name, known, self._config.rerank_model if needs == "reranker" else None)
+        if model is not None:
+            return Service(provider=known[name], endpoint=model.endpoint, price=model.price)
+        if self._config.llm == "none":  # else it is said of the model why there is none
+            self._lacks("evaluate", name, "no-language-model", known[name])
         return None
-    return found
 
-
-def _model(config: AppConfig, keys: Keys, prices: Mapping[str, Price]) -> Service[Provider] | Missing | None:
-    if config.llm == "none":
+    def web(self, name: str, given_web: str) -> Service[WebProvider] | None:
+        if name != FOLDER.name:
+            return self.service("search", name, registry.webs())
+        if self._config.web_folder is not None or given_web:
+            return _local(FOLDER)
+        self._lacks("search", name, "no-folder", FOLDER)
         return None
-    return _service(config.llm, registry.models(), "answer", config, keys, prices, config.llm_model, needs_model=True)
 
+    def service(
+        self, step: Step, name: str, known: Mapping[str, Kind], model: str | None = None
+    ) -> Service[Kind] | None:
+        """The provider of that name with its model, key and address, if it can be used."""
+        provider, servers = known.get(name), {bare(each) for each in self._config.servers}
+        if provider is None:
+            self._lacks(step, name, "unknown")
+            return None
+        key = self._keys.get(provider.key) or self._keys.get(provider.name)
+        address = bare(self._config.get(provider.address)) if provider.address else ""
+        lacks: Reason | None = None
+        if step == "answer" and not model:
+            lacks = "no-model"
+        elif provider.key_needed and key is None:
+            lacks = "no-key"
+        elif provider.server and not address:
+            lacks = "no-address"
+        elif address and not _usable(address):
+            lacks = "bad-address"
+        elif provider.server and servers and address not in servers:
+            lacks = "not-allowed"
+        if lacks is not None:
+            self._lacks(step, name, lacks, provider, address)
+            return None
+        endpoint = Endpoint(provider=name, model=model or "", base_url=address or None, key=key)
+        return Service(provider=provider, endpoint=endpoint, price=price_of(model or "", name, self._prices))
 
-def _grader(
-    config: AppConfig, keys: Keys, prices: Mapping[str, Price], model: Service[Provider] | None
-) -> Service[EvaluatorProvider] | Missing | None:
-    name = config.evaluator
-    if name == LOCAL.name:
-        return None
-    known = registry.evaluators()
-    provider = known.get(name)
-    if provider is None or provider.needs != "model":
-        served = config.rerank_model if provider is not None and provider.needs == "reranker" else ""
-        return _service(name, known, "evaluate", config, keys, prices, served)
-    if model is not None:
-        return Service(provider=provider, endpoint=model.endpoint, price=model.price)
-    if config.llm == "none":
-        return Missing(step="evaluate", name=name, reason="no-language-model", provider=provider)
-    return None  # why there is no model is said of the model
-
-
-def _web(
-    name: str, config: AppConfig, keys: Keys, prices: Mapping[str, Price], given_web: str
-) -> Service[WebProvider] | Missing:
-    if name != FOLDER.name:
-        return _service(name, registry.webs(), "search", config, keys, prices)
-    if config.web_folder is None and not given_web:
-        return Missing(step="search", name=name, reason="no-folder", provider=FOLDER)
-    return _local(FOLDER)
+    def _lacks(
+        self, step: Step, name: str, reason: Reason, provider: Provider | None = None, address: str = ""
+    ) -> None:
+        self.missing.append(Missing(step=step, name=name, reason=reason, provider=provider, address=address))
 
 
 def _local(provider: Kind) -> Service[Kind]:
     return Service(provider=provider, endpoint=Endpoint(provider=provider.name, model=""))
-
-
-def _service(
-    name: str,
-    known: Mapping[str, Kind],
-    step: Step,
-    config: AppConfig,
-    keys: Keys,
-    prices: Mapping[str, Price],
-    model: str = "",
-    *,
-    needs_model: bool = False,
-) -> Service[Kind] | Missing:
-    """The provider of that name with its model, key and address, if it can be used."""
-    provider = known.get(name)
-    address = bare(config.get(provider.address)) if provider is not None and provider.address else ""
-
-    def missing(reason: Reason) -> Missing:
-        return Missing(step=step, name=name, reason=reason, provider=provider, address=address)
-
-    if provider is None:
-        return missing("unknown")
-    if needs_model and not model:
-        return missing("no-model")
-    key = keys.get(provider.key) or keys.get(provider.name)
-    if provider.key_needed and key is None:
-        return missing("no-key")
-    if provider.server and not address:
-        return missing("no-address")
-    if address and not _usable(address):
-        return missing("bad-address")
-    if provider.server and config.servers and address not in {bare(each) for each in config.servers}:
-        return missing("not-allowed")
-    endpoint = Endpoint(provider=name, model=model, base_url=address or None, key=key)
-    return Service(provider=provider, endpoint=endpoint, price=price_of(model, name, prices))
 
 
 def _usable(address: str) -> bool:

@@ -38,7 +38,7 @@ def compare(page, question=QUESTION, **chosen):
 
 def led_to(app):
     """The Compare page that a click led to: AppTest stays where it was and must be told to go there."""
-    assert app.session_state["door-wanted"] == "compare"
+    assert app.session_state["entry-wanted"] == "compare"
     return app.switch_page("pages/compare.py").run()
 
 
@@ -51,7 +51,7 @@ def test_an_empty_library_says_what_to_do(app):
     app.switch_page("pages/compare.py").run()
     assert not app.exception and "No documents yet" in str(app.subheader[0].value)
     app.button(key="compare-to-documents").click().run()
-    assert app.session_state["door-wanted"] == "documents"
+    assert app.session_state["entry-wanted"] == "documents"
 
 
 def test_before_the_first_comparison_the_sample_s_questions_are_a_click_away(page):

@@ -19,7 +19,7 @@ TAB = """
 from ui.kit import problems
 from ui.settings import costs
 from ui.app.session import Session
-with problems.told():
+with problems.reported():
     costs.show(Session())
 """
 

@@ -14,7 +14,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events, strip
-from ui.run import answer, evidence, export, meter, path, replay
+from ui.run import answer, evidence, export, meter, path
 
 
 @pytest.fixture(autouse=True)
@@ -161,11 +161,11 @@ def test_only_the_exports_own_script_may_run():
 
 def test_replayed_states_begin_with_the_run_and_end_with_the_whole():
     trace = Trace.from_events(events())
-    made = json.loads(replay.states(trace, events()))
+    made = json.loads(export.states(trace, events()))
     drawn = ["".join(made["pieces"][id] for part in frame["parts"] for id in part) for frame in made["frames"]]
-    assert drawn[-1] == "".join(replay.sections(trace)) and len(drawn) > 15
+    assert drawn[-1] == "".join(export.sections(trace)) and len(drawn) > 15
     assert all(one != other for one, other in itertools.pairwise(drawn)), "a moment that changes nothing is none"
-    assert drawn[0] == "".join(replay.sections(Trace.from_events(events()[:1])))
+    assert drawn[0] == "".join(export.sections(Trace.from_events(events()[:1])))
     assert len(set(made["pieces"])) == len(made["pieces"])
     assert [frame["at"] for frame in made["frames"]] == sorted(frame["at"] for frame in made["frames"])
 
@@ -173,9 +173,9 @@ def test_replayed_states_begin_with_the_run_and_end_with_the_whole():
 @pytest.mark.parametrize("share", [0.9, 0.6, 0.3])
 def test_a_run_too_long_skips_moments_but_never_its_end(share):
     trace = Trace.from_events(events())
-    whole = replay.states(trace, events())
+    whole = export.states(trace, events())
     budget = int(share * len(whole.encode()))
-    less = replay.states(trace, events(), budget)
+    less = export.states(trace, events(), budget)
     assert len(less.encode()) <= budget
     frames = json.loads(less)["frames"]
     if share > 0.5:

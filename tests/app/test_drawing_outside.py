@@ -13,7 +13,7 @@ from crag.core.types import Answer, Grade, SentenceCheck
 from crag.core.wording import outcome_sentence
 from tests.support.inspector import Inspector
 from tests.support.whole_run import BUSY, GRADER, NASTY, QWEN, approved, asked_outside, cited, page, refused
-from ui.run import answer, evidence, export, flags, path, replay
+from ui.run import answer, evidence, export, path
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def web(trace: Trace) -> str:
 @pytest.mark.parametrize("run", [approved(), refused()])
 def test_every_moment_draws_well_formed_and_inert(run):
     for length in range(1, len(run) + 1):
-        found = seen("".join(replay.sections(of(run[:length]))))
+        found = seen("".join(export.sections(of(run[:length]))))
         assert not [name for name, _ in found.attributes if name.startswith("on")]
 
 
@@ -203,12 +203,12 @@ def test_an_answer_that_a_model_could_not_write_says_so_above_it():
 )
 def test_checked_sentences_are_found_in_the_answer(text, sentences, expected):
     checks = [SentenceCheck(sentence=each, citations=(), supported=None) for each in sentences]
-    assert [text[start:end] for start, end, _ in flags.placed(text, checks)] == expected
+    assert [text[start:end] for start, end, _ in answer.placed(text, checks)] == expected
 
 
 def test_an_export_replays_the_question_without_its_buttons():
     run = approved()
-    made = json.loads(replay.states(of(run), run))
+    made = json.loads(export.states(of(run), run))
     frames = ["".join(made["pieces"][id] for part in frame["parts"] for id in part) for frame in made["frames"]]
     asking = [frame for frame in frames if "May this query leave this machine?" in frame]
     assert len(asking) == 1 and "<button" not in asking[0].split("May this query")[1].split("</div></div>")[0]
@@ -227,7 +227,7 @@ def test_a_run_without_any_outside_service_says_nothing_of_them():
         and not (isinstance(event, ev.Graded) and event.grade.instead_of)
         and not (isinstance(event, ev.StepStarted | ev.StepFinished) and event.step == "search")
     ]
-    said = "".join(replay.sections(of([ev.Answered(answer=own, at=9.9) if e.kind == "answered" else e for e in plain])))
+    said = "".join(export.sections(of([ev.Answered(answer=own, at=9.9) if e.kind == "answered" else e for e in plain])))
     for word in ("graded locally", "worked around", "Quoted, not written", "approve"):
         assert word not in said
 

@@ -19,7 +19,7 @@ from tests.support.app_text import said
 from ui.app.program import program
 from ui.evaluate import results, sets_view
 from ui.evaluate import rows as evaluate_rows
-from ui.evaluate.work import Asking, Heard
+from ui.evaluate.work import Asking, Stepped
 
 TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiated for FEHB plan year 2020?", \
 "answers": ["4.0 percent"], "source": "opm-annual-performance-report-2019.pdf", "page": [4]}
@@ -259,7 +259,7 @@ def test_a_run_shows_its_progress_stops_and_goes_on_where_it_was(held, page):
     drop(page, "two.jsonl", TWO)
     strategies(page, "balanced").button(key="eval-run").click().run()
     [job] = program().jobs.running("evaluation")
-    until(job, lambda event: isinstance(event, Heard) and event.progress.row is not None)
+    until(job, lambda event: isinstance(event, Stepped) and event.progress.row is not None)
     page.run()
     shown = said(page)
     assert "<b>1</b> of 2 questions" in shown and "Now: Which company" in shown and "none failed" in shown

@@ -21,7 +21,7 @@ from ui.evaluate import measures, sets_view, table
 from ui.evaluate.difference import changes, intervals, listed, sentences
 from ui.evaluate.estimate import calls, sentence
 from ui.evaluate.names import file_name, names
-from ui.evaluate.work import Asking, Begun, Heard, State
+from ui.evaluate.work import Asking, Begun, State, Stepped
 
 NASTY = "<img src=x onerror=alert(1)>"
 LLM = {"llm": "openai", "llm_model": "m", "evaluator": "llm"}
@@ -95,7 +95,7 @@ def test_searches_count_where_they_leave_this_machine():
 
 def heard(done, at, total=4, made=None, strategy="balanced", earlier=()):
     progress = Progress(evaluation="e", strategy=strategy, done=done, total=total, row=made)
-    return Heard(progress=progress, at=at, earlier=earlier)
+    return Stepped(progress=progress, at=at, earlier=earlier)
 
 
 def test_progress_counts_all_strategies_failures_and_what_is_left():

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from crag.core.types import Action
+from ui.kit import drawing
 from ui.kit import html as h
-from ui.kit import look
 from ui.kit.html import Html
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> \"quoted\" 'single' & co"
@@ -98,11 +98,11 @@ def test_a_link_leads_to_the_web_or_to_a_page_of_this_program(address):
 
 def test_what_is_drawn_and_is_no_html_is_text():
     place = Place()
-    look.draw(HOSTILE, place)  # type: ignore[arg-type]
+    drawing.draw(HOSTILE, place)  # type: ignore[arg-type]
     assert place.shown == ESCAPED
-    look.draw(h.p["x"], place)
+    drawing.draw(h.p["x"], place)
     assert place.shown == "<p>x</p>"
-    look.draw(Html(), place)
+    drawing.draw(Html(), place)
     assert place.shown is None
-    look.draw(h.div("cx"), place)
+    drawing.draw(h.div("cx"), place)
     assert place.shown == '<div class="cx"></div>'

@@ -10,7 +10,7 @@ from crag.core.trace import Trace
 from crag.spending.prices import PRICES, Price
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events
-from ui.run import export, replay
+from ui.run import export
 from ui.run.meter import in_use, meter
 
 
@@ -112,13 +112,13 @@ def test_the_export_tells_calls_at_the_prices_given():
         and "$10.48" in whole
         and "$10.48" not in export.page(trace)
     )
-    assert meter(trace, prices) == replay.sections(trace, prices)[-1]
-    assert "$10.48" in replay.states(trace, events(), prices=prices)
+    assert meter(trace, prices) == export.sections(trace, prices)[-1]
+    assert "$10.48" in export.states(trace, events(), prices=prices)
 
 
 def test_the_meter_waits_for_the_end():
     begun = [*events()[:6], ev.Called(call=CALLS[0], at=0.04)]
-    assert replay.sections(Trace.from_events(begun))[-1] == ""
+    assert export.sections(Trace.from_events(begun))[-1] == ""
 
 
 def test_prices_that_cannot_be_read_leave_the_list_prices(monkeypatch):

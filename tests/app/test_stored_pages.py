@@ -13,9 +13,9 @@ from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.stored import RUNS, stored_library, stored_run
 from ui.app.program import program
-from ui.compare.lanes import Lane, heads, named
-from ui.run import export, replay
-from ui.tune.ledgers import Read
+from ui.compare.lanes import Lane, heads, name_lanes
+from ui.run import export
+from ui.tune.stored import StoredRun
 
 
 @pytest.fixture
@@ -31,16 +31,16 @@ def test_a_stored_run_is_drawn_exported_and_replayed_at_any_moment(name):
     seen = Inspector(export.page(trace, events))
     assert not seen.open and trace.question in seen.said
     for length in range(1, len(events), 5):
-        assert not Inspector("".join(replay.sections(Trace.from_events(events[:length])))).open
+        assert not Inspector("".join(export.sections(Trace.from_events(events[:length])))).open
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_stored_run_stands_in_a_lane_and_in_tune(name):
     trace = Trace.from_events(stored_run(name))
     lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
-    named([lane])
+    name_lanes([lane])
     assert lane.name in heads([lane])
-    assert Read.of(trace).entry.run_id == trace.run_id
+    assert StoredRun.of(trace).entry.run_id == trace.run_id
 
 
 def test_every_run_of_a_stored_library_opens_in_ask(with_old_library, app):
@@ -95,9 +95,9 @@ def test_a_run_of_another_build_is_drawn_everywhere(name):
     trace = Trace.from_events(events)
     assert trace.question in Inspector(export.page(trace, events)).said
     lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
-    named([lane])
+    name_lanes([lane])
     assert "another version" in heads([lane]) and "speed" in heads([lane]) and "gone-strategy" in heads([lane])
-    assert Read.of(trace).entry.settings.upper == Settings().upper
+    assert StoredRun.of(trace).entry.settings.upper == Settings().upper
 
 
 def test_a_run_of_another_build_opens_in_ask_and_compare(with_old_library, app):

@@ -56,12 +56,12 @@ def test_a_click_stores_another_replaces_and_the_same_again_takes_back(with_samp
 
     def after(click: str) -> dict[str, str]:
         thumbs.toggle(session, trace, click)
-        return thumbs.given(session, trace.question)
+        return thumbs.labels_of(session, trace.question)
 
     assert after(f"relevant:{chunk}") == {chunk: "relevant"}
     assert after(f"irrelevant:{chunk}") == {chunk: "irrelevant"}
     assert after(f"irrelevant:{chunk}") == {}
-    assert thumbs.given(session, "Another question?") == {}
+    assert thumbs.labels_of(session, "Another question?") == {}
 
 
 @pytest.mark.parametrize("click", ["relevant:nothing", "splendid:c0", "c0", ""])

@@ -19,7 +19,7 @@ from tests.support.app_text import said
 from tests.support.tune_runs import run
 from ui.app import warmup
 from ui.app.program import program
-from ui.tune import exports, flips, ledgers
+from ui.tune import exports, flips, stored
 
 
 class Silent:
@@ -142,14 +142,14 @@ def test_what_only_a_run_could_tell_is_unknown_with_its_reason(silent, tab):
 
 def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
     page = tab(run(1, [0.9]), run(2, [0.5]))
-    library, book = program().engine.library(), ledgers.book("default")
-    assert set(book.reads) == {"run-1", "run-2"} and list(book.renew(library, {})) == []
-    kept = book.reads["run-2"]
+    library, book = program().engine.library(), stored.runs_of("default")
+    assert set(book.runs) == {"run-1", "run-2"} and list(book.refresh(library, {})) == []
+    kept = book.runs["run-2"]
     library.runs.delete("run-1")
     library.runs.save(run(3, [0.1]), [])
     page.run()
     assert "All (2 runs)" in page.selectbox(key="tune-runs").options
-    assert set(book.reads) == {"run-2", "run-3"} and book.reads["run-2"] is kept
+    assert set(book.runs) == {"run-2", "run-3"} and book.runs["run-2"] is kept
 
 
 def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, data):
@@ -158,7 +158,7 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, da
     [file] = data.glob("workspaces/default/*.db")
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE runs SET trace = '{\"steps\": 7}' WHERE id = 'run-2'")
-    ledgers.book.clear()
+    stored.runs_of.clear()
     page.run()
     assert not page.exception and "1 run can&#x27;t be read" in said(page).replace("can't", "can&#x27;t")
     assert "An &lt;i&gt;older&lt;/i&gt; one?" in said(page) and "All (1 run)" in page.selectbox(key="tune-runs").options
@@ -328,8 +328,8 @@ def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app)
 
 
 def test_the_export_names_every_run_and_runs_no_formula():
-    entries = {"run-1": ledgers.Read.of(run(1, [0.9], question='=HYPERLINK("x")')).entry}
-    outcome: Outcome = ledgers.Ledger(entries.values()).redecide(Settings(upper=0.95))
+    entries = {"run-1": stored.StoredRun.of(run(1, [0.9], question='=HYPERLINK("x")')).entry}
+    outcome: Outcome = stored.Ledger(entries.values()).redecide(Settings(upper=0.95))
     _, _, make = exports.runs(outcome, entries)
     lines = csv_export(*make()).decode("utf-8-sig").splitlines()
     assert len(lines) == 2 and "'=HYPERLINK" in lines[1] and "CORRECT,AMBIGUOUS" in lines[1]

@@ -7,7 +7,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from ui.edge.callers import Callers
-from ui.edge.headers import protective
+from ui.edge.headers import security_headers
 from ui.edge.health import Health
 from ui.edge.middleware import Edge, Rules
 from ui.edge.sizes import BODY_MB, Uploads
@@ -45,7 +45,7 @@ def edge(inner, tmp_path):
     def made(held: int = 0, uploads_mb: int = 10, **told) -> Edge:
         rules = {
             "callers": Callers(),
-            "headers": protective(),
+            "headers": security_headers(),
             "health": Health(tmp_path),
             "uploads": Uploads(uploads_mb * MB, lambda: held),
             "upload_mb": 5,

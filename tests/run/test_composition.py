@@ -85,13 +85,13 @@ def test_strips_are_scored_on_this_machine_where_a_grade_is_a_call(ask, server) 
 def test_what_can_t_be_used_is_said_once_and_local_parts_do_its_work(ask, config, says, step) -> None:
     trace, _ = ask(**config)
     assert trace.answer is not None and trace.failure is None and trace.calls == ()
-    assert [failure.step for failure in trace.failures if says in failure.message] == [step]
+    assert [failure.step for failure in trace.failures if says in failure.cause] == [step]
 
 
 def test_servers_that_are_not_allowed_are_not_called(ask, server) -> None:
     trace, _ = ask(**served(server, servers=("http://127.0.0.1:1/v1",)))
     assert server.seen == [] and trace.answer is not None
-    assert "not among the servers" in trace.failures[0].message
+    assert "not among the servers" in trace.failures[0].cause
     allowed, _ = ask(**served(server, servers=(f"{server.address}/",)))
     assert allowed.failures == () and server.seen
 
@@ -104,7 +104,7 @@ def test_grades_outside_a_run_come_from_the_configured_model(tmp_path, server) -
     failing = Engine(config.model_copy(update={"llm_model": "broken"}), Keys(), evaluator=local)
     grades = list(failing.grade(QUESTION, ["a", "b"]))
     assert [grade.score for grade in grades] == [spread("a"), spread("b")]
-    assert all("failed" in grade.instead_of for grade in grades)
+    assert all("failed" in grade.why and grade.instead_of for grade in grades)
     with pytest.raises(ProviderError, match="No model"):
         list(Engine(config.model_copy(update={"llm_model": ""}), Keys()).grade(QUESTION, ["a"]))
 
@@ -113,4 +113,4 @@ def test_a_budget_that_is_used_up_ends_in_local_work(ask, server) -> None:
     trace, _ = ask(**served(server, evaluator="llm", run_calls=2))
     assert trace.answer is not None and trace.answer.instead_of
     assert len(trace.calls) == 2
-    assert any("calls are used up" in failure.message for failure in trace.failures)
+    assert any("calls are used up" in failure.cause for failure in trace.failures)

@@ -16,6 +16,7 @@ from crag.core.meter import Budget, Call, Meter
 from crag.core.outgoing import MAX_QUERY
 from crag.core.protocols import PageReader, WebSearch
 from crag.core.provider import WebParts, WebProvider
+from crag.core.types import Unread
 from crag.testing.websearch_contract import WebSearchContract
 from crag.web.fetching import PageFetcher
 from tests.support.search_replies import COMETS, query_of
@@ -195,7 +196,7 @@ class SearchingContract(WebSearchContract):
         good, bad = web.search("comet", 5)
         assert good.fetched and "whole page" in good.text
         assert not bad.fetched and bad.text == "Words."
-        assert web.problems == ("127.0.0.1 was not read: the server said 404.",)
+        assert web.problems == (Unread(name="127.0.0.1", why="the server said 404"),)
         assert made(Meter()).id != web.id
         server.answer = lambda request: Reply(status=500)
         failure(web)

@@ -13,6 +13,7 @@ from crag.core.errors import ProviderError, WebSearchError
 from crag.core.meter import Meter
 from crag.core.protocols import WebSearch
 from crag.core.provider import WebParts
+from crag.core.types import Unread
 from crag.web.searxng import SEARXNG
 from tests.support.search_replies import COMETS
 from tests.support.searching_contract import SearchingContract, failure
@@ -77,7 +78,7 @@ def test_without_results_the_engines_that_were_silent_are_named(server: Server) 
     silent = [["brave", "too many requests"], ["google", "CAPTCHA"], "odd", []]
     web = made(server.address)
     server.answer = lambda request: found(unresponsive_engines=silent)
-    assert web.search("comet", 3) == [] and web.problems == ("SearXNG got no reply from brave, google.",)
+    assert web.search("comet", 3) == [] and web.problems == (Unread(why="SearXNG got no reply from brave, google."),)
     server.answer = lambda request: found(*COMETS, unresponsive_engines=silent)
     assert web.search("comet", 3) and web.problems == ()
 

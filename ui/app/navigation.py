@@ -1,4 +1,4 @@
-"""The app's one entrance: a page that Streamlit opens by itself leads through it.
+"""The way between pages, each of which leads through `app.py` first.
 
 Until `app.py` has run once in a process, Streamlit takes each file of `pages/` for an app of its own, without the app's
 style and navigation.
@@ -10,11 +10,11 @@ import streamlit as st
 
 __all__ = ["enter", "go", "wanted"]
 
-_OPEN, _WANTED, _ADDRESS = "door-open", "door-wanted", "door-address"
+_OPEN, _WANTED, _ADDRESS = "entry-open", "entry-wanted", "entry-address"
 
 
 def wanted() -> str:
-    """Called by `app.py`: the door is open; the page that somebody was sent away from, if there is one."""
+    """Called by `app.py`: it has run now; the page that somebody was sent away from, if there is one."""
     st.session_state[_OPEN] = True
     page: str = st.session_state.pop(_WANTED, "")
     return page

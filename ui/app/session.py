@@ -33,7 +33,7 @@ class Session:
     """
 
     def __init__(self) -> None:
-        self.workspace = workspaces.entered(program().engine)
+        self.workspace = workspaces.open_workspace(program().engine)
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})

@@ -9,7 +9,7 @@ from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.library.private import name_of
 
-__all__ = ["KEY", "ONE", "entered", "key", "private", "reachable", "shared", "words_on_the_key"]
+__all__ = ["KEY", "ONE", "key", "open_workspace", "private", "reachable", "shared", "show_key_notice"]
 
 ONE = "default"
 KEY = "w"
@@ -43,7 +43,7 @@ def shared(config: AppConfig) -> bool:
     return reachable() or private(config)
 
 
-def entered(engine: Engine) -> str:
+def open_workspace(engine: Engine) -> str:
     """The workspace of this browser session; the key of a private one is kept in the address from now on.
 
     An address with a key that this program gave out opens that key's library. Without one the session keeps the key it
@@ -53,7 +53,7 @@ def entered(engine: Engine) -> str:
     if not private(engine.config):
         st.query_params.pop(KEY, None)
         st.session_state[_HELD] = ""
-        return _become(ONE)
+        return _switch_to(ONE)
     held: str = st.session_state.get(_HELD, "")
     wanted = st.query_params.get_all(KEY)
     if len(wanted) == 1 and engine.private_libraries.known(wanted[0]):
@@ -65,7 +65,7 @@ def entered(engine: Engine) -> str:
         key = held or engine.private_libraries.issue()
         st.query_params[KEY] = key
     st.session_state[_HELD] = key
-    return _become(name_of(key))
+    return _switch_to(name_of(key))
 
 
 def key() -> str:
@@ -74,7 +74,7 @@ def key() -> str:
     return held
 
 
-def _become(workspace: str) -> str:
+def _switch_to(workspace: str) -> str:
     """Nothing that was remembered of another library is taken along."""
     if st.session_state.get("workspace", workspace) != workspace:
         for name in _OF_A_WORKSPACE:
@@ -90,7 +90,7 @@ def _leave() -> None:
         st.session_state.pop(name, None)
 
 
-def words_on_the_key(config: AppConfig) -> None:
+def show_key_notice(config: AppConfig) -> None:
     """Says what the address is worth, where it is worth something, and whose library this may be."""
     if not private(config):
         return

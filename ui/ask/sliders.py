@@ -13,8 +13,8 @@ from crag.whatif.whatif import WhatIf, redecide
 from ui.app.session import Session
 from ui.kit import forms, words
 from ui.kit import html as h
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
 from ui.kit.problems import show
 from ui.run.passage import View
 from ui.run.path import chip

@@ -17,16 +17,16 @@ from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import problems, words
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
 from ui.run import approval
 from ui.run.passage import View
 from ui.run.path import chip
 from ui.run.slots import Slots
 
-__all__ = ["Lane", "heads", "lane", "named", "place", "together", "write_all"]
+__all__ = ["Lane", "draw_all", "finish", "follow_all", "heads", "lay_out", "load_lane", "name_lanes"]
 
-_BEAT = 0.05
+_INTERVAL = 0.05
 """Seconds that each lane's events are waited for in turn."""
 
 
@@ -44,9 +44,10 @@ class Lane:
     name: str = ""
     letter: str = ""
     slots: Slots = field(default_factory=Slots)
+    asking: Any = None
 
 
-def lane(session: Session, run: str, opened: int | None) -> Lane:
+def load_lane(session: Session, run: str, opened: int | None) -> Lane:
     """The run as it is now. Raises NotFoundError."""
     job = session.job(run)
     running = job is not None and job.running  # before its events are read: if it is over now, these are all
@@ -56,7 +57,7 @@ def lane(session: Session, run: str, opened: int | None) -> Lane:
     return Lane(run=run, trace=trace, job=job, following=running, slots=Slots(opened, run))
 
 
-def named(lanes: Sequence[Lane]) -> None:
+def name_lanes(lanes: Sequence[Lane]) -> None:
     """Give each lane a name that tells it from the others."""
     plain = [_name(each.trace) for each in lanes]
     for number, (each, name) in enumerate(zip(lanes, plain, strict=True)):
@@ -90,7 +91,7 @@ def _head(each: Lane) -> Html:
     ]
 
 
-def place(each: Lane, number: int) -> None:
+def lay_out(each: Lane, number: int) -> None:
     """Lay out one lane's fixed places in its column."""
 
     def slot(part: str) -> Any:
@@ -99,6 +100,8 @@ def place(each: Lane, number: int) -> None:
 
     draw(heads([each]), slot("head"))
     with st.container(key=f"cmp-approval-{number}"):
+        each.asking = st.empty()
+    with each.asking.container():
         if each.job is not None and each.job.problem:
             problems.show(each.job.problem)
         approval.ask(each.job, each.trace, f"-{number}")
@@ -106,12 +109,22 @@ def place(each: Lane, number: int) -> None:
         setattr(each.slots, part, slot(part))
 
 
-def write(each: Lane, labels: Mapping[str, str]) -> None:
+def finish(session: Session, each: Lane) -> None:
+    """Know the lane's run as it is now that it is over, and say why where it failed. Raises NotFoundError."""
+    trace = session.trace(each.run)
+    each.trace, each.following = trace if trace.finished else replace(trace, finished=True), False
+    each.asking.empty()
+    if each.job is not None and each.job.problem:
+        with each.asking.container():
+            problems.show(each.job.problem)
+
+
+def draw_lane(each: Lane, labels: Mapping[str, str]) -> None:
     """Draw a lane as far as it has come."""
     each.slots.write(each.trace, replace(View.of(each.trace), thumbs=labels))
 
 
-def write_all(lanes: Sequence[Lane], labels: Mapping[str, str], found: Differences) -> None:
+def draw_all(lanes: Sequence[Lane], labels: Mapping[str, str], found: Differences) -> None:
     """Draw the lanes with what stands out in each."""
     names = [each.letter or each.name for each in lanes]
     for each, marks in zip(lanes, found.marks, strict=True):
@@ -142,18 +155,18 @@ def _joined(places: Sequence[int], names: Sequence[str]) -> str:
     return ", ".join(names[place] for place in places)
 
 
-def together(lanes: Sequence[Lane], labels: Mapping[str, str], beat: Any) -> None:
+def follow_all(lanes: Sequence[Lane], labels: Mapping[str, str], redraw: Any) -> None:
     """Draw all lanes as their events come, until all are over or one waits for another word than is on the page.
 
-    `beat` is called after every round of the lanes. Any touch of a widget interrupts here and harms nothing.
+    `redraw` is called after every round of the lanes. Any touch of a widget interrupts here and harms nothing.
     """
     asked = [approval.pending(each.trace) for each in lanes]
-    following = [(each, each.job.follow(_BEAT)) for each in lanes if each.job is not None and each.following]
+    following = [(each, each.job.follow(_INTERVAL)) for each in lanes if each.job is not None and each.following]
     for each, _ in following:
         each.trace = Trace()
     for each in lanes:
         if not each.following:
-            write(each, labels)
+            draw_lane(each, labels)
     while following:
         for each, events in list(following):
             fresh = next(events, None)
@@ -163,7 +176,7 @@ def together(lanes: Sequence[Lane], labels: Mapping[str, str], beat: Any) -> Non
             for event in fresh:
                 each.trace = each.trace.apply(event)
             if fresh:
-                write(each, labels)
-        beat()
+                draw_lane(each, labels)
+        redraw()
         if [approval.pending(each.trace) for each in lanes] != asked:
             return  # buttons come or go: only the script can draw those

@@ -32,17 +32,23 @@ def form(session: Session) -> None:
     )
     ways = state.ways()
     chosen: list[Way] = []
+    # In turn in the first and the second place: a column of fewer would else stand there until all runs are over.
+    moved = st.session_state.get("compare-turn", 0) % 2
+    if moved:
+        st.empty()
     with st.container(key="cmp-ways"):
         for place, column in enumerate(st.columns(len(ways), gap="medium")):
             with column:
                 chosen.append(_way(session, ways, place))
-    state.lanes(chosen)
+    if not moved:
+        st.empty()
+    state.set_ways(chosen)
     with st.container(horizontal=True, vertical_alignment="center"):
         begin = st.button("Compare", key="compare-begin", type="primary")
         st.button("Add a lane", key="compare-add", on_click=_add, disabled=len(ways) == MOST)
         st.caption("The same question, asked at once in every lane.")
     if begin:
-        with problems.told():
+        with problems.reported():
             state.select(_started(session, asked, chosen))
             st.rerun()
 
@@ -94,7 +100,7 @@ def _remove(place: int) -> None:
 
 
 def _renewed(ways: list[Way]) -> None:
-    state.lanes(ways)
+    state.set_ways(ways)
     st.session_state["compare-turn"] = st.session_state.get("compare-turn", 0) + 1
 
 

@@ -16,8 +16,8 @@ from ui.app import navigation
 from ui.app.session import Session
 
 __all__ = [
-    *("MOST", "QUESTION", "Way", "attach", "begun", "close", "lanes", "open_beside", "opened", "select", "take"),
-    *("twin", "ways"),
+    *("MOST", "QUESTION", "Way", "close_source", "compare_forced", "compared_runs", "open_source", "opened_source"),
+    *("prefill", "prepare", "select", "set_ways", "ways"),
 ]
 
 MOST = 4
@@ -38,7 +38,7 @@ class Way:
     forced: str = ""
 
 
-def attach() -> list[str]:
+def compared_runs() -> list[str]:
     """The runs compared: those of the address, so that a reload brings them back, or this tab's own."""
     address = st.query_params.get("runs", "")
     named = [run for run in address.split(",") if _RUN.fullmatch(run)]
@@ -50,7 +50,7 @@ def attach() -> list[str]:
 def select(runs: Sequence[str]) -> None:
     """Compare these from now on; none: begin anew."""
     if list(runs) != st.session_state.get(_RUNS):
-        close()
+        close_source()
     st.session_state[_RUNS] = list(runs)
     if runs:
         st.query_params["runs"] = ",".join(runs)
@@ -58,28 +58,28 @@ def select(runs: Sequence[str]) -> None:
         st.query_params.pop("runs", None)
 
 
-def opened() -> tuple[str, str] | None:
+def opened_source() -> tuple[str, str] | None:
     """The run whose source is open, and which: "cite:2" or "chunk:…"."""
     found: tuple[str, str] | None = st.session_state.get(_OPENED)
     return found
 
 
-def open_beside(run: str, what: str) -> None:
-    close()
+def open_source(run: str, what: str) -> None:
+    close_source()
     st.session_state[_OPENED] = (run, what)
 
 
-def close() -> None:
+def close_source() -> None:
     st.session_state.pop(_OPENED, None)
     st.session_state.pop("leaf", None)
 
 
-def begun(traces: Sequence[Trace]) -> None:
+def prefill(traces: Sequence[Trace]) -> None:
     """Let the next comparison start from the question and the ways of these runs, unless another is being made."""
     if _LANES not in st.session_state:
         st.session_state[QUESTION] = traces[0].question
         known = [Way(trace.strategy, Settings.stored(trace.settings).settings.forced) for trace in traces]
-        lanes([way for way in known if way.strategy in STRATEGIES] if len(known) > 1 else ways())
+        set_ways([way for way in known if way.strategy in STRATEGIES] if len(known) > 1 else ways())
 
 
 def ways() -> list[Way]:
@@ -87,27 +87,27 @@ def ways() -> list[Way]:
     return list(st.session_state.get(_LANES, (Way("plain-rag"), Way("balanced"))))
 
 
-def lanes(wanted: Sequence[Way]) -> None:
+def set_ways(wanted: Sequence[Way]) -> None:
     """Ask the next comparison in these ways."""
     st.session_state[_LANES] = list(wanted)
 
 
-def take(trace: Trace) -> None:
+def prepare(trace: Trace) -> None:
     """From a run to a comparison of its question: plain RAG beside the run's own strategy."""
     own = trace.strategy if trace.strategy in STRATEGIES and trace.strategy != "plain-rag" else "balanced"
     st.session_state[_RUNS] = []
     st.session_state[QUESTION] = trace.question
-    lanes([Way("plain-rag"), Way(own)])
+    set_ways([Way("plain-rag"), Way(own)])
     navigation.go("compare")
 
 
-def twin(session: Session, trace: Trace, action: Action) -> None:
+def compare_forced(session: Session, trace: Trace, action: Action) -> None:
     """The run beside another one of the same settings that acts as if its scores had led to `action`.
 
     Raises CragError.
     """
     settings = Settings.stored(trace.settings).settings.changed(forced=action)
     [other] = session.start(trace.question, [(trace.strategy, settings)])
-    close()
+    close_source()
     st.session_state[_RUNS] = [trace.run_id, other]
     navigation.go("compare")

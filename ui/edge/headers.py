@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = ["inline_scripts", "policy", "protective", "replaced"]
+__all__ = ["inline_scripts", "policy", "security_headers", "with_headers"]
 
 Header = tuple[bytes, bytes]
 
@@ -40,14 +40,14 @@ def inline_scripts(page: str) -> tuple[str, ...]:
 
 def policy(framed_by: Sequence[str] = (), scripts: Sequence[str] = ()) -> str:
     """The Content-Security-Policy: `scripts` may run beside the app's own files, `framed_by` may frame the app."""
-    told = {**_POLICY, "frame-ancestors": " ".join(framed_by) or "'none'"}
-    told["script-src"] = " ".join((told["script-src"], *scripts))
-    return "; ".join(f"{name} {sources}" for name, sources in told.items())
+    headers = {**_POLICY, "frame-ancestors": " ".join(framed_by) or "'none'"}
+    headers["script-src"] = " ".join((headers["script-src"], *scripts))
+    return "; ".join(f"{name} {sources}" for name, sources in headers.items())
 
 
-def protective(framed_by: Sequence[str] = (), scripts: Sequence[str] = ()) -> tuple[Header, ...]:
+def security_headers(framed_by: Sequence[str] = (), scripts: Sequence[str] = ()) -> tuple[Header, ...]:
     """The headers of every answer. An address may hold the key to a library, so it is no site's referrer."""
-    told = {
+    headers = {
         "content-security-policy": policy(framed_by, scripts),
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
@@ -56,11 +56,11 @@ def protective(framed_by: Sequence[str] = (), scripts: Sequence[str] = ()) -> tu
         "cross-origin-resource-policy": "same-origin",
     }
     if not framed_by:
-        told["x-frame-options"] = "DENY"
-    return tuple((name.encode(), value.encode("latin-1")) for name, value in told.items())
+        headers["x-frame-options"] = "DENY"
+    return tuple((name.encode(), value.encode("latin-1")) for name, value in headers.items())
 
 
-def replaced(before: Iterable[Header], added: Sequence[Header]) -> list[Header]:
+def with_headers(before: Iterable[Header], added: Sequence[Header]) -> list[Header]:
     """An answer's headers with ours in place of any of the same name."""
     names = {name for name, _ in added}
     return [*((name, value) for name, value in before if name.lower() not in names), *added]

@@ -10,14 +10,14 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ui.edge.callers import Callers
-from ui.edge.headers import Header, replaced
+from ui.edge.headers import Header, with_headers
 from ui.edge.health import Health
 from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
 
 __all__ = ["Edge", "Rules"]
 
 LOG = logging.getLogger(__name__)
-_TOLD = 20
+_LOGGED = 20
 """Refusals that are logged; after so many an owner knows, and a stranger can't fill the log."""
 
 
@@ -39,7 +39,7 @@ class Edge:
 
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
         self._app, self._rules = app, rules
-        self._told = 0
+        self._logged = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -53,7 +53,7 @@ class Edge:
             return
         armed = self._armed(send)
         if refusal:
-            self._tell(scope, refusal)
+            self._log_refusal(scope, refusal)
             await _answer(403, refusal)(scope, receive, armed)
         else:
             await self._serve(scope, receive, armed)
@@ -83,37 +83,37 @@ class Edge:
 
         try:
             for length in _values(scope, b"content-length"):
-                body.announced(length)
+                body.check_length(length)
             await self._app(scope, body.counted(receive), watched)
         except TooMuch as too_much:
             if begun:
                 raise
             await _answer(too_much.status, too_much.line)(scope, receive, send)
         finally:
-            body.over()
+            body.finish()
 
     def _armed(self, send: Send) -> Send:
         async def arming(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": replaced(message.get("headers", ()), self._rules.headers)}
+                message = {**message, "headers": with_headers(message.get("headers", ()), self._rules.headers)}
             await send(message)
 
         return arming
 
     async def _close(self, scope: Scope, receive: Receive, send: Send, refusal: str) -> None:
         """Refuse a websocket before it is open: the browser is answered 403."""
-        self._tell(scope, refusal)
+        self._log_refusal(scope, refusal)
         await receive()
         if "websocket.http.response" in scope.get("extensions", {}):
-            headers = replaced([(b"content-type", b"text/plain; charset=utf-8")], self._rules.headers)
+            headers = with_headers([(b"content-type", b"text/plain; charset=utf-8")], self._rules.headers)
             await send({"type": "websocket.http.response.start", "status": 403, "headers": headers})
             await send({"type": "websocket.http.response.body", "body": refusal.encode()})
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    def _tell(self, scope: Scope, refusal: str) -> None:
-        if self._told < _TOLD:
-            self._told += 1
+    def _log_refusal(self, scope: Scope, refusal: str) -> None:
+        if self._logged < _LOGGED:
+            self._logged += 1
             host, origin = (" ".join(_values(scope, name))[:100] for name in (b"host", b"origin"))
             LOG.warning("Refused: host %r, origin %r. %s", host, origin, refusal)
 

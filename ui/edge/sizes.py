@@ -52,7 +52,7 @@ class Body:
         self._limit, self._uploads = limit, uploads
         self._come = 0
 
-    def announced(self, length: str) -> None:
+    def check_length(self, length: str) -> None:
         """Raises TooMuch where the length that a header tells is too much already."""
         if length.isdecimal():
             self._fits(int(length))
@@ -74,7 +74,7 @@ class Body:
 
         return counting
 
-    def over(self) -> None:
+    def finish(self) -> None:
         """The request has ended, well or badly."""
         if self._uploads is not None:
             self._uploads.give_back(self._come)

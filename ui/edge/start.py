@@ -28,7 +28,7 @@ from crag.core.errors import CragError
 from ui.app import workspaces
 from ui.app.program import at_start
 from ui.edge.callers import Callers, is_loopback
-from ui.edge.headers import inline_scripts, protective
+from ui.edge.headers import inline_scripts, security_headers
 from ui.edge.health import Health
 from ui.edge.middleware import Edge, Rules
 from ui.edge.sessions import KeptSessions, room_for
@@ -73,7 +73,7 @@ def rules(config: AppConfig) -> Rules:
     )
     return Rules(
         callers=callers,
-        headers=protective(config.framed_by, inline_scripts(page)),
+        headers=security_headers(config.framed_by, inline_scripts(page)),
         health=Health(config.data),
         uploads=Uploads(config.uploads_mb * 2**20, held_uploads),
         upload_mb=int(st.get_option("server.maxUploadSize")),

@@ -16,7 +16,7 @@ from ui.evaluate.names import file_name, names
 from ui.evaluate.rows import paged
 from ui.kit import downloads
 from ui.kit import html as h
-from ui.kit.look import draw
+from ui.kit.drawing import draw
 
 __all__ = ["show"]
 

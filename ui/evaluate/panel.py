@@ -16,12 +16,12 @@ from ui.evaluate.sets import loaded
 from ui.evaluate.work import Event, Part, State
 from ui.kit import html as h
 from ui.kit import problems, words
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
 from ui.kit.safe import excerpt
 from ui.run import approval
 
-__all__ = ["live", "so_far", "told"]
+__all__ = ["show_live", "show_outcome", "so_far"]
 
 _BEAT = 1.0
 """Seconds between two looks at the job."""
@@ -29,7 +29,7 @@ _SO_FAR = ("Evidence holds it", "Answer says it", "Failed", "Each")
 
 
 @st.fragment(run_every=_BEAT)
-def live(session: Session, job: Job[Event]) -> None:
+def show_live(session: Session, job: Job[Event]) -> None:
     """Renews itself until the job is over, and then the page. Nothing that is touched meanwhile harms it."""
     running = job.running
     state = State(job.events())
@@ -147,7 +147,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def told(job: Job[Event]) -> None:
+def show_outcome(job: Job[Event]) -> None:
     """What came of a job that is over."""
     state = State(job.events())
     kept = f"{words.count(state.done, 'result')} kept" if state.done else "nothing was done yet"

@@ -21,7 +21,7 @@ from ui.evaluate.names import file_name, name, names
 from ui.evaluate.table import MARKS, Column, confusions, dots, table
 from ui.kit import downloads, problems, words
 from ui.kit import html as h
-from ui.kit.look import draw
+from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
 __all__ = ["rows_table", "show", "summary_table"]
@@ -172,7 +172,7 @@ def _delete(session: Session, evaluation: Evaluation, called: str) -> None:
         st.markdown(f"Delete **{markdown(called)}** with its {words.count(evaluation.done, 'result')}?")
         runs = st.checkbox("Its runs in the history too", key=f"eval-gone-runs-{evaluation.id}")
         if st.button("Delete", key=f"eval-gone-{evaluation.id}", type="primary"):
-            with problems.told():
+            with problems.reported():
                 _remove(session, evaluation.id, runs)
                 st.rerun()
 

@@ -23,7 +23,7 @@ from ui.evaluate.rows import paged
 from ui.evaluate.sets_view import bad_rows, faults, grid, questions_table, understood
 from ui.kit import downloads, problems, words
 from ui.kit import html as h
-from ui.kit.look import draw
+from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
 __all__ = ["add", "choose", "loaded", "show"]
@@ -102,7 +102,7 @@ def _ways(session: Session, sample: Literal["primary", "secondary"]) -> None:
 @contextmanager
 def _refused() -> Iterator[None]:
     """Says why a file can't be used, and keeps the ways to try another open."""
-    with problems.told():
+    with problems.reported():
         try:
             yield
         except CragError:
@@ -226,7 +226,7 @@ def _delete(session: Session, stored: StoredSet, made: int) -> None:
             "Runs stay in the history."
         )
         if st.button("Delete", key=f"eval-delete-{stored.id}", type="primary"):
-            with problems.told():
+            with problems.reported():
                 remove_set(session.library, stored.id)
                 st.session_state.pop("eval-taken", None)
                 st.rerun()

@@ -60,7 +60,9 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
     if upload is not None:
-        uploads.follow(upload)  # last of all, for it stays here until the documents are in
+        uploads.follow(upload, lambda live: None)  # last of all, for it stays here until the documents are in
+        if session.library.size[0]:
+            st.rerun()
 
 
 def _asking(session: Session) -> AppConfig:
@@ -129,7 +131,7 @@ def _drop(session: Session, each: Evaluation) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Delete it with its {words.count(each.done, 'result')}? Its runs stay in the history.")
         if st.button("Yes, delete", key=f"eval-drop-yes-{each.id}", type="primary"):
-            with problems.told():
+            with problems.reported():
                 remove_evaluation(session.library, each.id)
                 st.session_state.pop("eval-dropping", None)
                 st.rerun()

@@ -21,7 +21,7 @@ from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.session import Session
 
-__all__ = ["Asking", "Begun", "Event", "Heard", "Part", "Plan", "State", "current", "start", "steps"]
+__all__ = ["Asking", "Begun", "Event", "Part", "Plan", "State", "Stepped", "current", "start", "steps"]
 
 _KIND = "evaluation"
 
@@ -46,7 +46,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class Stepped:
     """A step of the evaluation. `at` is of a clock that only goes forward.
 
     `earlier`: the results that were there before, with the first step of a strategy.
@@ -64,7 +64,7 @@ class Asking:
     query: str
 
 
-Event = Begun | Heard | Asking
+Event = Begun | Stepped | Asking
 
 
 @dataclass(slots=True)
@@ -92,10 +92,10 @@ class State:
                     self.begun, self.at = event, event.at
                 case Asking():
                     self.queries.append(event.query)
-                case Heard():
-                    self._hear(event)
+                case Stepped():
+                    self._add_step(event)
 
-    def _hear(self, event: Heard) -> None:
+    def _add_step(self, event: Stepped) -> None:
         progress = event.progress
         if progress.row is None:
             self.parts.append(Part(progress.strategy, rows=list(event.earlier)))
@@ -167,7 +167,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
 
         emit(begun)
         for plan in plans:
-            for event in _heard(ways(plan), engine.library(workspace), plan.resumes):
+            for event in _stepped(ways(plan), engine.library(workspace), plan.resumes):
                 emit(event)
             if cancel.is_set():
                 return
@@ -177,15 +177,15 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
     st.session_state["eval-job"] = job.id
 
 
-def _heard(ways: Iterator[Iterator[Progress]], library: Library, resumes: str) -> Iterator[Heard]:
+def _stepped(ways: Iterator[Iterator[Progress]], library: Library, resumes: str) -> Iterator[Stepped]:
     """The steps of the first of several ways that is the evaluation to go on, with their times. Raises InputError."""
     for events in ways:
         first = next(events)
         if resumes in ("", first.evaluation):
             earlier = rows(library, first.evaluation) if first.done else ()
-            yield Heard(progress=first, at=time.monotonic(), earlier=earlier)
+            yield Stepped(progress=first, at=time.monotonic(), earlier=earlier)
             for progress in events:
-                yield Heard(progress=progress, at=time.monotonic())
+                yield Stepped(progress=progress, at=time.monotonic())
             return
         if not first.done:
             remove_evaluation(library, first.evaluation)  # it has just been begun

@@ -15,19 +15,19 @@ from crag.thresholds.sweep import Sweep
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["bars", "heat", "marked", "precision_recall", "reliability", "roc", "shown", "theme"]
+__all__ = ["bars", "current_theme", "heat", "marked", "precision_recall", "reliability", "roc", "shown"]
 
 _COLOURS = {
     "light": dict(accent="#5546c8", soft="#eceafb", ink="#1b1d26", quiet="#5c6070", line="#dedfe7", ground="#ffffff"),
     "dark": dict(accent="#9d92ff", soft="#2a2750", ink="#e9eaf0", quiet="#a3a7b6", line="#343744", ground="#14151b"),
 }
-"""As in the style sheet: a chart is an island that it does not reach."""
+"""As in the style sheet, which does not reach into a chart."""
 _CLEAR = "rgba(0,0,0,0)"
 _DAY = 86_400_000
 """Milliseconds."""
 
 
-def theme() -> str:
+def current_theme() -> str:
     """The theme that the page is seen in: "light" or "dark"."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
@@ -37,22 +37,22 @@ def shown(figure: Figure, key: str) -> None:
     st.plotly_chart(figure, theme=None, key=key, config={"displayModeBar": False})
 
 
-def roc(found: Roc, look: str) -> Figure:
+def roc(found: Roc, theme: str) -> Figure:
     """True against false positives, with the diagonal of guessing."""
     hover = "threshold %{customdata:.2f}<br>of relevant found %{y:.0%}<br>false alarms %{x:.0%}<extra></extra>"
-    curve = _line(found.false_positive, found.true_positive, look, customdata=found.thresholds, hovertemplate=hover)
-    return _square([_diagonal(look), curve], look, "False alarms: others taken for relevant", "Relevant found")
+    curve = _line(found.false_positive, found.true_positive, theme, customdata=found.thresholds, hovertemplate=hover)
+    return _square([_diagonal(theme), curve], theme, "False alarms: others taken for relevant", "Relevant found")
 
 
-def precision_recall(found: PrecisionRecall, look: str) -> Figure:
+def precision_recall(found: PrecisionRecall, theme: str) -> Figure:
     """Precision against recall, with the share that guessing would reach."""
     hover = "threshold %{customdata:.2f}<br>precision %{y:.0%}<br>recall %{x:.0%}<extra></extra>"
-    curve = _line(found.recall, found.precision, look, customdata=found.thresholds, hovertemplate=hover)
-    guess = _dotted([0, 1], [found.relevant, found.relevant], look)
-    return _square([guess, curve], look, "Recall", "Precision")
+    curve = _line(found.recall, found.precision, theme, customdata=found.thresholds, hovertemplate=hover)
+    guess = _dotted([0, 1], [found.relevant, found.relevant], theme)
+    return _square([guess, curve], theme, "Recall", "Precision")
 
 
-def reliability(found: Reliability, look: str) -> Figure:
+def reliability(found: Reliability, theme: str) -> Figure:
     """The share that is relevant against the mean score, bin by bin; dots as large as their bins are full."""
     counts = np.array([each.count for each in found.bins])
     hover = "score %{x:.2f}: %{y:.0%} relevant, of %{customdata:,}<extra></extra>"
@@ -60,21 +60,21 @@ def reliability(found: Reliability, look: str) -> Figure:
     dots = _line(
         [each.score for each in found.bins],
         [each.share for each in found.bins],
-        look,
+        theme,
         customdata=counts,
         hovertemplate=hover,
         mode="lines+markers",
-        marker={"size": sizes, "color": _COLOURS[look]["accent"], "opacity": 0.85},
+        marker={"size": sizes, "color": _COLOURS[theme]["accent"], "opacity": 0.85},
         cliponaxis=False,
     )
-    return _square([_diagonal(look), dots], look, "Mean score of the bin", "Share that is relevant")
+    return _square([_diagonal(theme), dots], theme, "Mean score of the bin", "Share that is relevant")
 
 
-def heat(found: Sweep, look: str) -> Figure:
+def heat(found: Sweep, theme: str) -> Figure:
     """Utility by lower (across) and upper threshold (up); pairs that are none stay empty."""
     import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
 
-    colours = _COLOURS[look]
+    colours = _COLOURS[theme]
     hover = "upper %{y:.2f}, lower %{x:.2f}<br>worth %{z:.3f} a question<extra></extra>"
     scale = [[0, colours["ground"]], [0.5, colours["soft"]], [1, colours["accent"]]]
     lowest = float(np.nanquantile(found.utility, 0.05))
@@ -88,12 +88,12 @@ def heat(found: Sweep, look: str) -> Figure:
         hoverongaps=False,
         colorbar={"thickness": 10, "outlinewidth": 0, "len": 1.0, "tickfont": {"color": colours["quiet"]}},
     )
-    return _square([cells, _points(look)], look, "Lower threshold", "Upper threshold", height=400, right=0)
+    return _square([cells, _points(theme)], theme, "Lower threshold", "Upper threshold", height=400, right=0)
 
 
-def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], look: str) -> None:
+def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], theme: str) -> None:
     """Puts the figure's last trace at these (x, y, label, symbol), each label on a ground of its own."""
-    colours = _COLOURS[look]
+    colours = _COLOURS[theme]
     figure.data[-1].update(
         x=[x for x, _, _, _ in points],
         y=[y for _, y, _, _ in points],
@@ -116,11 +116,11 @@ def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], look
     ]
 
 
-def bars(heights: Mapping[str, tuple[float, str]], unit: str, look: str) -> Figure:
+def bars(heights: Mapping[str, tuple[float, str]], unit: str, theme: str) -> Figure:
     """A bar a day (ISO 8601), with what it says when pointed at."""
     import plotly.graph_objects as go
 
-    colours, days = _COLOURS[look], sorted(heights)
+    colours, days = _COLOURS[theme], sorted(heights)
     span = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days
     bar = go.Bar(
         x=days,
@@ -138,36 +138,36 @@ def bars(heights: Mapping[str, tuple[float, str]], unit: str, look: str) -> Figu
         "tickangle": 0,
     }
     up = {"tickprefix": unit, "gridcolor": colours["line"], "zerolinecolor": colours["line"], "nticks": 4}
-    return _figure([bar], look, 190, {**across, "automargin": True}, {**up, "automargin": True}, right=0, top=4)
+    return _figure([bar], theme, 190, {**across, "automargin": True}, {**up, "automargin": True}, right=0, top=4)
 
 
-def _line(x: Any, y: Any, look: str, **more: Any) -> Any:
+def _line(x: Any, y: Any, theme: str, **more: Any) -> Any:
     import plotly.graph_objects as go
 
-    return go.Scatter(x=x, y=y, **{"mode": "lines", "line": {"color": _COLOURS[look]["accent"], "width": 2.5}, **more})
+    return go.Scatter(x=x, y=y, **{"mode": "lines", "line": {"color": _COLOURS[theme]["accent"], "width": 2.5}, **more})
 
 
-def _dotted(x: Any, y: Any, look: str) -> Any:
-    line = {"color": _COLOURS[look]["quiet"], "width": 1, "dash": "dot"}
-    return _line(x, y, look, line=line, hoverinfo="skip")
+def _dotted(x: Any, y: Any, theme: str) -> Any:
+    line = {"color": _COLOURS[theme]["quiet"], "width": 1, "dash": "dot"}
+    return _line(x, y, theme, line=line, hoverinfo="skip")
 
 
-def _diagonal(look: str) -> Any:
-    return _dotted([0, 1], [0, 1], look)
+def _diagonal(theme: str) -> Any:
+    return _dotted([0, 1], [0, 1], theme)
 
 
-def _points(look: str) -> Any:
+def _points(theme: str) -> Any:
     """An empty trace that `marked` fills."""
-    colours = _COLOURS[look]
+    colours = _COLOURS[theme]
     marker = {"size": 11, "color": colours["ink"], "line": {"color": colours["ground"], "width": 1.5}}
-    return _line([], [], look, mode="markers", marker=marker, hoverinfo="skip", cliponaxis=False)
+    return _line([], [], theme, mode="markers", marker=marker, hoverinfo="skip", cliponaxis=False)
 
 
-def _square(traces: list[Any], look: str, across: str, up: str, height: int = 300, right: int = 12) -> Figure:
+def _square(traces: list[Any], theme: str, across: str, up: str, height: int = 300, right: int = 12) -> Figure:
     """A figure over 0..1 by 0..1."""
     axis = {
         "range": [-0.02, 1.02],
-        "gridcolor": _COLOURS[look]["line"],
+        "gridcolor": _COLOURS[theme]["line"],
         "zeroline": False,
         "dtick": 0.25,
         "tickformat": ".2~f",
@@ -175,11 +175,11 @@ def _square(traces: list[Any], look: str, across: str, up: str, height: int = 30
         "fixedrange": True,
     }
     x, y = ({**axis, "title": {"text": title, "font": {"size": 12}}} for title in (across, up))
-    return _figure(traces, look, height, x, y, right=right)
+    return _figure(traces, theme, height, x, y, right=right)
 
 
 def _figure(
-    traces: list[Any], look: str, height: int, xaxis: Any, yaxis: Any, *, right: int = 12, top: int = 8
+    traces: list[Any], theme: str, height: int, xaxis: Any, yaxis: Any, *, right: int = 12, top: int = 8
 ) -> Figure:
     import plotly.graph_objects as go
 
@@ -188,7 +188,7 @@ def _figure(
         margin={"l": 0, "r": right, "t": top, "b": 0},
         paper_bgcolor=_CLEAR,
         plot_bgcolor=_CLEAR,
-        font={"color": _COLOURS[look]["quiet"], "size": 12},
+        font={"color": _COLOURS[theme]["quiet"], "size": 12},
         showlegend=False,
         dragmode=False,
         xaxis=xaxis,

@@ -12,7 +12,7 @@ from crag.core.makers import named
 from crag.core.wording import about
 from ui.kit.safe import markdown
 
-__all__ = ["show", "told"]
+__all__ = ["reported", "show"]
 
 
 def show(error: CragError) -> None:
@@ -21,8 +21,8 @@ def show(error: CragError) -> None:
 
 
 @contextmanager
-def told(*, stop: bool = False) -> Iterator[None]:
-    """Work whose failure is told on the page; the page then goes on below, or ends here with `stop`."""
+def reported(*, stop: bool = False) -> Iterator[None]:
+    """Work whose failure is shown on the page; the page then goes on below, or ends here with `stop`."""
     try:
         yield
     except CragError as error:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from crag.core.makers import maker, named
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Citation, SentenceCheck
-from crag.core.wording import about, failure_sentence
+from crag.core.wording import about, check_sentence, failure_sentence
+from crag.generate.citations import MARK
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
-from ui.run import faults, flags
+from ui.run import faults
 from ui.run.path import chip
 
-__all__ = ["answer", "question", "sources"]
+__all__ = ["Flag", "answer", "flag_of", "placed", "question", "sources"]
 
+_BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
 _PENDING = re.compile(r"\[(\d{1,3})\]")
@@ -88,8 +91,8 @@ def _marked(
     def piece(start: int, end: int) -> Html:
         return _apart(whole, start, end, known, alone)
 
-    for start, end, check in flags.placed(whole, checks):
-        flag = flags.flag(check, set(known))
+    for start, end, check in placed(whole, checks):
+        flag = flag_of(check, set(known))
         if flag is None:
             continue
         flagged = h.span(flag.kind, title=flag.why)[piece(start, end)]
@@ -204,3 +207,54 @@ def sources(trace: Trace, opened: int | None = None, notes: Mapping[int, str] | 
             ]
         )
     return h.div("cx")[h.h3["Sources"], h.ol("sources")[items]]
+
+
+# What the check of the sentences found wanting
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A sentence's fault: `name` is what its tag says, `kind` how it looks, `why` the whole reason."""
+
+    name: str
+    kind: str
+    why: str
+
+
+def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
+    """What is wrong with a sentence, if anything; `known` are the numbers that stand for a source."""
+    if check.supported:
+        return None
+    if not check.citations:
+        return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
+    if any(number not in known for number in check.citations):
+        note = check_sentence(check) if check.note == "invented" else "it cites what is no source"
+        return Flag("invented citation", "flagged", words.sentence(note))
+    note = words.sentence(check_sentence(check, named))
+    if check.supported is None:
+        return Flag("not checked", "unchecked", note or "The check did not come to a result.")
+    score = f" Score {check.score:.2f}." if check.score is not None else ""
+    return Flag("unsupported", "flagged", f"No cited text supports this sentence.{score} {note}".strip())
+
+
+def placed(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tuple[int, int, SentenceCheck]]:
+    """Each check with start and end of its sentence, marks behind it included, in order; those not found left out.
+
+    A check's sentence is without its marks, which stand before or behind the stop in the answer, and its spaces are
+    other ones: so only what is neither is compared.
+    """
+    kept = [place for place, letter in enumerate(MARK.sub(_blank, answer)) if not letter.isspace()]
+    letters = "".join(answer[place] for place in kept)
+    at = 0
+    for check in checks:
+        wanted = "".join(check.sentence.split())
+        found = letters.find(wanted, at) if wanted else -1
+        if found < 0:
+            continue
+        at = found + len(wanted)
+        behind = _BEHIND.match(answer, kept[at - 1] + 1)
+        yield kept[found], behind.end() if behind else kept[at - 1] + 1, check
+
+
+def _blank(mark: re.Match[str]) -> str:
+    return " " * len(mark.group())

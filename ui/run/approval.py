@@ -9,10 +9,10 @@ from crag.core.trace import Approval, Trace
 from ui.app.jobs import Job
 from ui.kit import html as h
 from ui.kit import words
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
 
-__all__ = ["ask", "card", "pending", "refused", "told"]
+__all__ = ["ask", "card", "outcome_text", "pending", "refused"]
 
 
 def pending(trace: Trace) -> int:
@@ -63,7 +63,7 @@ def ask(job: Job[Event] | None, trace: Trace, scope: str = "") -> None:
             st.button("Don't send", key=f"keep-{number}{scope}", on_click=job.answer, args=(number, False))
 
 
-def told(approval: Approval) -> str:
+def outcome_text(approval: Approval) -> str:
     """What became of one question, in the record; nothing while it waits in a run under way."""
     if approval.approved:
         return "You approved this query."

@@ -164,7 +164,7 @@ def web(trace: Trace, view: View) -> Html:
 def _kept_back(asked: Approval) -> Html:
     return h.fragment(
         h.h3["Not searched ", h.span("small")[f"{words.web(asked.provider)}, for"], h.span("query")[asked.query]],
-        h.p("small")[approval.told(asked)],
+        h.p("small")[approval.outcome_text(asked)],
     )
 
 
@@ -192,7 +192,7 @@ def _how(search: Search, asked: Approval | None, trace: Trace) -> str:
         sent = "Searched on this machine; nothing was sent."
     else:
         sent = f"Sent to {words.web(search.provider)}."
-    yes = approval.told(asked) if asked and not search.found_at else ""
+    yes = approval.outcome_text(asked) if asked and not search.found_at else ""
     return " ".join(filter(None, (sent, yes, _made(trace))))
 
 

@@ -1,21 +1,122 @@
-"""A run as files: its events, and one page of HTML that replays it anywhere without this program."""
+"""A run as one page of HTML that replays it anywhere without this program: pre-drawn states, each piece kept once."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from crag.core.events import Event
+from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.spending.prices import PRICES, Price
 from ui.kit import html as h
+from ui.kit import words
+from ui.kit.drawing import ASSETS, stylesheet
 from ui.kit.html import Html
-from ui.kit.look import ASSETS, sheet
-from ui.run import replay
+from ui.run import answer, approval, evidence, meter, path
 
-__all__ = ["file_name", "page"]
+__all__ = ["BUDGET", "file_name", "page", "sections", "states"]
+
+BUDGET = 1_200_000
+"""Bytes that the states may take in a page; a longer run skips some of its moments."""
+
+_CARDS = re.compile(r"(?=<details )|(?<=</details>)")
+"""Where a section is cut into pieces: one graded chunk then renews one card and not the whole list."""
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """Every piece of HTML that a state is made of, once, found by its place."""
+
+    known: dict[str, int] = field(default_factory=dict)
+
+    def places(self, section: str) -> list[int]:
+        return [self.known.setdefault(piece, len(self.known)) for piece in _CARDS.split(section) if piece]
+
+
+def sections(trace: Trace, prices: Mapping[str, Price] = PRICES) -> list[Html]:
+    """What a run looks like at one moment, from the question down to the meter with its costs at these prices."""
+    view = evidence.View.of(trace)
+    return [
+        answer.question(trace),
+        approval.card(trace),
+        path.path(trace),
+        path.action(trace),
+        answer.answer(trace),
+        answer.sources(trace),
+        evidence.chunks(trace, view),
+        evidence.web(trace, view),
+        meter.meter(trace, prices) if trace.finished else Html(),
+    ]
+
+
+def states(
+    trace: Trace, events: Sequence[ev.Event], budget: int = BUDGET, prices: Mapping[str, Price] = PRICES
+) -> Html:
+    """JSON of `pieces` of HTML, and `frames`: what is shown (`parts`, the pieces of each section), when, and in words.
+
+    `trace` is the run as a whole, which is the last frame. Where not even the first and the last fit into `budget`
+    bytes, there are no frames.
+    """
+    moments, seen = [], Trace()
+    for event in events:
+        seen = seen.apply(event)
+        moments.append((seen, event.at, _event_text(event)))
+    end = (trace, moments[-1][1] if moments else trace.seconds, "the whole run")
+    stride = 1
+    while stride == 1 or stride < 2 * len(moments):
+        made = _encoded(_drawn([*moments[::stride], end], prices))
+        if len(made.encode()) <= budget:
+            return made
+        stride *= 2
+    return _encoded(_drawn([], prices))
+
+
+def _drawn(moments: Sequence[tuple[Trace, float, str]], prices: Mapping[str, Price]) -> dict[str, Any]:
+    pieces = _Pieces()
+    frames: list[dict[str, Any]] = []
+    for trace, at, said in moments:
+        parts = [pieces.places(section) for section in sections(trace, prices)]
+        if frames and frames[-1]["parts"] == parts:
+            continue
+        frames.append({"parts": parts, "at": round(at, 3), "said": said})
+    return {"pieces": list(pieces.known), "frames": frames}
+
+
+def _encoded(made: dict[str, Any]) -> Html:
+    """As JSON that can stand in a script element, whatever it says: nothing in it opens or closes a tag."""
+    return Html(json.dumps(made, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def _event_text(event: ev.Event) -> str:
+    match event:
+        case ev.StepStarted():
+            return f"{words.STEPS[event.step].lower()} begins"
+        case ev.StepFinished():
+            return f"{words.STEPS[event.step].lower()} ends"
+        case ev.ActionTaken():
+            return f"action: {event.decision.action}"
+        case ev.Graded() if event.grade.score is not None:
+            return f"graded: {event.grade.score:.2f}"
+        case ev.Queued():
+            return "waits for its turn" if event.before else "its turn has come"
+        case ev.Token():
+            return "writing"
+        case ev.ApprovalAsked():
+            return "asks whether the query may leave"
+        case ev.ApprovalGiven():
+            return "approved" if event.approved else "not approved"
+        case ev.Searched() if event.found_at:
+            return "web results remembered"
+        case ev.Failed() if not event.fatal:
+            return f"{words.STEPS[event.step].lower()}: a failure worked around"
+        case _:
+            return event.kind.replace("_", " ")
+
 
 _STYLE = Html("""
 html { color-scheme: light dark; }
@@ -46,7 +147,7 @@ _PAGE = Html(
     """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-{digest}'; """
     """style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">"""
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    "<title>{question}</title><style>{sheet}{style}</style></head>"
+    "<title>{question}</title><style>{stylesheet}{style}</style></head>"
     '<body>{controls}{body}<p class="cx small">CRAG Explorer, {strategy} strategy, {started_at}</p>'
     '<script type="application/json" id="states">{states}</script><script>{script}</script></body></html>'
 )
@@ -58,22 +159,22 @@ def file_name(trace: Trace, ending: str) -> str:
     return f"crag-{stem}.{ending}"
 
 
-def page(trace: Trace, events: Sequence[Event] = (), prices: Mapping[str, Price] = PRICES) -> Html:
+def page(trace: Trace, events: Sequence[ev.Event] = (), prices: Mapping[str, Price] = PRICES) -> Html:
     """The whole run as one HTML document, which replays its `events`: it holds all it needs and loads nothing.
 
     Without script it shows the whole run; the only script that may run is its own, by its hash.
     """
-    sections = replay.sections(trace, prices)
+    drawn = sections(trace, prices)
     script = (ASSETS / "replay.js").read_text(encoding="utf-8")
     return _PAGE.format(
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         question=trace.question,
-        sheet=sheet(),
+        stylesheet=stylesheet(),
         style=_STYLE,
         controls=_CONTROLS,
-        body=h.fragment(h.div("part", id=f"part-{place}")[section] for place, section in enumerate(sections)),
+        body=h.fragment(h.div("part", id=f"part-{place}")[section] for place, section in enumerate(drawn)),
         strategy=trace.strategy,
         started_at=trace.started_at,
-        states=replay.states(trace, events, prices=prices),
+        states=states(trace, events, prices=prices),
         script=Html(script),
     )

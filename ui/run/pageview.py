@@ -16,8 +16,8 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import words
-from ui.kit.look import draw
-from ui.kit.problems import told
+from ui.kit.drawing import draw
+from ui.kit.problems import reported
 from ui.kit.safe import link
 from ui.run.passage import View, surroundings
 
@@ -34,7 +34,7 @@ def opened(session: Session, trace: Trace, what: str | None, close: Callable[[],
     with st.container(border=True, key="page-view"):
         draw(h.div("cx", data_reveal="1")[whose and h.b[whose]])
         bar = st.container(horizontal=True, gap="small")
-        with told():
+        with reported():
             kind, _, name = what.partition(":")
             if kind == "cite":
                 _citation(session, trace, _cited(trace, name), bar)

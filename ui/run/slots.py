@@ -7,8 +7,8 @@ from typing import Any
 
 from crag.core.trace import Trace
 from ui.kit import html as h
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
 from ui.run import answer, evidence, meter, path
 from ui.run.passage import View
 

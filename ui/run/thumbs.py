@@ -12,12 +12,12 @@ from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit.html import Html
 
-__all__ = ["buttons", "given", "toggle"]
+__all__ = ["buttons", "labels_of", "toggle"]
 
 _WORDS: dict[Literal["relevant", "irrelevant"], str] = {"relevant": "Relevant", "irrelevant": "Not relevant"}
 
 
-def given(session: Session, question: str) -> dict[str, str]:
+def labels_of(session: Session, question: str) -> dict[str, str]:
     """The labels of this question's chunks, by chunk id. Raises CragError."""
     return {label.chunk_id: label.label for label in session.library.labels.all() if label.question == question}
 
@@ -47,7 +47,7 @@ def toggle(session: Session, trace: Trace, rest: str) -> None:
     label, _, chunk = rest.partition(":")
     if label not in _WORDS or not any(found.chunk.id == chunk for each in trace.rounds for found in each.chunks):
         raise InputError("This run has no such chunk.", "Choose one of the chunks listed.")
-    if given(session, trace.question).get(chunk) == label:
+    if labels_of(session, trace.question).get(chunk) == label:
         session.library.labels.delete(trace.question, chunk)
     else:
         session.library.labels.save(trace.question, chunk, label)

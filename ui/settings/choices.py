@@ -17,7 +17,7 @@ from ui.app.program import overridden, program, providers
 from ui.app.session import Session
 from ui.kit import forms, problems, words
 from ui.kit import html as h
-from ui.kit.look import draw
+from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
 __all__ = ["program_form", "status", "strategy"]

@@ -18,8 +18,8 @@ from ui.app.program import overridden, program
 from ui.app.session import Session
 from ui.kit import charts, problems, words
 from ui.kit import html as h
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
 from ui.kit.safe import markdown
 from ui.run.meter import in_use
 
@@ -132,12 +132,12 @@ def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
     if any(sums.dollars for sums in whole.values()):
         heights = {day: (sums.dollars, sums.cost) for day, sums in whole.items()}
         st.caption("Cost by day, as far as prices are known.")
-        bars = charts.bars(heights, "$", charts.theme())
+        bars = charts.bars(heights, "$", charts.current_theme())
     else:
         tokens = {day: sums.input_tokens + sums.output_tokens for day, sums in whole.items()}
         st.caption("Tokens by day.")
         said = {day: (float(count), words.count(count, "token")) for day, count in tokens.items()}
-        bars = charts.bars(said, "", charts.theme())
+        bars = charts.bars(said, "", charts.current_theme())
     charts.shown(bars, "costs-chart")
 
 
@@ -176,7 +176,7 @@ def _prices() -> None:
         save = st.button("Save prices", key="prices-save", type="primary")
         back = st.button("Back to the list prices", key="prices-back", disabled=not program().config.prices)
     if save or back:
-        with said, problems.told():
+        with said, problems.reported():
             _keep(() if back else written(edited(found)))
 
 

@@ -123,7 +123,7 @@ def _check_folder(config: AppConfig) -> None:
     if web is None:
         st.caption("Name the folder: until then there are no pages to search.")
         return
-    with problems.told():
+    with problems.reported():
         web.search("page", 1)
 
 
@@ -159,7 +159,7 @@ def _keeping(session: Session) -> None:
 
 
 def _keep(session: Session) -> None:
-    with problems.told():
+    with problems.reported():
         config = session.config
         program().configure(**{name: config.get(name) for name in session.choices})
         session.unchoose()

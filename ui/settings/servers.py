@@ -20,7 +20,7 @@ from ui.app import keys, permits
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.look import draw
+from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 from ui.settings import controls
 

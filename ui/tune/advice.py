@@ -12,11 +12,12 @@ from crag.thresholds.recommend import Recommendation, Refusal, recommend
 from crag.thresholds.sweep import Sweep, Weights, sweep
 from ui.kit import charts, words
 from ui.kit import html as h
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
-from ui.tune import exports, memo, sliders
+from ui.tune import exports, sliders
+from ui.tune.cache import cached
 from ui.tune.exports import Table
-from ui.tune.labels import Part
+from ui.tune.labels import Learnable
 
 __all__ = ["show", "why_none"]
 
@@ -60,7 +61,7 @@ def _weights() -> Weights:
     return Weights(**found)
 
 
-def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list[Table]:
+def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) -> list[Table]:
     """The recommendation or why there is none, beside the map of all pairs; returns the map as a table.
 
     `about`: what `part` was made from. `own`: what Ask uses now.
@@ -74,7 +75,7 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
     key = about, worth
     # What an action leads to does not move with the thresholds of the sliders.
     asked = settings.changed(upper=own.upper, lower=own.lower)
-    spent = memo.of("effort", about, lambda: effort(part.cases, asked))
+    spent = cached("effort", about, lambda: effort(part.cases, asked))
 
     def advised() -> Recommendation | Refusal:
         return recommend(
@@ -85,18 +86,18 @@ def show(about: Hashable, part: Part, settings: Settings, own: Settings) -> list
             effort=spent,
         )
 
-    found = memo.of("advice", key, advised)
+    found = cached("advice", key, advised)
     with said:
         _draw_advice(found)
     with action:
         _apply(found, settings)
     if len({each.answerable for each in part.questions if each.known} - {None}) < 2:
-        return []  # with labels of one kind, every map is a wish
+        return []  # labels of one kind alone always favour an extreme pair
 
     def swept() -> Sweep:
         return sweep(part.questions, aggregation=settings.aggregation, weights=worth, effort=spent)
 
-    whole = memo.of("sweep", key, swept)
+    whole = cached("sweep", key, swept)
     with right:
         _heat(key, whole, settings, found)
     return [exports.sweep(whole)]
@@ -149,12 +150,12 @@ def _interval(ends: tuple[float, float]) -> Html:
 
 def _heat(key: Hashable, whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:
     """The map, with the sliders' pair and the recommended one marked."""
-    look = charts.theme()
-    figure = memo.of("heat", (key, look), lambda: charts.heat(whole, look))
+    theme = charts.current_theme()
+    figure = cached("heat", (key, theme), lambda: charts.heat(whole, theme))
     points = [(settings.lower, settings.upper, "sliders", "circle")]
     if isinstance(found, Recommendation):
         points.append((found.lower, found.upper, "recommended", "star"))
-    charts.marked(figure, points, look)
+    charts.marked(figure, points, theme)
     said = f"mean over {words.count(whole.labelled, 'labelled question')}; the stronger the colour, the better"
     draw(h.div("cx")[h.h3["Worth of every pair ", h.span("small")[said]]])
     charts.shown(figure, "tune-heat")

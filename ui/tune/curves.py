@@ -14,8 +14,8 @@ from crag.metrics.calibration import PrecisionRecall, Reliability, Roc, precisio
 from crag.thresholds.labelled import ChunkScore
 from ui.kit import charts, words
 from ui.kit import html as h
-from ui.kit.look import draw
-from ui.tune import memo
+from ui.kit.drawing import draw
+from ui.tune.cache import cached
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -30,28 +30,28 @@ def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> Non
     """The three figures over the labelled scores, kept under `key`; in words where there is none."""
     labelled = [each for each in scores if each.relevant is not None]
     known, labels = [each.score for each in labelled], [each.relevant for each in labelled]
-    look = charts.theme()
+    theme = charts.current_theme()
     marks = {settings.upper: "upper", settings.lower: "lower"} if not settings.binary else {settings.upper: "threshold"}
 
     def curve() -> Made:
         found = roc(known, labels)
-        return charts.roc(found, look), f"area under it {found.auc:.3f}", found
+        return charts.roc(found, theme), f"area under it {found.auc:.3f}", found
 
     def precision() -> Made:
         found = precision_recall(known, labels)
-        return charts.precision_recall(found, look), f"average precision {found.average_precision:.3f}", found
+        return charts.precision_recall(found, theme), f"average precision {found.average_precision:.3f}", found
 
     def reliable() -> Made:
         found = reliability(known, labels)
-        return charts.reliability(found, look), f"expected calibration error {found.error:.3f}", found
+        return charts.reliability(found, theme), f"expected calibration error {found.error:.3f}", found
 
     first, second, third = st.columns(3, gap="large")
     with first:
-        _one("ROC curve", "tune-roc", (key, look), curve, marks)
+        _one("ROC curve", "tune-roc", (key, theme), curve, marks)
     with second:
-        _one("Precision and recall", "tune-pr", (key, look), precision, marks)
+        _one("Precision and recall", "tune-pr", (key, theme), precision, marks)
     with third:
-        _one("Reliability", "tune-reliability", (key, look), reliable, marks)
+        _one("Reliability", "tune-reliability", (key, theme), reliable, marks)
     unknown = sum(score is None for score in known)
     failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""
     draw(
@@ -73,7 +73,7 @@ def _one(title: str, name: str, key: Hashable, make: Callable[[], Made], marks: 
         except InputError as error:
             return error
 
-    found = memo.of(name, key, tried)
+    found = cached(name, key, tried)
     if isinstance(found, InputError):
         draw(h.div("cx")[h.h3[title], h.fragment(h.p[found.message], h.p("small")[found.remedy])])
         return

@@ -14,10 +14,10 @@ from ui.kit import words
 from ui.kit.html import Html
 from ui.run.path import chip
 
-__all__ = ["cell_of", "figures", "flow", "listed", "matrix", "named", "summary", "unknowns"]
+__all__ = ["becomes_text", "cell_of", "figures", "flow", "listed", "matrix", "summary", "unknowns"]
 
-_WAS: tuple[Becomes, ...] = (*Action, "none")
-_FATES: tuple[Becomes, ...] = (*Action, "none", "unknown")
+_BEFORE: tuple[Becomes, ...] = (*Action, "none")
+_AFTER: tuple[Becomes, ...] = (*Action, "none", "unknown")
 _LISTED = 50
 """Questions of a cell that are shown; all are in the export."""
 _BETWEEN = 2.5
@@ -28,8 +28,8 @@ _STEPS = 10
 """Points of each side of a band."""
 
 
-def named(becomes: Becomes) -> str:
-    """A becomes in words."""
+def becomes_text(becomes: Becomes) -> str:
+    """What a run was, or would become, in words."""
     return {"none": "no action", "unknown": "unknown"}.get(becomes, str(becomes))
 
 
@@ -67,8 +67,8 @@ def summary(outcome: Outcome, *, in_use: bool) -> Html:
 def flow(outcome: Outcome) -> Html:
     """All runs as two bars, by what they were and would be, with a band from each part to each part."""
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
-    before = _parts({was: sum(n for (a, _), n in cells.items() if a == was) for was in _WAS})
-    after = _parts({becomes: sum(n for (_, b), n in cells.items() if b == becomes) for becomes in _FATES})
+    before = _parts({was: sum(n for (a, _), n in cells.items() if a == was) for was in _BEFORE})
+    after = _parts({becomes: sum(n for (_, b), n in cells.items() if b == becomes) for becomes in _AFTER})
     scale = _scale(before, after, sum(cells.values()))
     left, right = _places(before, scale), _places(after, scale)
     bands, leaves, enters = [], {k: v[0] for k, v in left.items()}, {k: v[0] for k, v in right.items()}
@@ -117,7 +117,7 @@ def _band(was: Becomes, becomes: Becomes, number: int, start: float, end: float,
     lower = [(x, y + width) for x, y in reversed(upper)]
     shape = ",".join(f"{x * 100:.0f}% {y:.2f}%" for x, y in [*upper, *lower])
     kind = "same" if was == becomes else str(becomes).lower()
-    title = f"{number:,}: {named(was)} → {named(becomes)}"
+    title = f"{number:,}: {becomes_text(was)} → {becomes_text(becomes)}"
     band = h.button(tabindex="-1", class_=kind, data_pick=_pick(was, becomes), title=title)
     return band(style=f"clip-path:polygon({shape})")[()]
 
@@ -159,8 +159,8 @@ def _labels(counts: Mapping[Becomes, int], places: Mapping[Becomes, tuple[float,
 def matrix(outcome: Outcome, opened: tuple[Becomes, Becomes] | None) -> Html:
     """Was by would be, each number a button that lists its runs."""
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}
-    rows = [was for was in _WAS if isinstance(was, Action) or any(a == was for a, _ in cells)]
-    columns = [becomes for becomes in _FATES if isinstance(becomes, Action) or any(b == becomes for _, b in cells)]
+    rows = [was for was in _BEFORE if isinstance(was, Action) or any(a == was for a, _ in cells)]
+    columns = [becomes for becomes in _AFTER if isinstance(becomes, Action) or any(b == becomes for _, b in cells)]
     head = [h.th(scope="col")[_chip(becomes)] for becomes in columns]
     body = [
         h.tr[
@@ -182,7 +182,7 @@ def _cell(was: Becomes, becomes: Becomes, number: int, opened: bool) -> Html:
     if not number:
         return h.td("nil")["·"]
     kind = "same" if was == becomes else str(becomes).lower()
-    said = f"{words.count(number, 'run')}: was {named(was)}, would be {named(becomes)}"
+    said = f"{words.count(number, 'run')}: was {becomes_text(was)}, would be {becomes_text(becomes)}"
     return h.td[
         h.button(kind, data_pick=_pick(was, becomes), aria_expanded=str(opened).lower(), aria_label=said)[f"{number:,}"]
     ]
@@ -196,8 +196,8 @@ def cell_of(picked: str) -> tuple[Becomes, Becomes] | None:
     """The cell that a click named; None for anything else."""
     kind, _, rest = picked.partition(":")
     was, _, becomes = rest.partition(":")
-    fates: dict[str, Becomes] = {str(each): each for each in _FATES}
-    return (fates[was], fates[becomes]) if kind == "tune-cell" and was in fates and becomes in fates else None
+    known: dict[str, Becomes] = {str(each): each for each in _AFTER}
+    return (known[was], known[becomes]) if kind == "tune-cell" and was in known and becomes in known else None
 
 
 def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, Becomes], key: str) -> Html:

@@ -16,10 +16,10 @@ from crag.thresholds.labelled import Case, ChunkScore, chunk_scores, same_questi
 from crag.thresholds.sweep import Scored
 from crag.whatif.ledger import Ledger
 from ui.app.session import Session
-from ui.tune import memo
-from ui.tune.ledgers import Judged
+from ui.tune.cache import cached
+from ui.tune.stored import Judged
 
-__all__ = ["Labels", "Part", "brought_together", "evaluators", "expected", "known_sets", "scores", "telling"]
+__all__ = ["Labels", "Learnable", "evaluators", "expected", "label_runs", "learnable", "scores", "set_ids"]
 
 _serials = itertools.count()
 
@@ -42,7 +42,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Part:
+class Learnable:
     """The runs that thresholds can be learnt from: one a question, the newest that tells, all by one evaluator."""
 
     cases: tuple[Case, ...]
@@ -54,14 +54,14 @@ class Part:
         return sum(each.answerable is not None for each in self.questions)
 
 
-def known_sets(session: Session) -> tuple[str, ...]:
+def set_ids(session: Session) -> tuple[str, ...]:
     """The ids of the question sets stored in the session's library, the latest first. Raises CragError."""
     return tuple(each.id for each in stored_sets(session.library))
 
 
 def expected(session: Session) -> Mapping[str, Question]:
     """What the stored question sets know, by question; of several sets the one added last. Raises CragError."""
-    ids = known_sets(session)
+    ids = set_ids(session)
 
     def made() -> dict[str, Question]:
         found: dict[str, Question] = {}
@@ -71,10 +71,10 @@ def expected(session: Session) -> Mapping[str, Question]:
                     found.setdefault(same_question(question.question), question)
         return found
 
-    return memo.of("expected", (session.workspace, ids), made)
+    return cached("expected", (session.workspace, ids), made)
 
 
-def brought_together(ledger: Ledger, judged: Mapping[str, Judged], thumbs: Sequence[Label]) -> Labels:
+def label_runs(ledger: Ledger, judged: Mapping[str, Judged], thumbs: Sequence[Label]) -> Labels:
     """The runs of a ledger with what sets and people say of them."""
     said: dict[str, dict[str, bool]] = {}
     for label in thumbs:
@@ -93,7 +93,7 @@ def evaluators(cases: Iterable[Case], settings: Settings) -> list[str]:
     return [name for name, _ in Counter(filter(None, (_by(case, settings) for case in cases))).most_common()]
 
 
-def telling(labels: Labels, settings: Settings, evaluator: str) -> Part:
+def learnable(labels: Labels, settings: Settings, evaluator: str) -> Learnable:
     """The runs by this evaluator from which thresholds under these settings can be learnt."""
     seen: set[str] = set()
     cases, questions = [], []
@@ -106,7 +106,7 @@ def telling(labels: Labels, settings: Settings, evaluator: str) -> Part:
             seen.add(question)
             cases.append(case)
             questions += found
-    return Part(cases=tuple(cases), questions=tuple(questions), evaluator=evaluator)
+    return Learnable(cases=tuple(cases), questions=tuple(questions), evaluator=evaluator)
 
 
 def scores(cases: Sequence[Case], settings: Settings) -> list[ChunkScore]:

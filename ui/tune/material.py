@@ -16,9 +16,10 @@ from ui.app.session import Session
 from ui.kit import words
 from ui.run import meter
 from ui.tune import labels as tune_labels
-from ui.tune import ledgers, memo
+from ui.tune import stored
+from ui.tune.cache import cached
 from ui.tune.labels import Labels
-from ui.tune.ledgers import Book
+from ui.tune.stored import StoredRuns
 
 __all__ = ["Material", "chosen", "read"]
 
@@ -42,50 +43,50 @@ class Material:
     key: str
 
 
-def read(session: Session) -> Book:
+def read(session: Session) -> StoredRuns:
     """The runs of the session's library, brought up to date, with progress where that takes long. Raises CragError."""
-    book, slot = ledgers.book(session.workspace), st.empty()
-    for done, total in book.renew(session.library, tune_labels.expected(session)):
+    stored_runs, slot = stored.runs_of(session.workspace), st.empty()
+    for done, total in stored_runs.refresh(session.library, tune_labels.expected(session)):
         if total > _AT_ONCE and done % _AT_ONCE == 0:
             slot.progress(done / total, f"Reading past runs: {done:,} of {total:,}. This happens once.")
     slot.empty()
-    return book
+    return stored_runs
 
 
-def chosen(session: Session, book: Book) -> Material:
+def chosen(session: Session, stored_runs: StoredRuns) -> Material:
     """The runs that the person chose, ready to be decided anew. Raises CragError."""
-    runs = _runs(session, book)
-    key = session.workspace, book.version, runs
+    choice = _choice(session, stored_runs)
+    key = session.workspace, stored_runs.version, choice
     thumbs = tuple(session.library.labels.all())
     prices = meter.in_use()
-    ledger = book.ledger(runs)
+    ledger = stored_runs.ledger(choice)
 
     def cost() -> Ledger | None:
-        reads = book.reads
-        return ledgers.dollars([reads[entry.run_id] for entry in ledger.entries], prices)
+        runs = stored_runs.runs
+        return stored.dollars([runs[entry.run_id] for entry in ledger.entries], prices)
 
     def labels() -> Labels:
-        return tune_labels.brought_together(ledger, book.judged, thumbs)
+        return tune_labels.label_runs(ledger, stored_runs.judged, thumbs)
 
-    sets = tune_labels.known_sets(session)
+    sets = tune_labels.set_ids(session)
     return Material(
         ledger=ledger,
-        cost=memo.of("cost", (key, prices), cost),
-        labels=memo.of("labels", (key, thumbs, sets), labels),
+        cost=cached("cost", (key, prices), cost),
+        labels=cached("labels", (key, thumbs, sets), labels),
         entries={entry.run_id: entry for entry in ledger.entries},
         key=workspaces.key(),
     )
 
 
-def _runs(session: Session, book: Book) -> frozenset[str] | None:
+def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:
     """The runs to look at; None for all."""
-    reads = book.reads
-    options = {_ALL: f"All ({words.count(len(reads), 'run')})"}
-    for name, number in Counter(read.entry.strategy for read in reads.values()).most_common():
+    runs = stored_runs.runs
+    options = {_ALL: f"All ({words.count(len(runs), 'run')})"}
+    for name, number in Counter(read.entry.strategy for read in runs.values()).most_common():
         options[f"strategy:{name}"] = f"Asked with {words.strategy(name)} ({number:,})"
     members: dict[str, frozenset[str]] = {}
     for each in evaluations(session.library):
-        own = frozenset(id for id in reads if id.startswith(f"{each.id}-"))
+        own = frozenset(id for id in runs if id.startswith(f"{each.id}-"))
         if own:
             members[f"evaluation:{each.id}"] = own
             about = f"{each.set_name}, {words.strategy(each.strategy)}, {words.ago(each.started_at)}"
@@ -95,5 +96,5 @@ def _runs(session: Session, book: Book) -> frozenset[str] | None:
     choice = st.selectbox("Runs", list(options), format_func=options.__getitem__, key=_CHOICE, persist_state="session")
     kind, _, name = choice.partition(":")
     if kind == "strategy":
-        return frozenset(id for id, read in reads.items() if read.entry.strategy == name)
+        return frozenset(id for id, read in runs.items() if read.entry.strategy == name)
     return members.get(choice)

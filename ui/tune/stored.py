@@ -21,18 +21,18 @@ from crag.whatif.entries import Entry
 from crag.whatif.flips import Saved
 from crag.whatif.ledger import Ledger
 
-__all__ = ["Book", "Judged", "Read", "Unread", "book", "dollars"]
+__all__ = ["Judged", "StoredRun", "StoredRuns", "UnreadableRun", "dollars", "runs_of"]
 
 _WORKSPACES = 8
-"""Books kept; the one that was not used for longest goes first."""
+"""Workspaces kept; the one that was not used for longest goes first."""
 _LEDGERS = 4
-"""Kept of each book: all runs, and the choices of runs looked at last."""
+"""Kept of each workspace: all runs, and the choices of runs looked at last."""
 _EVERY = 100_000_000
 """Runs of a library, at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class StoredRun:
     """A stored run without its texts. `steps`: that of each of the entry's stages; `calls`: its outside calls."""
 
     entry: Entry
@@ -40,7 +40,7 @@ class Read:
     calls: tuple[Call, ...]
 
     @classmethod
-    def of(cls, trace: Trace) -> Read:
+    def of(cls, trace: Trace) -> StoredRun:
         stages = (record.step for record in trace.steps if record.step not in ("answer", "verify"))
         return cls(entry=Entry.of(trace), steps=tuple(stages), calls=trace.calls)
 
@@ -55,7 +55,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadableRun:
     """A stored run that can't be read, and why, in words."""
 
     run_id: str
@@ -64,21 +64,21 @@ class Unread:
 
 
 @dataclass
-class Book:
+class StoredRuns:
     """One workspace's runs, as far as they are read; shared by all its sessions.
 
     `version` changes whenever a run comes or goes.
     """
 
     version: int = 0
-    _reads: dict[str, Read] = field(default_factory=dict)
+    _runs: dict[str, StoredRun] = field(default_factory=dict)
     _judged: dict[str, Judged] = field(default_factory=dict)
-    _unread: dict[str, Unread] = field(default_factory=dict)
+    _unreadable: dict[str, UnreadableRun] = field(default_factory=dict)
     _order: tuple[str, ...] = ()
     _ledgers: dict[tuple[int, frozenset[str] | None], Ledger] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def renew(self, library: Library, expected: Mapping[str, Question]) -> Iterator[tuple[int, int]]:
+    def refresh(self, library: Library, expected: Mapping[str, Question]) -> Iterator[tuple[int, int]]:
         """Reads what is new and drops what was deleted; yields how many of how many runs to read are read.
 
         `expected`: the questions of which something is known beforehand, by `same_question`. May be left off
@@ -94,19 +94,19 @@ class Book:
         with self._lock:
             if order != self._order:
                 there = set(order)
-                for known in (self._reads, self._unread, self._judged):
+                for known in (self._runs, self._unreadable, self._judged):
                     for id in known.keys() - there:
                         del known[id]
                 self._order, self.version = order, self.version + 1
             self._judged = {
-                id: judged for id, judged in self._judged.items() if _expectation(self._reads[id], expected) is not None
+                id: judged for id, judged in self._judged.items() if _expectation(self._runs[id], expected) is not None
             }
-            return [id for id in order if id not in self._unread and not self._known(id, expected)]
+            return [id for id in order if id not in self._unreadable and not self._known(id, expected)]
 
     def _known(self, id: str, expected: Mapping[str, Question]) -> bool:
-        if id not in self._reads:
+        if id not in self._runs:
             return False
-        wanted, judged = _expectation(self._reads[id], expected), self._judged.get(id)
+        wanted, judged = _expectation(self._runs[id], expected), self._judged.get(id)
         return wanted is None or (judged is not None and judged.expected == wanted)
 
     def _add(self, found: Trace | Unreadable, library: Library, expected: Mapping[str, Question]) -> None:
@@ -116,23 +116,23 @@ class Book:
                 found.run_id,
             )
             with self._lock:
-                self._unread[found.run_id] = Unread(found.run_id, question, found.message)
+                self._unreadable[found.run_id] = UnreadableRun(found.run_id, question, found.message)
                 self.version += 1
             return
-        read = Read.of(found)
+        read = StoredRun.of(found)
         wanted = _expectation(read, expected)
         judged = None if wanted is None else Judged(wanted, *expected_relevance(found, wanted))
         with self._lock:
-            self._reads[found.run_id] = read
+            self._runs[found.run_id] = read
             if judged is not None:
                 self._judged[found.run_id] = judged
             self.version += 1
 
     @property
-    def reads(self) -> dict[str, Read]:
+    def runs(self) -> dict[str, StoredRun]:
         """The runs by id, newest first."""
         with self._lock:
-            return {id: self._reads[id] for id in self._order if id in self._reads}
+            return {id: self._runs[id] for id in self._order if id in self._runs}
 
     @property
     def judged(self) -> dict[str, Judged]:
@@ -141,10 +141,10 @@ class Book:
             return dict(self._judged)
 
     @property
-    def unread(self) -> tuple[Unread, ...]:
+    def unreadable(self) -> tuple[UnreadableRun, ...]:
         """What can't be read, newest first."""
         with self._lock:
-            return tuple(self._unread[id] for id in self._order if id in self._unread)
+            return tuple(self._unreadable[id] for id in self._order if id in self._unreadable)
 
     def ledger(self, runs: frozenset[str] | None = None) -> Ledger:
         """These runs, all without a choice, newest first."""
@@ -153,24 +153,24 @@ class Book:
             if key not in self._ledgers:
                 for old in list(self._ledgers)[: 1 - _LEDGERS]:
                     del self._ledgers[old]
-                self._ledgers[key] = Ledger(read.entry for id, read in self.reads.items() if runs is None or id in runs)
+                self._ledgers[key] = Ledger(read.entry for id, read in self.runs.items() if runs is None or id in runs)
             return self._ledgers[key]
 
 
-def _expectation(read: Read, expected: Mapping[str, Question]) -> Question | None:
+def _expectation(read: StoredRun, expected: Mapping[str, Question]) -> Question | None:
     return expected.get(same_question(read.entry.question)) if expected else None
 
 
-def dollars(reads: Sequence[Read], prices: Mapping[str, Price]) -> Ledger | None:
+def dollars(runs: Sequence[StoredRun], prices: Mapping[str, Price]) -> Ledger | None:
     """The runs that made outside calls, with dollars in place of the seconds of their stages; None without any.
 
     So what they save is what those stages cost; `uncounted` are the stages of which nobody knows.
     """
-    entries = [_priced(read, prices) for read in reads if read.calls]
+    entries = [_priced(run, prices) for run in runs if run.calls]
     return Ledger(entries) if entries else None
 
 
-def _priced(read: Read, prices: Mapping[str, Price]) -> Entry:
+def _priced(read: StoredRun, prices: Mapping[str, Price]) -> Entry:
     """Where a step was taken more than once, its cost is parted by the calls of each, or evenly."""
     stages = []
     for stage, step in zip(read.entry.stages, read.steps, strict=True):
@@ -183,6 +183,6 @@ def _priced(read: Read, prices: Mapping[str, Price]) -> Entry:
 
 
 @st.cache_resource(max_entries=_WORKSPACES, show_spinner=False)
-def book(workspace: str) -> Book:
+def runs_of(workspace: str) -> StoredRuns:
     """The runs of a workspace, kept until the process ends or others are used more."""
-    return Book()
+    return StoredRuns()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -16,8 +17,8 @@ from ui.compare import table as compare_table
 from ui.compare.lanes import Lane
 from ui.kit import downloads, problems
 from ui.kit import html as h
+from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.kit.look import draw
 from ui.kit.safe import markdown
 from ui.run import export, meter, pageview, thumbs
 
@@ -28,39 +29,37 @@ _BESIDE = 2
 _LEFT_OVER = 6
 
 
-def follow(session: Session, picked: str | None) -> None:
+def follow(session: Session, picked: str) -> None:
     """Do what a click asked for. Raises CragError."""
-    if picked is None:
-        return
     kind, _, rest = picked.partition(":")
-    if kind == "open" and rest in state.attach():
+    if kind == "open" and rest in state.compared_runs():
         session.select(rest)
         navigation.go("ask")
         st.rerun()
     run, _, what = rest.partition(":")
-    if kind != "in" or run not in state.attach():
+    if kind != "in" or run not in state.compared_runs():
         return
     if what.startswith(("cite:", "chunk:")):
-        state.open_beside(run, what)
+        state.open_source(run, what)
     elif what.startswith("label:"):
         thumbs.toggle(session, session.trace(run), what.removeprefix("label:"))
 
 
 def show(session: Session) -> None:
     """The form, and the comparison that the address names. Raises CragError."""
-    lanes = _lanes(session, state.attach())
+    lanes = _lanes(session, state.compared_runs())
     if not lanes:
         _first(session)
         return
-    state.begun([each.trace for each in lanes])
+    state.prefill([each.trace for each in lanes])
     # Not an empty place: that is emptied at each touch, and what was opened in it closes.
     again = st.container()
     draw(_question(lanes))
     tools = st.container(horizontal=True)
-    labels = thumbs.given(session, lanes[0].trace.question)
-    traces, found = [each.trace for each in lanes], None
-    if not any(each.following for each in lanes):
-        found = differences(traces, [each.name for each in lanes], meter.in_use())
+    with tools:
+        stop, files = st.empty(), st.empty()
+    labels = thumbs.labels_of(session, lanes[0].trace.question)
+    found = None if any(each.following for each in lanes) else _found(lanes)
     lead, summary, listed = st.empty(), st.empty(), st.empty()
     with st.container(key="cmp-above"):
         _beside(session, lanes, len(lanes) > _BESIDE)
@@ -68,29 +67,37 @@ def show(session: Session) -> None:
     with st.container(key="cmp-lanes"):
         for number, (column, each) in enumerate(zip(st.columns(len(lanes), gap="medium"), lanes, strict=True)):
             with column:
-                compare_lanes.place(each, number)
+                compare_lanes.lay_out(each, number)
                 if len(lanes) <= _BESIDE:
                     with st.container(key=f"cmp-page-{number}"):
                         _beside(session, [each], True)
     with again.expander("Another comparison", expanded=False, key=f"cmp-again-{lanes[0].run}"):
         setup.form(session)
-    with tools:
-        _tools(session, lanes, found)
 
-    def beat() -> None:
+    def redraw() -> None:
         known = figures([each.trace for each in lanes], meter.in_use())
         draw(compare_table.summary(known, lanes, whole=found is not None), summary)
         draw(compare_lanes.heads(lanes), heads)
 
-    beat()
+    redraw()
     if found is None:
+        _stop(lanes, stop)
         for _ in range(_LEFT_OVER):
             st.empty()  # what stood here before would otherwise stay until the runs are over
-        compare_lanes.together(lanes, labels, beat)
-        st.rerun()
+        compare_lanes.follow_all(lanes, labels, redraw)
+        if any(each.job is not None and each.job.running for each in lanes):
+            st.rerun()  # one waits for a word
+        stop.empty()
+        for each in lanes:
+            compare_lanes.finish(session, each)
+        found = _found(lanes)
+        redraw()
+    with files.container(horizontal=True):
+        _exports(session, lanes, found)
+        st.button("New comparison", key="compare-new", on_click=state.select, args=([],))
     draw(compare_table.lead(found), lead)
     draw(compare_table.items(found), listed)
-    compare_lanes.write_all(lanes, labels, found)
+    compare_lanes.draw_all(lanes, labels, found)
 
 
 def _first(session: Session) -> None:
@@ -117,20 +124,24 @@ def _first(session: Session) -> None:
 
 def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:
     """The runs that are to be had; of any other it is said that it is not."""
-    opened = state.opened()
+    opened = state.opened_source()
     lanes, missing = [], []
     for run in runs:
         what = opened[1].removeprefix("cite:") if opened is not None and opened[0] == run else ""
         try:
-            lanes.append(compare_lanes.lane(session, run, int(what) if what.isdigit() else None))
+            lanes.append(compare_lanes.load_lane(session, run, int(what) if what.isdigit() else None))
         except CragError:
             missing.append(run)
     if missing:
         state.select([each.run for each in lanes])
         gone = "A run" if len(missing) == 1 else f"{len(missing)} runs"
         problems.show(InputError(f"{gone} in the address can't be read from this library.", "Compare anew below."))
-    compare_lanes.named(lanes)
+    compare_lanes.name_lanes(lanes)
     return lanes
+
+
+def _found(lanes: Sequence[Lane]) -> Differences:
+    return differences([each.trace for each in lanes], [each.name for each in lanes], meter.in_use())
 
 
 def _question(lanes: Sequence[Lane]) -> Html:
@@ -140,30 +151,24 @@ def _question(lanes: Sequence[Lane]) -> Html:
 
 def _beside(session: Session, lanes: Sequence[Lane], here: bool) -> None:
     """The page image or web passage that is open, if it is one of these lanes'."""
-    opened = state.opened()
+    opened = state.opened_source()
     for each in lanes:
         if here and opened is not None and opened[0] == each.run:
             whose = f"{each.letter} {each.name}".strip()
-            pageview.opened(session, each.trace, opened[1], state.close, whose)
+            pageview.opened(session, each.trace, opened[1], state.close_source, whose)
 
 
-def _tools(session: Session, lanes: Sequence[Lane], found: Differences | None) -> None:
-    """Stop for all while they run; files and a fresh start after."""
+def _stop(lanes: Sequence[Lane], place: Any) -> None:
+    """One button for all that run."""
     jobs = [each.job for each in lanes if each.job is not None and each.following]
-    if found is None:
-        stopping = all(job.stopping for job in jobs)
+    stopping = all(job.stopping for job in jobs)
 
-        def stop() -> None:
-            for job in jobs:
-                job.stop()
+    def stop() -> None:
+        for job in jobs:
+            job.stop()
 
-        label = "Stopping…" if stopping else "Stop all"
-        st.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")
-        for _ in range(_LEFT_OVER):
-            st.empty()
-        return
-    _exports(session, lanes, found)
-    st.button("New comparison", key="compare-new", on_click=state.select, args=([],))
+    label = "Stopping…" if stopping else "Stop all"
+    place.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")
 
 
 def _exports(session: Session, lanes: Sequence[Lane], found: Differences) -> None:

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-__all__ = ["of"]
+__all__ = ["cached"]
 
 T = TypeVar("T")
-_STORE = "tune-memo"
+_STORE = "tune-cache"
 
 
-def of(name: str, key: Hashable, make: Callable[[], T]) -> T:
+def cached(name: str, key: Hashable, make: Callable[[], T]) -> T:
     """The value that `make` gave for this key; made anew where the last one under this name had another key."""
     store: dict[str, tuple[Hashable, Any]] = st.session_state.setdefault(_STORE, {})
     if name not in store or store[name][0] != key:

@@ -17,16 +17,17 @@ from ui.app import navigation
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import words
-from ui.kit.look import draw
-from ui.tune import advice, curves, exports, flips, ledgers, memo, sliders
+from ui.kit.drawing import draw
+from ui.tune import advice, curves, exports, flips, sliders, stored
 from ui.tune import labels as tune_labels
 from ui.tune import material as tune_material
 from ui.tune import scores as tune_scores
+from ui.tune.cache import cached
 from ui.tune.exports import Table
-from ui.tune.labels import Labels, Part
-from ui.tune.ledgers import Unread
+from ui.tune.labels import Labels, Learnable
 from ui.tune.material import Material
 from ui.tune.scores import Group, Split
+from ui.tune.stored import UnreadableRun
 
 __all__ = ["follow", "show"]
 
@@ -34,15 +35,13 @@ _CELL, _USED = "tune-cell", "tune-used"
 _SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}
 
 
-def follow(session: Session, picked: str | None) -> None:
+def follow(session: Session, picked: str) -> None:
     """Do what a click asked for: list a cell's questions, or open a run in Ask."""
-    if picked is None:
-        return
     cell = flips.cell_of(picked)
     if cell is not None:
         st.session_state[_CELL] = None if st.session_state.get(_CELL) == cell else cell
     kind, _, run = picked.partition(":")
-    if kind == "tune-run" and run in ledgers.book(session.workspace).reads:
+    if kind == "tune-run" and run in stored.runs_of(session.workspace).runs:
         session.select(run)
         navigation.go("ask")
         st.rerun()
@@ -50,9 +49,9 @@ def follow(session: Session, picked: str | None) -> None:
 
 def show(session: Session) -> None:
     """The page below its title. Raises CragError where the library can't be read."""
-    book = tune_material.read(session)
-    _unreadable(book.unread)
-    if not book.reads:
+    runs = tune_material.read(session)
+    _unreadable(runs.unreadable)
+    if not runs.runs:
         _empty()
         return
     with st.container(key="tune-choices"):
@@ -60,11 +59,11 @@ def show(session: Session) -> None:
         with second:
             name = sliders.strategy(session)
         with first:
-            material = tune_material.chosen(session, book)
+            material = tune_material.chosen(session, runs)
     _bench(session, name, material)
 
 
-def _unreadable(unread: Sequence[Unread]) -> None:
+def _unreadable(unread: Sequence[UnreadableRun]) -> None:
     """Names the runs that can't be read."""
     if not unread:
         return
@@ -176,12 +175,12 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
     if settings.evaluator == "none":
         return []
     about = material.labels.serial, settings.evaluator, settings.grade_chars, settings.k
-    scores = memo.of("scores", about, lambda: tune_labels.scores(material.labels.cases, settings))
+    scores = cached("scores", about, lambda: tune_labels.scores(material.labels.cases, settings))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         what = "Scores of all chunks together" if settings.evaluator == "joint" else "Chunk scores"
         draw(h.div("cx")[h.h2[what, " ", h.span("small")["of first retrievals"]]])
         split = _split(material)
-    groups: list[Group] = memo.of("groups", (about, split), lambda: tune_scores.grouped(scores, split))
+    groups: list[Group] = cached("groups", (about, split), lambda: tune_scores.grouped(scores, split))
     draw(tune_scores.histogram(groups, settings) if groups else _NO_SCORES)
     return scores
 
@@ -227,7 +226,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         draw(h.div("cx")[h.p[why]])
     if settings.evaluator == "none":
         return tables
-    graders = memo.of(
+    graders = cached(
         "graders", (labels.serial, settings.evaluator), lambda: tune_labels.evaluators(labels.cases, settings)
     )
     if not graders:
@@ -235,7 +234,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         return tables
     grader = _grader(graders)
     about = labels.serial, settings.evaluator, settings.grade_chars, settings.k, own, grader
-    part = memo.of("part", about, lambda: tune_labels.telling(labels, settings, grader))
+    part = cached("part", about, lambda: tune_labels.learnable(labels, settings, grader))
     if not why:
         _crowd(part, settings, warning)
     if not part.labelled and not labels.some:
@@ -243,7 +242,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         return tables
     if not why:
         tables += advice.show((*about, settings.aggregation), part, settings, own)
-    scores = memo.of("curve-scores", about, lambda: tune_labels.scores(part.cases, settings))
+    scores = cached("curve-scores", about, lambda: tune_labels.scores(part.cases, settings))
     curves.show(about, scores, settings)
     return tables
 
@@ -264,7 +263,7 @@ def _grader(graders: Sequence[str]) -> str:
     return st.selectbox("Scores by", graders, format_func=maker, key="tune-grader", width=320)
 
 
-def _crowd(part: Part, settings: Settings, where: DeltaGenerator) -> None:
+def _crowd(part: Learnable, settings: Settings, where: DeltaGenerator) -> None:
     """The warning where the sliders' pair leaves too much to AMBIGUOUS."""
     said = crowded(part.questions, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
     if said:
