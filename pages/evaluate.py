@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from crag.evaluation.evaluate import evaluations, stored_sets
+from crag.evaluation.evaluate import evaluations
 from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session
@@ -18,7 +18,7 @@ navigation.enter("evaluate")
 st.title("Evaluate", anchor=False)
 with problems.reported(stop=True):
     session = Session()
-    stored, made = stored_sets(session.library), evaluations(session.library)
+    stored, made = session.library.evaluations.sets(), evaluations(session.library)
 workspaces.show_key_notice(program().config)
 with problems.reported():
     picker.handle_clicks(partial(rows.follow, session))

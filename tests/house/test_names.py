@@ -100,8 +100,8 @@ PUBLIC = {
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [
-        *("Evaluation", "Progress", "StoredSet", "add_set", "evaluate", "evaluations", "question_set"),
-        *("remove_evaluation", "remove_set", "rows", "spending", "stored_sets"),
+        *("Evaluation", "Progress", "add_set", "evaluate", "evaluations", "question_set"),
+        *("rows", "spending"),
     ],
     "crag.evaluator.trigger": ["bounds", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag.core.config import AppConfig
-from crag.evaluation.evaluate import Evaluation, remove_evaluation
+from crag.evaluation.evaluate import Evaluation
 from crag.library.evaluations import StoredSet
 from crag.strategies import STRATEGIES
 from ui.app.session import Session
@@ -132,7 +132,7 @@ def _drop(session: Session, each: Evaluation) -> None:
         st.markdown(f"Delete it with its {words.count(each.done, 'result')}? Its runs stay in the history.")
         if st.button("Yes, delete", key=f"eval-drop-yes-{each.id}", type="primary"):
             with problems.reported():
-                remove_evaluation(session.library, each.id)
+                session.library.evaluations.delete(each.id)
                 st.session_state.pop("eval-dropping", None)
                 st.rerun()
         st.button("Keep it", key=f"eval-drop-no-{each.id}", on_click=_ask_to_drop, args=("",))
