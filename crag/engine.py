@@ -332,13 +332,18 @@ class Engine:
         given = self._given_web.name if self._given_web else ""
         return wired(config or self.config, keys or self.keys, settings, given_web=given)
 
-    def status(self, config: AppConfig | None = None, keys: Keys | None = None) -> list[ProviderStatus]:
-        """What is on and off under `config` and `keys` (this engine's own, if not given), each with its reason."""
+    def status(
+        self, config: AppConfig | None = None, keys: Keys | None = None, place: Callable[[Path], str] = str
+    ) -> list[ProviderStatus]:
+        """What is on and off under `config` and `keys` (this engine's own, if not given), each with its reason.
+
+        `place` names a folder for whoever reads it.
+        """
         local = [
             loaded("Embedding model", lambda: self.embedder.id),
             loaded("Retrieval evaluator", lambda: self.evaluator.id),
         ]
-        return [*local, *outside_statuses(self.wiring(config, keys))]
+        return [*local, *outside_statuses(self.wiring(config, keys), place)]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""

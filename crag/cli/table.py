@@ -79,7 +79,7 @@ def result_record(column: Column) -> dict[str, Any]:
 def difference_record(first: Column, second: Column, difference: Difference) -> dict[str, Any]:
     """One measure of both, second minus first."""
     between = {"from": first.id, "to": second.id, "strategies": [first.strategy, second.strategy]}
-    return {"kind": "difference", **between, **asdict(difference)}
+    return {"kind": "difference", **between, **asdict(difference), "sentence": difference.sentence}
 
 
 def _acted(column: Column, action: Action) -> str:

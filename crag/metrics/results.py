@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from crag.core.types import Action
+from crag.core.types import Action, Step
 from crag.metrics.intervals import LEVEL, Values, intervals
 from crag.metrics.metrics import Ranked, ResultRow
 
 __all__ = [
-    *("MEASURES", "Difference", "Mean", "Result", "compared", "confusion", "flat", "measures_of", "rows_from_json"),
-    *("rows_to_json", "summed_up"),
+    *("MEASURES", "ROUGH", "STEP_SECONDS", "Difference", "Mean", "Result", "compared", "confusion", "flat"),
+    *("measures_of", "rows_from_json", "rows_to_json", "summed_up"),
 ]
 
 FEW = 20
-"""Below so many questions a sentence says that its interval is rough."""
+"""Below so many questions an interval is rough."""
+ROUGH = "So few questions make a rough interval."
+STEP_SECONDS: dict[str, Step] = {f"seconds_{step}": step for step in get_args(Step)}
+"""The measures of single steps, which stand beside the others."""
 
 Cell = str | int | float | bool | None
 
@@ -73,7 +76,8 @@ class Result:
 class Difference:
     """Second minus first, over the `pairs` questions where both know the measure.
 
-    `includes_zero`: whether the interval does; None where there is none. `sentence` says it in words.
+    `includes_zero`: whether the interval does; None where there is none. `claim` says it in words. `rough`: the
+    questions are few for that interval.
     """
 
     measure: str
@@ -84,7 +88,13 @@ class Difference:
     low: float | None
     high: float | None
     includes_zero: bool | None
-    sentence: str
+    claim: str
+    rough: bool
+
+    @property
+    def sentence(self) -> str:
+        """The claim, and that its interval is rough."""
+        return f"{self.claim} {ROUGH}" if self.rough else self.claim
 
 
 def summed_up(rows: Sequence[ResultRow]) -> Result:
@@ -149,7 +159,7 @@ def compared(
 def measures_of(row: ResultRow) -> dict[str, float | None]:
     """What is averaged of a row, by column: yes 1.0, no 0.0, unknown None."""
     table = flat(row)
-    names = [name for name in table if name in MEASURES or name.startswith("seconds_")]
+    names = [name for name in table if name in MEASURES or name in STEP_SECONDS]
     found = {name: table[name] for name in names}
     return {name: None if value is None else float(value) for name, value in found.items()}
 
@@ -208,14 +218,15 @@ def _difference(
         low=low,
         high=high,
         includes_zero=low <= 0.0 <= high if low is not None and high is not None else None,
-        sentence=_sentence(name, count, value, low, high, said),
+        claim=_claim(name, count, value, low, high, said),
+        rough=low is not None and count < FEW,
     )
 
 
-def _sentence(
+def _claim(
     name: str, count: int, value: float | None, low: float | None, high: float | None, said: tuple[str, str]
 ) -> str:
-    label = MEASURES.get(name) or f"Seconds of {name.removeprefix('seconds_')}"
+    label = MEASURES.get(name) or f"Seconds of {STEP_SECONDS[name]}"
     if value is None:
         return f"{label}: unknown, for no question is it known of both."
     if low is None or high is None:
@@ -223,10 +234,9 @@ def _sentence(
     step = "as high" if value == 0 else f"{abs(value):.3g} {'higher' if value > 0 else 'lower'}"
     than = "as" if value == 0 else "than"
     zero = "includes zero: it may be chance" if low <= 0.0 <= high else "does not include zero"
-    rough = " So few questions make a rough interval." if count < FEW else ""
     return (
         f"{label}: {step} with {said[1]} {than} with {said[0]} over {count} questions; "
-        f"the {LEVEL} % interval of the difference, {low:.3g} to {high:.3g}, {zero}.{rough}"
+        f"the {LEVEL} % interval of the difference, {low:.3g} to {high:.3g}, {zero}."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from crag.core.errors import ModelError, ProviderError
@@ -62,9 +63,12 @@ def loaded(name: str, load: Callable[[], str]) -> ProviderStatus:
         return ProviderStatus(name=name, on=False, detail=str(error))
 
 
-def outside_statuses(wiring: Wiring) -> list[ProviderStatus]:
-    """The language model, what grades and writes, the web, and plug-ins that can't be used. Nothing is called."""
-    said = [_model(wiring), _grading(wiring), _answers(wiring), _web(wiring)]
+def outside_statuses(wiring: Wiring, place: Callable[[Path], str] = str) -> list[ProviderStatus]:
+    """The language model, what grades and writes, the web, and plug-ins that can't be used. Nothing is called.
+
+    `place` names a folder.
+    """
+    said = [_model(wiring), _grading(wiring), _answers(wiring), _web(wiring, place)]
     return [*said, *(ProviderStatus(name="Plug-in", on=False, detail=_plug_in(each)) for each in unusable())]
 
 
@@ -117,9 +121,9 @@ def _answers(wiring: Wiring) -> ProviderStatus:
     return ProviderStatus(name="Answers", on=True, detail=detail)
 
 
-def _web(wiring: Wiring) -> ProviderStatus:
+def _web(wiring: Wiring, place: Callable[[Path], str]) -> ProviderStatus:
     lacks, on = wiring.lacks("search"), bool(wiring.webs)
-    detail = _on(wiring.webs[0], wiring) if on else "off"
+    detail = _on(wiring.webs[0], wiring, place) if on else "off"
     if wiring.asks:
         detail += "; each query waits for a yes"
     if lacks is not None:
@@ -127,9 +131,9 @@ def _web(wiring: Wiring) -> ProviderStatus:
     return ProviderStatus(name="Web search", on=on, detail=detail)
 
 
-def _on(web: Service[WebProvider], wiring: Wiring) -> str:
+def _on(web: Service[WebProvider], wiring: Wiring, place: Callable[[Path], str]) -> str:
     if web.provider == FOLDER:
-        return wiring.given_web or f"folder: {wiring.folder}"
+        return wiring.given_web or f"folder: {place(wiring.folder) if wiring.folder else None}"
     where = f" at {web.host}" if web.provider.server else ""
     return f"{web.provider.title}{where}" + (", with a key" if web.endpoint.key else "")
 

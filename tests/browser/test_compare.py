@@ -15,13 +15,7 @@ HELD = re.compile(r"Grading: 3 of \d+ chunks")
 def page(open_page):
     """The Compare page, over the sample library."""
     page = open_page()
-    page.get_by_text("Ask your PDFs").wait_for()
-    settled(page)
-    load = page.get_by_role("button", name="Load the sample library")
-    expect(load.or_(page.get_by_text("Three questions to try"))).to_be_visible()
-    if load.count():
-        load.click()
-    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
+    page.get_by_text("Three questions to try").wait_for()
     settled(page)
     page.get_by_role("link", name="Compare", exact=True).click()
     page.get_by_role("heading", name="Compare").wait_for()

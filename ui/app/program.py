@@ -107,12 +107,9 @@ def providers(config: AppConfig | None = None, keys: Keys | None = None) -> list
     Without them: as new sessions start.
     """
     engine = program().engine
-    folder = (config or engine.config).web_folder
     shared = workspaces.shared(engine.config)
-    return [
-        (each.name, each.on, each.detail.replace(str(folder), _near(folder, shared)) if folder else each.detail)
-        for each in engine.status(config, keys)
-    ]
+    found = engine.status(config, keys, lambda folder: _near(folder, shared))
+    return [(each.name, each.on, each.detail) for each in found]
 
 
 def _near(folder: Path, shared: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag.metrics.intervals import LEVEL
 from crag.metrics.metrics import ResultRow
-from crag.metrics.results import Difference
+from crag.metrics.results import ROUGH, STEP_SECONDS, Difference
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, label, signed
 from ui.evaluate.rows import facts, taken
 from ui.kit import html as h
@@ -26,24 +26,19 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
     known = [found[key] for key in _order(found) if found[key].value is not None]
     sure = [each for each in known if each.includes_zero is False]
     unsure = [found[key] for key in _TOLD if key in found and found[key] in known and found[key] not in sure]
-    shown = [each.sentence for each in [*sure[:6], *unsure[: max(1, 6 - len(sure))]]]
-    shared = _shared_end(shown)
+    shown = [*sure[:6], *unsure[: max(1, 6 - len(sure))]]
+    all_rough = bool(shown) and all(each.rough for each in shown)
+    rough = f" {ROUGH}" if all_rough else ""
     lead = h.p[
         h.b[f"{len(sure)} of {len(known)}"],
-        f" measures differ between {said[0]} and {said[1]} with an interval that leaves zero out.{shared}",
+        f" measures differ between {said[0]} and {said[1]} with an interval that leaves zero out.{rough}",
     ]
-    return h.div("cx eval-said")[lead, h.ul[(h.li[each.removesuffix(shared)] for each in shown)]]
-
-
-def _shared_end(sentences: Sequence[str]) -> str:
-    """The last sentence of all of them, where it is the same and follows another."""
-    ends = {f". {each.rpartition('. ')[2]}"[1:] for each in sentences if ". " in each}
-    return ends.pop() if len(ends) == 1 and all(". " in each for each in sentences) else ""
+    return h.div("cx eval-said")[lead, h.ul[(h.li[each.claim if all_rough else each.sentence] for each in shown)]]
 
 
 def _order(found: Mapping[str, Difference]) -> list[str]:
     first = [measure.key for group in GROUPS.values() for measure in group if measure.key in found]
-    return [*first, *(key for key in found if key.startswith("seconds_"))]
+    return [*first, *(key for key in found if key in STEP_SECONDS)]
 
 
 def intervals(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:

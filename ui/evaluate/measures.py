@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.metrics.metrics import ResultRow
-from crag.metrics.results import MEASURES
+from crag.metrics.results import MEASURES, STEP_SECONDS
 from ui.kit import words
 
 __all__ = [
@@ -111,8 +111,8 @@ def label(key: str) -> str:
     """A measure's name on screen; steps that took time are named by the step."""
     if key in _SHOWN:
         return _SHOWN[key].name
-    if key.startswith("seconds_"):
-        return f"Seconds: {key.removeprefix('seconds_')}"
+    if key in STEP_SECONDS:
+        return f"Seconds: {STEP_SECONDS[key]}"
     return MEASURES.get(key, key)
 
 
@@ -120,7 +120,7 @@ def as_text(key: str, value: float | None) -> str:
     """A value in the form that its measure is read in; a dash for what is not known."""
     if value is None:
         return "–"
-    if key.startswith("seconds"):
+    if key == "seconds" or key in STEP_SECONDS:
         return words.duration(value) if value > 0 else "0 s"
     return f"{value:,.0f}" if key in _WHOLE else f"{value:.2f}"
 

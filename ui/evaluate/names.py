@@ -30,7 +30,7 @@ def names(evaluations: Sequence[Evaluation]) -> dict[str, str]:
     plain = {each.id: name(each) for each in evaluations}
     often = Counter(plain.values())
     timed = {
-        each.id: f"{plain[each.id]}, {words.moment(each.started_at).removesuffix(' UTC')}"
+        each.id: f"{plain[each.id]}, {words.moment(each.started_at, zone='')}"
         if often[plain[each.id]] > 1
         else plain[each.id]
         for each in evaluations

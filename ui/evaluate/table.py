@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag.core.types import Action
 from crag.metrics.intervals import LEVEL
-from crag.metrics.results import Mean, Result
+from crag.metrics.results import STEP_SECONDS, Mean, Result
 from crag.spending.costs import Spent
 from crag.spending.prices import money
 from ui.evaluate.measures import GROUPS, PLOTTED, REST, Measure, as_text, label
@@ -61,7 +61,7 @@ def table(columns: Sequence[Column], *, rest: bool = False) -> Html:
 
 
 def _rest(columns: Sequence[Column]) -> list[Measure]:
-    steps = sorted({key for column in columns for key in column.result.means if key.startswith("seconds_")})
+    steps = sorted({key for column in columns for key in column.result.means if key in STEP_SECONDS})
     return [*REST, *(Measure(key, label(key)) for key in steps)]
 
 

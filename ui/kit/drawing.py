@@ -30,8 +30,7 @@ def apply_style() -> None:
 
 
 def draw(html: Html | Tag | None, where: Any = None) -> None:
-    """Show what a drawing function returned, in a slot if one is given; nothing for nothing. Any other text is "
-    "escaped."""
+    """Show what a drawing function returned, in a slot if one is given; nothing for nothing. Other text is escaped."""
     place = where if where is not None else st
     if made := fragment(html):
         place.html(made)

@@ -49,14 +49,14 @@ def sentence(said: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def moment(iso: str) -> str:
+def moment(iso: str, zone: str = " UTC") -> str:
     """An ISO 8601 time as "21 Nov 2026 17:20 UTC"; the text itself where it is none."""
     try:
         then = datetime.fromisoformat(iso)
     except ValueError:
         return iso
     then = (then if then.tzinfo else then.replace(tzinfo=UTC)).astimezone(UTC)
-    return f"{then.day} {_MONTHS[then.month - 1]} {then.year} {then:%H:%M} UTC"
+    return f"{then.day} {_MONTHS[then.month - 1]} {then.year} {then:%H:%M}{zone}"
 
 
 def verdict_of(score: float, upper: float, lower: float) -> Action:
