@@ -82,12 +82,12 @@ def history(session: Session, place: Any) -> None:
     runs = session.library.runs.latest(_PAST)
     more = "+" if len(runs) == _PAST else ""
     lead = h.p("small", id="past")[f"Past questions ({len(runs)}{more})"]
-    asked = (_asked(run, run.run_id == st.session_state.selected) for run in runs)
+    asked = [_asked(run, run.run_id == st.session_state.selected) for run in runs]
     draw(h.div("cx")[lead, h.ul("past", aria_labelledby="past")[asked]] if runs else None, place)
 
 
 def _asked(run: RunSummary, here: bool) -> Html:
     sign = words.ICONS[Action(run.action)] if run.action else "–"
     about = f"{run.action or 'No action'}, {run.strategy}, {words.ago(run.started_at)}"
-    row = h.button(data_pick=f"run:{run.run_id}", title=about, aria_current=here and "true")
-    return h.li[row[h.span("sign", aria_hidden="true")[sign], f" {excerpt(run.question, 60)}"]]
+    button = h.button(data_pick=f"run:{run.run_id}", title=about, aria_current="true" if here else None)
+    return h.li[button[h.span("sign", aria_hidden="true")[sign], " ", excerpt(run.question, 60)]]
