@@ -1,5 +1,7 @@
 """Ask a question and watch its run: the conversation on the left, the evidence on the right."""
 
+from functools import partial
+
 from ui.app import navigation
 from ui.app.session import Session
 from ui.ask import conversation, runview, welcome
@@ -8,16 +10,14 @@ from ui.kit import picker, problems
 navigation.enter("ask")
 with problems.reported(stop=True):
     session = Session()
-    empty = session.library.size[0] == 0
 
-picked = picker.clicked()
 with problems.reported():
-    conversation.follow(session, picked)
+    picker.handle_clicks(partial(conversation.follow, session))
 
-conversation.sidebar(session)
 run = session.attach()
-if run is None:
-    welcome.show(session, empty=empty)
-else:
-    with problems.reported():
-        runview.show(session, run)
+past = conversation.sidebar(session)
+with problems.reported():
+    if run is None:
+        welcome.show(session)
+    else:
+        runview.show(session, run, past)

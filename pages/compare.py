@@ -1,5 +1,7 @@
 """Compare: one question under two to four strategies or actions, side by side."""
 
+from functools import partial
+
 import streamlit as st
 
 from ui.app import navigation, workspaces
@@ -13,8 +15,7 @@ st.title("Compare", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-picked = picker.clicked()
 with problems.reported():
-    page.follow(session, picked)
+    picker.handle_clicks(partial(page.follow, session))
 with problems.reported():
     page.show(session)

@@ -5,26 +5,21 @@ import streamlit as st
 from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import shelf, uploads
-from ui.kit import problems
+from ui.documents import page, uploads
+from ui.kit import picker, problems
 
 navigation.enter("documents")
 st.title("Documents", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-shelf.drop_zone(session)
+page.drop_zone(session)
 
+picker.handle_clicks(page.mark)
 job = uploads.current(session)
-if job is not None:
-    uploads.follow(job)
-
-with problems.reported(stop=True):
-    documents = session.library.documents.all()
-
-shelf.warn_of_model(session)
-if documents:
-    shelf.table(session, documents)
-    shelf.open_one(session, documents)
-elif job is None or not job.running:
-    shelf.empty(session)
+progress, held = st.container(), page.LibraryView(session)
+if job is None:
+    held.show(live=False)
+else:
+    with progress:
+        uploads.follow(job, held.show)

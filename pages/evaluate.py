@@ -1,8 +1,10 @@
 """Evaluate: question sets run under several strategies, what came of it, and two results held against each other."""
 
+from functools import partial
+
 import streamlit as st
 
-from crag.evaluation.evaluate import evaluations, stored_sets
+from crag.evaluation.evaluate import evaluations
 from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session
@@ -16,10 +18,10 @@ navigation.enter("evaluate")
 st.title("Evaluate", anchor=False)
 with problems.reported(stop=True):
     session = Session()
-    stored, made = stored_sets(session.library), evaluations(session.library)
+    stored, made = session.library.evaluations.sets(), evaluations(session.library)
 workspaces.show_key_notice(program().config)
 with problems.reported():
-    rows.follow(session, picker.clicked())
+    picker.handle_clicks(partial(rows.follow, session))
 
 job = work.current(session)
 busy = job is not None and job.running

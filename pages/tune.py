@@ -1,5 +1,7 @@
 """Tune: what every stored run would become under other thresholds, and where labels say they should be."""
 
+from functools import partial
+
 import streamlit as st
 
 from ui.app import navigation
@@ -12,7 +14,6 @@ st.title("Tune", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 
-picked = picker.clicked()
 with problems.reported():
-    page.follow(session, picked)
+    picker.handle_clicks(partial(page.follow, session))
     page.show(session)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import zlib
 from collections.abc import AsyncIterator
+from functools import cache
 from typing import Any
 
 import httpx
 
-__all__ = ["MAX_REPLY", "BoundedClient", "OversizedError", "PackingError"]
+__all__ = ["MAX_REPLY", "BoundedClient", "OversizedError", "PackingError", "certificates"]
 
 MAX_REPLY = 8_000_000
 """Bytes of a model's or a search's reply, unpacked: a hundred times what any of them has to say."""
@@ -29,6 +31,12 @@ class PackingError(httpx.TransportError):
     """A reply that is packed in a way that was not asked for."""
 
 
+@cache
+def certificates() -> ssl.SSLContext:
+    """Who is trusted to say who a server is. Loaded but once: it takes as long as a short call."""
+    return httpx.create_ssl_context()
+
+
 class BoundedClient(httpx.AsyncClient):
     """httpx's client, which reads and unpacks whatever is sent, held to a number of bytes.
 
@@ -37,7 +45,7 @@ class BoundedClient(httpx.AsyncClient):
     """
 
     def __init__(self, *, limit: int = MAX_REPLY, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(**{"verify": certificates(), **options})
         self._limit = limit
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:

@@ -19,7 +19,7 @@ from crag.core.trace import Trace
 from crag.core.wording import stored_sentence
 from crag.engine import Engine, Workspace
 from crag.evaluation.asking import EvaluationRun, Progress
-from crag.library.evaluations import EvaluationRecord, StoredSet
+from crag.library.evaluations import EvaluationRecord
 from crag.library.library import Library
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import rows_from_json
@@ -32,16 +32,12 @@ from crag.strategies import strategy as strategy_named
 __all__ = [
     "Evaluation",
     "Progress",
-    "StoredSet",
     "add_set",
     "evaluate",
     "evaluations",
     "question_set",
-    "remove_evaluation",
-    "remove_set",
     "rows",
     "spending",
-    "stored_sets",
 ]
 
 
@@ -89,11 +85,6 @@ def _id_of(questions: QuestionSet) -> str:
     return digest.hexdigest()[:32]
 
 
-def stored_sets(library: Library) -> list[StoredSet]:
-    """The latest first."""
-    return library.evaluations.sets()
-
-
 def question_set(library: Library, id: str) -> QuestionSet:
     """Raises NotFoundError, and StorageError for a set of another version that can't be read."""
     try:
@@ -102,11 +93,6 @@ def question_set(library: Library, id: str) -> QuestionSet:
         raise StorageError(
             "This question set was stored by another version of this program and can't be read.", "Load its file again."
         ) from error
-
-
-def remove_set(library: Library, id: str) -> None:
-    """Remove a set with its evaluations; their runs stay in the history. Raises NotFoundError."""
-    library.evaluations.delete_set(id)
 
 
 # ---- results -------------------------------------------------------------------------------------------------------
@@ -132,11 +118,6 @@ def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
 def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) -> Spent:
     """What the outside calls of all its runs took, also of runs deleted since. Raises NotFoundError."""
     return summed(of_day(sums, prices) for sums in library.evaluations.spending(evaluation_id))
-
-
-def remove_evaluation(library: Library, id: str, *, runs: bool = False) -> None:
-    """Remove an evaluation and its results, and with `runs` its runs from the history. Raises NotFoundError."""
-    library.evaluations.delete(id, runs=runs)
 
 
 def _row(text: str) -> ResultRow:

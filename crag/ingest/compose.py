@@ -123,7 +123,7 @@ def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) 
             out.largest = [(row.text[:_LARGEST_CHARS].replace("\u00ad", ""), round(row.size, 1)) for row in kept]
     upright = Frame(0, page.width, page.height, [])
     writer.block(upright, [placed.table for placed in pending], body)
-    out.text = writer.text().rstrip().replace("\u00ad", "-")
+    out.text = "".join(writer.parts).rstrip().replace("\u00ad", "-")
     letters = len("".join(out.text.split()))
     out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
     return out
@@ -144,9 +144,6 @@ class _Writer:
         self.page = page
         self.parts: list[str] = []
         self.length = 0
-
-    def text(self) -> str:
-        return "".join(self.parts)
 
     def block(self, frame: Frame, items: list[Row | Table], body: float) -> None:
         """One block: paragraphs are parted by a line break, lines within one by a space."""

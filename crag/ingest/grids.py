@@ -115,7 +115,7 @@ def _closing(page: PageWords) -> list[dict[str, Any]]:
 def _placed(cells: Sequence[Box], words: Sequence[Word]) -> tuple[PlacedTable | None, set[int]]:
     """The table that these cells frame, and the ids of its words; None where they frame something else."""
     frame = around(cells)
-    inside = sorted([word for word in words if word.turn == 0 and _in(word, frame)], key=_middle)
+    inside = sorted([w for w in words if w.turn == 0 and _in(w, frame)], key=lambda word: word.box.y)
     middles = [word.box.y for word in inside]
     rows: dict[int, list[tuple[Box, list[Word]]]] = {}
     used: set[int] = set()
@@ -141,16 +141,12 @@ def _in(word: Word, box: Box) -> bool:
     return box.left <= (left + right) / 2 < box.right and box.top <= (top + bottom) / 2 < box.bottom
 
 
-def _middle(word: Word) -> float:
-    return word.box.y
-
-
 def _as_table(rows: Sequence[Sequence[tuple[Box, list[Word]]]]) -> Table:
     """Rows told by the header line, when the first lines hold no values."""
     heads: list[tuple[Box, str]] = []
     count = 0
     for row in rows[:_MOST_HEADS]:
-        texts = [_text(own) for _, own in row]
+        texts = [" ".join(line.text for line in _lines(own)) for _, own in row]
         if any(is_value(text) for text in texts) or len(rows) - count < 2 or (count and len(row) < 2):
             break
         if count and len(row) <= len(heads):
@@ -181,15 +177,11 @@ def _name(heads: Sequence[tuple[Box, str]], box: Box) -> str:
     return " ".join(text for head, text in heads if head.left <= box.x < head.right)[-_MOST_NAME:]
 
 
-def _text(words: Sequence[Word]) -> str:
-    return " ".join(segment.text for segment in _lines(words))
-
-
 def _lines(words: Sequence[Word]) -> list[Segment]:
     """A cell's words as one segment a line."""
     lines: list[list[Word]] = []
     box = Box(0.0, 0.0, 0.0, 0.0)
-    for word in sorted(words, key=_middle):
+    for word in sorted(words, key=lambda word: word.box.y):
         if lines and abs(box.y - word.box.y) < _SAME_LINE * max(box.height, _LEAST_LINE):
             lines[-1].append(word)
             box = around((box, word.box))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -192,13 +193,10 @@ def _gutter(segments: list[Segment]) -> float | None:
     if len(prose) < _LEAST_LINES:
         return None
     edge = min(box.left for box in prose) + _LEAST_COLUMN
-    starts: dict[int, int] = {}
-    for box in prose:
-        if box.left > edge:
-            starts[round(box.left / _BIN)] = starts.get(round(box.left / _BIN), 0) + 1
+    starts = Counter(round(box.left / _BIN) for box in prose if box.left > edge)
     best: tuple[int, float] | None = None
     for place, votes in starts.items():
-        if votes + starts.get(place - 1, 0) < _COLUMN_LINES:
+        if votes + starts[place - 1] < _COLUMN_LINES:
             continue
         x = place * _BIN - _GUTTER
         left = [box for box in prose if box.right <= x + _BIN]

@@ -41,9 +41,9 @@ REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exa
 class ChatModel:
     """A connection, safe to share. `metered` gives what one run uses."""
 
-    def __init__(self, endpoint: Endpoint, *, parallel: int = 8) -> None:
-        """`parallel`: calls at the same time, for all runs together."""
-        self.endpoint, self.id, self.parallel = endpoint, endpoint.id, parallel
+    def __init__(self, endpoint: Endpoint, *, parallel: int = 8, first_wait: float = FIRST_WAIT) -> None:
+        """`parallel`: calls at the same time, for all runs together. `first_wait`: seconds before a second attempt."""
+        self.endpoint, self.id, self.parallel, self.first_wait = endpoint, endpoint.id, parallel, first_wait
         # No redirects: a key goes to the address it was given for and nowhere else.
         self._http = BoundedClient(follow_redirects=False)
         self._refused: frozenset[str] = frozenset()
@@ -282,7 +282,7 @@ class MeteredChat:
         late = isinstance(error, (openai.APITimeoutError, httpx.TimeoutException))  # the time would be lost twice
         if late or attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
             raise failure
-        pause = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
+        pause = self._model.first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
         await asyncio.sleep(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
 
 

@@ -14,7 +14,6 @@ from crag.core.fences import sendable
 from crag.core.meter import Meter
 from crag.core.waiting import wait_for
 from crag.providers.endpoint import Endpoint
-from crag.providers.translation import translated
 
 __all__ = ["Reranker"]
 
@@ -34,6 +33,8 @@ class Reranker:
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One finite score a text, in order. Raises ProviderError, CancelledError."""
+        from crag.providers.translation import translated  # only now: OpenAI's client takes half a second to load
+
         where = self._endpoint
         with self._meter.call(
             where.provider, where.model, name=self.id, translate=lambda error: translated(error, self.id)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-import ssl
 from collections.abc import Collection, Iterable
-from functools import cache
 
 import httpcore
 import httpx
 
+from crag.core.connection import certificates
 from crag.core.errors import WebSearchError
 
 __all__ = ["AddressError", "Place", "guarded_transport", "is_public"]
@@ -99,13 +98,8 @@ async def _resolved(host: str, port: int) -> list[str]:
 
 def guarded_transport(allow_private: bool, trusted: Collection[Place] = ()) -> httpx.AsyncHTTPTransport:
     """A transport for httpx that connects to public and to `trusted` addresses only; to all where `allow_private`."""
-    transport = httpx.AsyncHTTPTransport(verify=_context(), retries=0, trust_env=False)
+    transport = httpx.AsyncHTTPTransport(verify=certificates(), retries=0, trust_env=False)
     if not allow_private:
         # httpx has no parameter for it; the tests hold that this is what it connects through.
-        transport._pool = httpcore.AsyncConnectionPool(ssl_context=_context(), network_backend=_Guard(trusted))
+        transport._pool = httpcore.AsyncConnectionPool(ssl_context=certificates(), network_backend=_Guard(trusted))
     return transport
-
-
-@cache
-def _context() -> ssl.SSLContext:
-    return httpx.create_ssl_context()

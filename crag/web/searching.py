@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import ssl
 import zlib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 from urllib.parse import quote, urldefrag, urlsplit
 
@@ -21,7 +19,7 @@ from crag.core.provider import WebParts
 from crag.core.types import Unread, WebPage
 from crag.core.waiting import wait_for
 
-__all__ = ["ELSEWHERE", "Row", "Searching", "certificates", "usable_address"]
+__all__ = ["ELSEWHERE", "Row", "Searching", "usable_address"]
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +86,7 @@ class Searching:
         """The JSON that an address gives. No redirect is followed: query and key are for this address."""
 
         async def sent() -> httpx.Response:
-            async with BoundedClient(verify=certificates(), follow_redirects=False, timeout=seconds) as connection:
+            async with BoundedClient(follow_redirects=False, timeout=seconds) as connection:
                 return await connection.get(address, params=asked, headers={"Accept": "application/json", **headers})
 
         reply = wait_for(sent, seconds=seconds, cancel=self._meter.cancel)
@@ -126,12 +124,6 @@ class Searching:
             case _:
                 log.warning("an unexpected %s from %s", type(error).__name__, self.title)
                 return WebSearchError(f"{self.title}'s reply can't be read.", ELSEWHERE)
-
-
-@cache
-def certificates() -> ssl.SSLContext:
-    """Loaded but once."""
-    return httpx.create_ssl_context()
 
 
 def _pages(rows: Sequence[Row], provider: str, query: str) -> list[WebPage]:

@@ -9,7 +9,7 @@ from crag.core.errors import CragError, KeyRejectedError, UnreachableError, WebS
 from crag.core.provider import Price, WebProvider
 from crag.core.types import Unread
 from crag.core.waiting import wait_for
-from crag.web.searching import Row, Searching, certificates
+from crag.web.searching import Row, Searching
 
 __all__ = ["TAVILY"]
 
@@ -23,8 +23,8 @@ class TavilySearch(Searching):
         async def searched() -> Any:
             from tavily import AsyncTavilyClient
 
-            # A connection of our own: it follows no redirect with the key, and its certificates are loaded but once.
-            async with BoundedClient(verify=certificates(), follow_redirects=False) as connection:
+            # A connection of our own: it follows no redirect with the key.
+            async with BoundedClient(follow_redirects=False) as connection:
                 client = AsyncTavilyClient(self._key, api_base_url=self._address or None, client=connection)
                 return await client.search(query, max_results=max_results, timeout=seconds)
 

@@ -1,12 +1,13 @@
 """The Ask page: empty, with the sample, after a question, under the sliders, when things fail."""
 
 import pytest
+import streamlit as st
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.sample import load_sample
 from tests.support import local_models
-from tests.support.app_text import said
+from tests.support.app_text import pick, said
 from tests.support.small_pdf import small_pdf
 from ui.app.program import program
 
@@ -114,8 +115,28 @@ def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sampl
     first = run_of(app)
     app.button(key="new").click().run()
     assert "Ask your PDFs" in said(app)
-    app.button(key=f"history-{first.run_id}").click().run()
+    assert f'data-pick="run:{first.run_id}"' in said(app) and "aria-current" not in said(app)
+    pick(app, f"run:{first.run_id}")
+    assert 'data-pick="cite:1"' in said(app) and said(app).count("aria-current") == 1
+
+
+def test_a_click_on_a_run_that_is_gone_is_told_and_the_page_lives_on(with_sample, app):
+    app.run()
+    pick(app, "run:gone")
+    assert "There is no run gone" in said(app) and not app.exception
+    ask(app)
     assert 'data-pick="cite:1"' in said(app)
+
+
+def test_the_end_of_a_run_is_drawn_by_the_script_that_followed_it(with_sample, app, monkeypatch):
+    """Another rerun would take the place of one that the browser asks for in that moment, and of the page it wants."""
+    app.run()
+    reruns, rerun = [], st.rerun
+    monkeypatch.setattr(st, "rerun", lambda: reruns.append(True) or rerun())
+    ask(app)
+    assert len(reruns) == 1, "the one that selects the new run"
+    assert 'data-pick="cite:1"' in said(app) and "Past questions (1)" in said(app)
+    assert app.button(key="compare-this") and not [b for b in app.button if (b.key or "").startswith("stop-")]
 
 
 def test_kept_sliders_bring_their_strategy_along(with_sample, app):

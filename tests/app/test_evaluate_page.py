@@ -96,7 +96,7 @@ def test_the_sample_questions_take_one_click_and_are_stored_once(page):
     assert "Stored: questions.jsonl, 15 questions" in shown and "<b>13</b> with an accepted answer" in shown
     assert "page → pages" in shown and "0 of 1" in shown, "columns, and sources that the library lacks"
     page.button(key="eval-sample").click().run()
-    assert "already stored" in said(page) and len(evaluations.stored_sets(library())) == 1
+    assert "already stored" in said(page) and len(library().evaluations.sets()) == 1
 
 
 def test_bad_rows_are_named_and_the_good_ones_kept(page):
@@ -104,7 +104,7 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
     drop(page, "mine.csv", "\n".join(rows).encode())
     shown = said(page)
     assert "2 rows left out" in shown and "Row 3" in shown and "it has no question" in shown and "Row 4" in shown
-    [stored] = evaluations.stored_sets(library())
+    [stored] = library().evaluations.sets()
     assert (stored.questions, stored.problems) == (2, 2)
     found = evaluations.question_set(library(), stored.id)
     assert b"Row" not in sets_view.faults(found) and sets_view.faults(found).count(b"\n") == 3
@@ -114,7 +114,7 @@ def test_bad_rows_are_named_and_the_good_ones_kept(page):
 def test_all_of_many_bad_rows_are_in_the_export_and_the_first_ones_on_the_page(page):
     drop(page, "holes.csv", ("question,answer\n" + "fine?,1\n" + ",x\n" * 300).encode())
     assert "And 292 more" in said(page) and said(page).count("<li><span>Row") == 8
-    [stored] = evaluations.stored_sets(library())
+    [stored] = library().evaluations.sets()
     assert sets_view.faults(evaluations.question_set(library(), stored.id)).count(b"\n") == 301
 
 
@@ -131,7 +131,7 @@ def test_a_file_that_cannot_be_used_changes_nothing(page, name, data, why):
     drop(page, "good.jsonl", TWO)
     drop(page, name, data)
     assert why in said(page).replace("\\", "") and page.error
-    assert [each.name for each in evaluations.stored_sets(library())] == ["good.jsonl"]
+    assert [each.name for each in library().evaluations.sets()] == ["good.jsonl"]
 
 
 def test_the_list_of_questions_is_escaped_and_paged(page):
@@ -173,7 +173,7 @@ def test_a_file_that_is_no_set_is_refused_without_a_word_of_it(page, tmp_path):
 def test_deleting_a_set_takes_its_evaluations_along(with_sample, page):
     drop(page, "two.jsonl", TWO)
     over(run(page, "plain-rag"))
-    [stored] = evaluations.stored_sets(library())
+    [stored] = library().evaluations.sets()
     assert "its 1 evaluation" in said(view(page, "questions"))
     page.button(key=f"eval-delete-{stored.id}").click().run()
     assert not page.exception and "No questions yet" in said(page)

@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.browsing import OFF_SCREEN, settled
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
-expect = playwright.expect
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 HELD = re.compile(r"Grading: 3 of \d+ chunks")
 
@@ -16,13 +15,7 @@ HELD = re.compile(r"Grading: 3 of \d+ chunks")
 def page(open_page):
     """The Compare page, over the sample library."""
     page = open_page()
-    page.get_by_text("Ask your PDFs").wait_for()
-    settled(page)
-    load = page.get_by_role("button", name="Load the sample library")
-    expect(load.or_(page.get_by_text("Three questions to try"))).to_be_visible()
-    if load.count():
-        load.click()
-    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
+    page.get_by_text("Three questions to try").wait_for()
     settled(page)
     page.get_by_role("link", name="Compare", exact=True).click()
     page.get_by_role("heading", name="Compare").wait_for()
@@ -54,12 +47,6 @@ def lane(page, number):
     return page.locator(f"[data-scope='{runs[number]}']")
 
 
-def add_a_lane(page):
-    """By the keyboard: the form moves while it unfolds, and a pointer may miss what moves."""
-    page.get_by_role("button", name="Add a lane").press("Enter")
-    page.get_by_text("Lane 3").wait_for()
-
-
 def test_two_strategies_end_side_by_side_with_what_differs(page):
     begin(page)
     done(page)
@@ -82,7 +69,10 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     expect(lane(page, 1).locator("button.thumb.relevant").nth(1)).to_have_attribute("aria-pressed", "true")
     expect(lane(page, 0).locator("button.thumb.relevant").nth(1)).to_have_attribute("aria-pressed", "true")
     page.get_by_text("Another comparison").click()
-    add_a_lane(page)
+    page.get_by_role("button", name="Add a lane").click()
+    page.get_by_text("Lane 3").wait_for()
+    page.get_by_role("button", name="Remove").last.click()
+    expect(page.get_by_text("Lane 3").filter(visible=True)).to_have_count(0)
     page.get_by_text(HELD).wait_for()
     page.get_by_role("link", name="Documents").click()
     page.get_by_text("Add PDFs").wait_for()
@@ -97,6 +87,7 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     done(page)
     pressed = lane(page, 0).locator("button.thumb[aria-pressed=true]")
     expect(pressed).to_have_count(1)
+    expect(pressed).to_be_visible()  # from when on it is heard
     pressed.focus()
     page.keyboard.press("Enter")
     expect(page.locator("button.thumb[aria-pressed=true]")).to_have_count(0)

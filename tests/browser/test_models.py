@@ -39,13 +39,7 @@ def guarded():
 def page(open_page):
     """The Settings page, with the sample loaded."""
     page = open_page()
-    page.get_by_text("Ask your PDFs").wait_for()
-    settled(page)
-    load = page.get_by_role("button", name="Load the sample library")
-    expect(load.or_(page.get_by_text("Three questions to try"))).to_be_visible()
-    if load.count():
-        load.click()
-    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
+    page.get_by_text("Three questions to try").wait_for()
     page.get_by_role("link", name="Settings", exact=True).click()
     page.locator(".st-key-models").wait_for()
     return settled(page)

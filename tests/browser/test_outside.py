@@ -83,13 +83,7 @@ def app(tmp_path_factory, sample_data, model, web):
 def page(app, open_page, model):
     """The Ask page with the sample loaded; at the end no stack trace may be on it."""
     page = open_page(base=app)
-    page.get_by_text("Ask your PDFs").wait_for()
-    settled(page)
-    load = page.get_by_role("button", name="Load the sample library")
-    expect(load.or_(page.get_by_text("Three questions to try"))).to_be_visible()
-    if load.count():
-        load.click()
-    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
+    page.get_by_text("Three questions to try").wait_for()
     yield settled(page)
     model.acts, model.score = "ok", 0.7
     assert page.get_by_test_id("stException").count() == 0 and "Traceback" not in page.content()

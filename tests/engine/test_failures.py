@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ SAID = {
 }
 """The step that a part's failure is told of, and what is done instead. A page that can't be read is no failed step."""
 RETRIED = ("429", "500", "refused", "killed")
-SHORT, LONG, SLACK = 5, 60, 20
+SHORT, LONG, SLACK = 6, 60, 20
 """Seconds: the budget of a run that meets a hang, of any other, and what a busy machine may add."""
 
 
@@ -73,6 +74,19 @@ Ask = Callable[..., Run]
 @pytest.fixture
 def ask(tmp_path: Path) -> Iterator[Ask]:
     """Asks the question of a small library; model, Tavily and web pages are those of a world."""
+    with asking(tmp_path) as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """All that a first run loads is loaded: none of it takes of the time of a run that meets a hang."""
+    with asking(tmp_path_factory.mktemp("first")) as asked, world() as outside:
+        assert sound(asked(outside)).finished
+
+
+@contextmanager
+def asking(folder: Path) -> Iterator[Ask]:
     engines: list[Engine] = []
 
     def asked(
@@ -84,7 +98,7 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
         cancel: threading.Event | None = None,
         **config: Any,
     ) -> Run:
-        chosen = AppConfig.model_validate({**configured(outside, tmp_path), **config})
+        chosen = AppConfig.model_validate({**configured(outside, folder), **config})
         keys = Keys(llm=SecretStr(LLM_KEY), tavily=SecretStr(TAVILY_KEY))
         local = ScriptedEvaluator(score=lambda text: score, id="local")
         engine = Engine(chosen, keys, embedder=WordEmbedder(), evaluator=local)

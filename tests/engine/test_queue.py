@@ -167,7 +167,7 @@ def test_a_saved_limit_lets_those_who_wait_in_and_what_runs_keeps_its_configurat
         evaluator.free.set()
         traces = [run.result(60) for run in runs]
     assert all(trace.answer and not trace.failures for trace in traces), "begun with no web, none is missed"
-    assert "Tavily needs a key." in Trace.from_events(engine.ask(QUESTION)).failures[0].message
+    assert "Tavily needs a key." in Trace.from_events(engine.ask(QUESTION)).failures[0].cause
     assert engine.embedder is before
 
 

@@ -31,10 +31,7 @@ from crag.evaluation.evaluate import (
     evaluate,
     evaluations,
     question_set,
-    remove_evaluation,
-    remove_set,
     rows,
-    stored_sets,
 )
 from crag.providers.registry import given_keys
 from crag.questions.sets import Problem, Question, QuestionSet
@@ -65,7 +62,7 @@ def test_a_set_is_stored_once_by_its_questions(engine: Engine) -> None:
     id = add_set(engine.library(), first)
     later = replace(first, name="again.csv", problems=(Problem(7, "it has no question"),))
     assert add_set(engine.library(), later) == id
-    (listed,) = stored_sets(engine.library())
+    (listed,) = engine.library().evaluations.sets()
     assert (listed.id, listed.name, listed.questions, listed.problems, listed.kind) == (id, "again.csv", 3, 1, "CSV")
     assert question_set(engine.library(), id) == later
     assert add_set(engine.library(), questions_for(4)) != id
@@ -82,9 +79,9 @@ def test_a_set_of_another_version_says_so_and_can_be_removed(engine: Engine) -> 
         connection.execute("UPDATE question_sets SET content = '{}'")
     with pytest.raises(StorageError, match="another version"):
         question_set(engine.library(), id)
-    assert [each.id for each in stored_sets(engine.library())] == [id]
-    remove_set(engine.library(), id)
-    assert stored_sets(engine.library()) == []
+    assert [each.id for each in engine.library().evaluations.sets()] == [id]
+    engine.library().evaluations.delete_set(id)
+    assert engine.library().evaluations.sets() == []
 
 
 # Evaluating
@@ -458,7 +455,7 @@ def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
     for name in ("balanced", "plain-rag"):
         list(evaluate(engine, id, name))
     plain, balanced = evaluations(engine.library())
-    remove_evaluation(engine.library(), balanced.id, runs=True)
+    engine.library().evaluations.delete(balanced.id, runs=True)
     assert [each.id for each in evaluations(engine.library())] == [plain.id]
     assert engine.library().runs.ids() == [f"{plain.id}-1", f"{plain.id}-2"]
     with pytest.raises(NotFoundError):
@@ -468,7 +465,7 @@ def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
 def test_an_evaluation_removed_while_it_runs_ends_with_a_word(engine: Engine) -> None:
     events = evaluate(engine, stored_set(engine, 3), "balanced")
     first = next(events)
-    remove_evaluation(engine.library(), first.evaluation)
+    engine.library().evaluations.delete(first.evaluation)
     with pytest.raises(NotFoundError, match=first.evaluation):
         next(events)
 

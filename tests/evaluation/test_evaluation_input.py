@@ -12,7 +12,7 @@ import pytest
 from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.evaluation.evaluate import add_set, evaluate, evaluations, question_set, rows, spending, stored_sets
+from crag.evaluation.evaluate import add_set, evaluate, evaluations, question_set, rows, spending
 from crag.metrics.results import flat
 from crag.questions.sets import read_set
 from crag.questions.tables import csv_export
@@ -33,7 +33,7 @@ def test_mixed_encodings_and_equal_ids_come_through_to_the_exported_rows(engine:
     found = read_set("mixed.csv", "id,question\nd,Où est la forêt?\n".encode() + western + b"e,\nf,Why? \xe6\x97\xa5\n")
     id = add_set(engine.library(), found)
     assert question_set(engine.library(), id) == found
-    assert [each.problems for each in stored_sets(engine.library())] == [2]
+    assert [each.problems for each in engine.library().evaluations.sets()] == [2]
     list(evaluate(engine, id, "plain-rag"))
     (made,) = evaluations(engine.library())
     measured = [flat(row) for row in rows(engine.library(), made.id)]
@@ -68,7 +68,7 @@ def test_fifty_thousand_questions_are_stored_and_begun(engine: Engine) -> None:
     found = read_set("many.csv", f"id,question,answer\n{lines}".encode())
     id = add_set(engine.library(), found)
     assert add_set(engine.library(), found) == id
-    (listed,) = stored_sets(engine.library())
+    (listed,) = engine.library().evaluations.sets()
     assert (listed.questions, listed.problems) == (50_000, 1_000)
     events = evaluate(engine, id, "plain-rag")
     assert [(event.done, event.total) for event, _ in zip(events, range(3), strict=False)] == [

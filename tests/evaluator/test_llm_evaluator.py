@@ -27,7 +27,8 @@ def server() -> Iterator[Server]:
 
 def evaluator(server: Server, model: str = "ok", parallel: int = 8, seconds: float = 10) -> LlmEvaluator:
     endpoint = Endpoint(provider="openai-compatible", model=model, base_url=server.address)
-    return LlmEvaluator(ChatModel(endpoint, parallel=parallel).metered(Meter(Budget(seconds=seconds))))
+    model = ChatModel(endpoint, parallel=parallel, first_wait=0.05)
+    return LlmEvaluator(model.metered(Meter(Budget(seconds=seconds))))
 
 
 TEN = [Passage(id=str(n), text=f"text {n}") for n in range(10)]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.order import LONG
+
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 400
 
@@ -104,6 +106,10 @@ def test_no_tracked_file_holds_a_path_of_somebody_s_machine() -> None:
         for found in PATHS.finditer(text)
     ]
     assert named == []
+
+
+def test_the_tests_that_begin_first_are_there() -> None:
+    assert [name for name in LONG if not (ROOT / name).is_file()] == []
 
 
 def test_nothing_that_a_run_leaves_behind_is_tracked() -> None:

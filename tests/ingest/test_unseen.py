@@ -291,5 +291,5 @@ def test_a_count_of_the_child_s_that_is_none_is_refused(count: object) -> None:
         "scanned": False,
     }
     assert _page({**raw, "unseen": 6, "recognised": False}, 1).unseen == 6
-    with pytest.raises(ValueError, match="count of words"):
+    with pytest.raises(ValueError, match="a count that is none"):
         _page({**raw, "unseen": count, "recognised": False}, 1)

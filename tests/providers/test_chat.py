@@ -40,7 +40,7 @@ def server() -> Iterator[Server]:
 def chat(server: Server, model: str, calls: list[Call] | None = None, **budget: float) -> MeteredChat:
     heard = [] if calls is None else calls
     meter = Meter(Budget(**{"seconds": 5.0, **budget}), listener=heard.append)  # type: ignore[arg-type]
-    return ChatModel(endpoint(server, model)).metered(meter)
+    return ChatModel(endpoint(server, model), first_wait=0.05).metered(meter)
 
 
 def endpoint(server: Server, model: str) -> Endpoint:

@@ -28,6 +28,11 @@ class Served:
     process: subprocess.Popen[bytes]
 
     @property
+    def reading(self) -> Path:
+        """The gate that holds the indexing of files."""
+        return self.gate.with_suffix(".reading")
+
+    @property
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
 

@@ -1,7 +1,7 @@
-"""The app with an evaluator that can be held: while the file CRAG_TEST_GATE names exists, grading waits.
+"""The app with work that can be held: while the file CRAG_TEST_GATE names exists, grading waits.
 
-Run with `streamlit run`, behind the same edge as the app; the browser tests use it to look at a run, and to touch
-things, in its middle.
+While one of the same name and ".reading" exists, so does the indexing of files. Run with `streamlit run`, behind the
+same edge as the app; the browser tests use it to look at a run, and to touch things, in its middle.
 """
 
 import os
@@ -10,18 +10,33 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from crag.core.config import AppConfig
-from crag.core.protocols import RetrievalEvaluator
+from crag.core.protocols import Embedder, RetrievalEvaluator
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
 from ui.app.program import program
 from ui.edge import start
 
 GATE = Path(os.environ["CRAG_TEST_GATE"])
+READING = GATE.with_suffix(".reading")
 FREE = 3
 """Grades that pass a closed gate."""
+
+
+class GatedEmbedder:
+    """Embeds as `inner` does, but not while the gate of reading is closed."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.inner, self.id, self.dimension = inner, inner.id, inner.dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        while READING.exists():
+            time.sleep(0.02)
+        return self.inner.embed(texts)
 
 
 class GatedEvaluator:
@@ -42,7 +57,7 @@ class GatedEvaluator:
 
 def gated(config: AppConfig) -> Engine:
     plain = Engine(config)
-    return Engine(config, embedder=plain.embedder, evaluator=GatedEvaluator(plain.evaluator))
+    return Engine(config, embedder=GatedEmbedder(plain.embedder), evaluator=GatedEvaluator(plain.evaluator))
 
 
 if __name__ == "__main__":

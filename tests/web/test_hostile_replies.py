@@ -30,7 +30,7 @@ from tests.support.web_server import Reply, Request, Server, serving
 
 KEY = SecretStr("key-of-the-tests")
 HELLO = [("human", "Say hello.")]
-SECONDS = 1.0
+SECONDS = 2.0
 """That a run has left where a server takes its time."""
 
 

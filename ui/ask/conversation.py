@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from crag.core.types import Action
+from crag.library.runs import RunSummary
 from crag.strategies import STRATEGIES
 from ui.app import workspaces
 from ui.app.program import program
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
+from ui.kit.drawing import draw
+from ui.kit.html import Html
 from ui.kit.safe import excerpt, markdown
 from ui.run import thumbs
 
-__all__ = ["entry", "follow", "sidebar"]
+__all__ = ["entry", "follow", "history", "sidebar"]
+
+_PAST = 30
+"""So many earlier questions are listed."""
 
 
 def entry(session: Session) -> None:
@@ -26,12 +35,10 @@ def entry(session: Session) -> None:
             st.rerun()
 
 
-def follow(session: Session, picked: str | None) -> None:
-    """Do what a click asked for."""
-    if picked is None:
-        return
+def follow(session: Session, picked: str) -> None:
+    """Do what a click asked for. Raises CragError."""
     kind, _, rest = picked.partition(":")
-    if kind == "run" and rest in session.turns:
+    if kind == "run" and session.trace(rest):
         session.select(rest)
     elif kind in ("cite", "chunk"):
         session.open(picked)
@@ -39,8 +46,8 @@ def follow(session: Session, picked: str | None) -> None:
         thumbs.toggle(session, session.trace(selected), rest)
 
 
-def sidebar(session: Session) -> None:
-    """Strategy and history."""
+def sidebar(session: Session) -> Any:
+    """Strategy and history; returns the place of the history."""
     with st.sidebar:
         chosen = st.selectbox(
             "Strategy",
@@ -59,7 +66,10 @@ def sidebar(session: Session) -> None:
             st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
         workspaces.show_key_notice(program().config)
-        _history(session)
+        past = st.empty()
+        with problems.reported():
+            history(session, past)
+        return past
 
 
 def _anew(session: Session) -> None:
@@ -67,20 +77,17 @@ def _anew(session: Session) -> None:
     session.select(None)
 
 
-def _history(session: Session) -> None:
-    with problems.reported():
-        runs = session.library.runs.latest(30)
-        if not runs:
-            return
-        st.caption(f"Past questions ({len(runs)}{'+' if len(runs) == 30 else ''})")
-        with st.container(key="history", gap="xxsmall"):
-            for run in runs:
-                sign = words.ICONS[Action(run.action)] if run.action else "–"
-                st.button(
-                    f"{sign} {markdown(excerpt(run.question, 60))}",
-                    key=f"history-{run.run_id}",
-                    help=markdown(f"{run.action or 'No action'}, {run.strategy}, {words.ago(run.started_at)}"),
-                    type="tertiary",
-                    on_click=session.select,
-                    args=(run.run_id,),
-                )
+def history(session: Session, place: Any) -> None:
+    """What was asked before, the question on the page marked; a click opens it. Raises CragError."""
+    runs = session.library.runs.latest(_PAST)
+    more = "+" if len(runs) == _PAST else ""
+    lead = h.p("small", id="past")[f"Past questions ({len(runs)}{more})"]
+    asked = (_asked(run, run.run_id == st.session_state.selected) for run in runs)
+    draw(h.div("cx")[lead, h.ul("past", aria_labelledby="past")[asked]] if runs else None, place)
+
+
+def _asked(run: RunSummary, here: bool) -> Html:
+    sign = words.ICONS[Action(run.action)] if run.action else "–"
+    about = f"{run.action or 'No action'}, {run.strategy}, {words.ago(run.started_at)}"
+    row = h.button(data_pick=f"run:{run.run_id}", title=about, aria_current=here and "true")
+    return h.li[row[h.span("sign", aria_hidden="true")[sign], f" {excerpt(run.question, 60)}"]]

@@ -33,34 +33,46 @@ _LEFT_OVER = 12
 """At most so many elements does the welcome have, which a new run takes the place of."""
 
 
-def show(session: Session, run: str) -> None:
-    """The conversation with `run` selected. Raises CragError where the run is not to be had."""
+def show(session: Session, run: str, past: Any) -> None:
+    """The conversation with `run` selected; `past` is the history's place. Raises CragError where there is no such run.
+
+    A run under way is followed to its end, which is drawn then and there: a rerun begun by this script could take the
+    place of one that the browser asks for in the same moment, and with it another page.
+    """
     job = session.job(run)
     running = job is not None and job.running  # before its events are read: if it is over now, these are all
     try:
-        trace = session.trace(run)
+        trace = _known(session, run, more=job is None or running)
     except NotFoundError as error:
         session.forget(run)
         raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
-    if job is not None and job.problem:
-        problems.show(job.problem)
-    if job is not None and not running and not trace.finished:
-        trace = replace(trace, finished=True)  # it broke off: nothing more will come
+    problem = st.empty()
     labels = thumbs.labels_of(session, trace.question)
     slots = Slots(_cited(session.opened))
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
         with st.container(key="talk"):
-            tools = _left(session, run, trace, slots)
+            stop, tools = _left(session, run, trace, slots)
         conversation.entry(session)
     with right:
-        settings, change = _right(session, run, trace, slots, job)
+        asking = st.empty()
+        with asking.container():
+            approval.ask(job, trace)
+        settings, change = _right(session, run, trace, slots)
     if job is not None and running:
         for _ in range(_LEFT_OVER):
             st.empty()  # what stood here before the question would otherwise stay until the run is over
         _follow(job, slots, approval.pending(trace), labels)
-        st.rerun()
+        if job.running:
+            st.rerun()
+        trace = _known(session, run, more=False)
+        stop.empty()
+        asking.empty()
+        conversation.history(session, past)
+    if job is not None and job.problem:
+        with problem:
+            problems.show(job.problem)
     view, what = sliders.view(trace, settings)
     slots.write(trace, replace(view, thumbs=labels))
     if what is not None:
@@ -70,14 +82,21 @@ def show(session: Session, run: str) -> None:
         _tools(session, run, trace)
 
 
+def _known(session: Session, run: str, *, more: bool) -> Trace:
+    """What is known of the run; without `more` to come, one that broke off is over too. Raises NotFoundError."""
+    trace = session.trace(run)
+    return trace if more or trace.finished else replace(trace, finished=True)
+
+
 def _cited(opened: str | None) -> int | None:
     """The number of the citation that is open, if one is."""
     number = (opened or "").removeprefix("cite:")
     return int(number) if number.isdigit() else None
 
 
-def _left(session: Session, run: str, trace: Trace, slots: Slots) -> Any:
-    """The conversation; returns the place for what can be done with the finished run."""
+def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, Any]:
+    """The conversation; returns the place of the Stop button, and that for what can be done with the finished run."""
+    stop: Any = None
     tools: Any = None
     for turn in session.turns:
         if turn != run:
@@ -97,7 +116,7 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> Any:
             )
         slots.sources = st.empty()
         tools = st.container()
-    return tools
+    return stop, tools
 
 
 def _earlier(session: Session, run: str) -> None:
@@ -117,10 +136,8 @@ def _earlier(session: Session, run: str) -> None:
     )
 
 
-def _right(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Event] | None) -> tuple[Settings, Any]:
+def _right(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Settings, Any]:
     """The run; returns what the sliders say, and the place for what that would change."""
-    with st.container():
-        approval.ask(job, trace)
     slots.path = st.empty()
     slots.action = st.empty()
     with st.container(key="tuning"):

@@ -8,7 +8,7 @@ from crag.core.types import Action
 from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
-from ui.documents import uploads
+from ui.documents import page, uploads
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -35,8 +35,8 @@ def status(session: Session) -> Html:
     return h.div("cx")[h.div("status")[parts]]
 
 
-def show(session: Session, *, empty: bool) -> None:
-    """The page before any question."""
+def show(session: Session) -> None:
+    """The page before any question: what is added here goes on here, and is asked about here."""
     correct, ambiguous, incorrect = (chip(action) for action in Action)
     draw(
         h.div("cx hero")[
@@ -55,26 +55,39 @@ def show(session: Session, *, empty: bool) -> None:
     )
     with problems.reported():
         draw(status(session))
+    place, asked = st.empty(), False
+    page.drop_zone(session)
+
+    def renew(live: bool) -> None:
+        nonlocal asked
+        empty = session.library.size[0] == 0
+        if asked or (empty and live):
+            return
+        asked = not empty
+        with place.container():
+            if empty:
+                _offer(session)
+            else:
+                conversation.entry(session)
+                _questions(session)
+
     job = uploads.current(session)
-    if job is not None and (job.running or empty):
-        uploads.follow(job)
-    if empty:
-        _offer(session)
+    if job is not None and (job.running or session.library.size[0] == 0):
+        uploads.follow(job, renew)
     else:
-        conversation.entry(session)
-        _questions(session)
+        renew(False)
 
 
 def _offer(session: Session) -> None:
     st.subheader("No documents yet", anchor=False)
-    with st.container(horizontal=True):
-        if st.button("Load the sample library", key="sample", type="primary"):
-            with problems.reported():
-                uploads.load_sample(session)
-                st.rerun()
-        if st.button("Add your own PDFs", key="to-documents"):
-            st.switch_page("pages/documents.py")
-    st.caption("The sample is a real public report and a small folder of real pages that stands in for the web.")
+    if st.button("Load the sample library", key="sample", type="primary"):
+        with problems.reported():
+            uploads.load_sample(session)
+            st.rerun()
+    st.caption(
+        "The sample is a real public report and a small folder of real pages that stands in for the web. Or drop PDFs "
+        "of your own:"
+    )
 
 
 def _questions(session: Session) -> None:

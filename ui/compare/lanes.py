@@ -24,7 +24,7 @@ from ui.run.passage import View
 from ui.run.path import chip
 from ui.run.slots import Slots
 
-__all__ = ["Lane", "draw_all", "follow_all", "heads", "lay_out", "load_lane", "name_lanes"]
+__all__ = ["Lane", "draw_all", "finish", "follow_all", "heads", "lay_out", "load_lane", "name_lanes"]
 
 _INTERVAL = 0.05
 """Seconds that each lane's events are waited for in turn."""
@@ -44,6 +44,7 @@ class Lane:
     name: str = ""
     letter: str = ""
     slots: Slots = field(default_factory=Slots)
+    asking: Any = None
 
 
 def load_lane(session: Session, run: str, opened: int | None) -> Lane:
@@ -99,11 +100,23 @@ def lay_out(each: Lane, number: int) -> None:
 
     draw(heads([each]), slot("head"))
     with st.container(key=f"cmp-approval-{number}"):
+        each.asking = st.empty()
+    with each.asking.container():
         if each.job is not None and each.job.problem:
             problems.show(each.job.problem)
         approval.ask(each.job, each.trace, f"-{number}")
     for part in ("path", "action", "answer", "sources", "chunks", "web", "meter"):
         setattr(each.slots, part, slot(part))
+
+
+def finish(session: Session, each: Lane) -> None:
+    """Know the lane's run as it is now that it is over, and say why where it failed. Raises NotFoundError."""
+    trace = session.trace(each.run)
+    each.trace, each.following = trace if trace.finished else replace(trace, finished=True), False
+    each.asking.empty()
+    if each.job is not None and each.job.problem:
+        with each.asking.container():
+            problems.show(each.job.problem)
 
 
 def draw_lane(each: Lane, labels: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -28,10 +29,8 @@ _BESIDE = 2
 _LEFT_OVER = 6
 
 
-def follow(session: Session, picked: str | None) -> None:
+def follow(session: Session, picked: str) -> None:
     """Do what a click asked for. Raises CragError."""
-    if picked is None:
-        return
     kind, _, rest = picked.partition(":")
     if kind == "open" and rest in state.compared_runs():
         session.select(rest)
@@ -57,10 +56,10 @@ def show(session: Session) -> None:
     again = st.container()
     draw(_question(lanes))
     tools = st.container(horizontal=True)
+    with tools:
+        stop, files = st.empty(), st.empty()
     labels = thumbs.labels_of(session, lanes[0].trace.question)
-    traces, found = [each.trace for each in lanes], None
-    if not any(each.following for each in lanes):
-        found = differences(traces, [each.name for each in lanes], meter.in_use())
+    found = None if any(each.following for each in lanes) else _found(lanes)
     lead, summary, listed = st.empty(), st.empty(), st.empty()
     with st.container(key="cmp-above"):
         _beside(session, lanes, len(lanes) > _BESIDE)
@@ -74,8 +73,6 @@ def show(session: Session) -> None:
                         _beside(session, [each], True)
     with again.expander("Another comparison", expanded=False, key=f"cmp-again-{lanes[0].run}"):
         setup.form(session)
-    with tools:
-        _tools(session, lanes, found)
 
     def redraw() -> None:
         known = figures([each.trace for each in lanes], meter.in_use())
@@ -84,10 +81,20 @@ def show(session: Session) -> None:
 
     redraw()
     if found is None:
+        _stop(lanes, stop)
         for _ in range(_LEFT_OVER):
             st.empty()  # what stood here before would otherwise stay until the runs are over
         compare_lanes.follow_all(lanes, labels, redraw)
-        st.rerun()
+        if any(each.job is not None and each.job.running for each in lanes):
+            st.rerun()  # one waits for a word
+        stop.empty()
+        for each in lanes:
+            compare_lanes.finish(session, each)
+        found = _found(lanes)
+        redraw()
+    with files.container(horizontal=True):
+        _exports(session, lanes, found)
+        st.button("New comparison", key="compare-new", on_click=state.select, args=([],))
     draw(compare_table.lead(found), lead)
     draw(compare_table.items(found), listed)
     compare_lanes.draw_all(lanes, labels, found)
@@ -133,6 +140,10 @@ def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:
     return lanes
 
 
+def _found(lanes: Sequence[Lane]) -> Differences:
+    return differences([each.trace for each in lanes], [each.name for each in lanes], meter.in_use())
+
+
 def _question(lanes: Sequence[Lane]) -> Html:
     asked = dict.fromkeys(each.trace.question for each in lanes)
     return h.div("cx")[h.div("question")[h.joined(h.br, asked)]]
@@ -147,23 +158,17 @@ def _beside(session: Session, lanes: Sequence[Lane], here: bool) -> None:
             pageview.opened(session, each.trace, opened[1], state.close_source, whose)
 
 
-def _tools(session: Session, lanes: Sequence[Lane], found: Differences | None) -> None:
-    """Stop for all while they run; files and a fresh start after."""
+def _stop(lanes: Sequence[Lane], place: Any) -> None:
+    """One button for all that run."""
     jobs = [each.job for each in lanes if each.job is not None and each.following]
-    if found is None:
-        stopping = all(job.stopping for job in jobs)
+    stopping = all(job.stopping for job in jobs)
 
-        def stop() -> None:
-            for job in jobs:
-                job.stop()
+    def stop() -> None:
+        for job in jobs:
+            job.stop()
 
-        label = "Stopping…" if stopping else "Stop all"
-        st.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")
-        for _ in range(_LEFT_OVER):
-            st.empty()
-        return
-    _exports(session, lanes, found)
-    st.button("New comparison", key="compare-new", on_click=state.select, args=([],))
+    label = "Stopping…" if stopping else "Stop all"
+    place.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")
 
 
 def _exports(session: Session, lanes: Sequence[Lane], found: Differences) -> None:

@@ -80,21 +80,28 @@ def current(session: Session) -> Job[IngestEvent] | None:
     return found  # type: ignore[return-value]
 
 
-def follow(job: Job[IngestEvent]) -> None:
-    """Draw progress until the job is over, then only what came of it."""
-    bar, done = st.empty(), st.empty()
+def follow(job: Job[IngestEvent], renew: Callable[[bool], None]) -> None:
+    """Draw progress until the job is over, then what came of it.
+
+    `renew` draws what the page shows of the library, and is told whether the job goes on: before anything is waited
+    for, so that it can be used meanwhile, and again with every document that came in. Any touch interrupts here and
+    harms nothing.
+    """
+    bar, stop, done, ending = st.empty(), st.empty(), st.empty(), st.empty()
     running = job.running
     if running:
-        st.button(
+        stop.button(
             "Stop" if not job.stopping else "Stopping…",
             key=f"stop-{job.id}",
             on_click=job.stop,
             disabled=job.stopping,
             help="Files that are already added stay.",
         )
+        renew(True)
     latest: ReadingQueued | ReadingPage | Embedding | None = None
     finished: list[Result] = []
     for fresh in job.follow():
+        before = len(finished)
         for event in fresh:
             if isinstance(event, ReadingQueued | ReadingPage | Embedding):
                 latest = event
@@ -103,12 +110,15 @@ def follow(job: Job[IngestEvent]) -> None:
                 latest = None
         draw(_progress(latest, job.label, len(finished)) if job.running else None, bar)
         draw(results(finished), done)
-    if running:
-        st.rerun()
-    if job.problem:
-        problems.show(job.problem)
-    elif not finished and not running:
-        st.success(f"Done: {job.label}.")
+        if running and job.running and any(isinstance(event, DocumentAdded) for event in finished[before:]):
+            renew(True)
+    stop.empty()
+    with ending:
+        if job.problem:
+            problems.show(job.problem)
+        elif not finished:
+            st.success(f"Done: {job.label}.")
+    renew(False)
 
 
 def _progress(event: ReadingQueued | ReadingPage | Embedding | None, label: str, done: int) -> Html:

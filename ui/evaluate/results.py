@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.errors import InputError
 from crag.core.upgrade import in_words
-from crag.evaluation.evaluate import Evaluation, remove_evaluation
+from crag.evaluation.evaluate import Evaluation
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import MEASURES, Result, flat
 from ui.app import navigation
@@ -181,4 +181,4 @@ def _remove(session: Session, id: str, runs: bool) -> None:
     job = work.current(session)
     if job is not None and job.running:
         raise InputError("An evaluation is under way.", "Stop it, or wait until it ends; then delete.")
-    remove_evaluation(session.library, id, runs=runs)
+    session.library.evaluations.delete(id, runs=runs)

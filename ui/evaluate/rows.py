@@ -28,9 +28,9 @@ PAGE = 25
 """Rows that are drawn at once: a browser holds no 10,000."""
 
 
-def follow(session: Session, picked: str | None) -> None:
+def follow(session: Session, picked: str) -> None:
     """Open the trace of the run that was clicked. Raises NotFoundError where it was deleted."""
-    kind, _, run = (picked or "").partition(":")
+    kind, _, run = picked.partition(":")
     if kind != "run" or not run:
         return
     if run not in session.library.runs.ids():

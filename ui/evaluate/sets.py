@@ -11,7 +11,7 @@ from typing import Literal
 import streamlit as st
 
 from crag.core.errors import CragError, InputError
-from crag.evaluation.evaluate import Evaluation, add_set, question_set, remove_set, stored_sets
+from crag.evaluation.evaluate import Evaluation, add_set, question_set
 from crag.library.evaluations import StoredSet
 from crag.library.library import Library
 from crag.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
@@ -45,7 +45,7 @@ class _Taken:
 
 def loaded(session: Session, id: str) -> QuestionSet:
     """A stored set, remembered: its questions never change. Raises NotFoundError, StorageError."""
-    stored = next((each for each in stored_sets(session.library) if each.id == id), None)
+    stored = next((each for each in session.library.evaluations.sets() if each.id == id), None)
     return _loaded(session.library, session.workspace, id, f"{stored.name} {stored.problems}" if stored else "")
 
 
@@ -159,7 +159,7 @@ def _read(path: Path) -> tuple[str, bytes]:
 def _take(session: Session, name: str, data: bytes) -> None:
     """Store what a file holds and show it. Raises CragError, and then nothing has changed."""
     with st.spinner(f"Reading {markdown(name)}…"):
-        before = {each.id: each.name for each in stored_sets(session.library)}
+        before = {each.id: each.name for each in session.library.evaluations.sets()}
         id = add_set(session.library, read_set(name, data))
     st.session_state["eval-refused"] = False
     st.session_state["eval-taken"] = _Taken(id, name, before.get(id, ""))
@@ -227,6 +227,6 @@ def _delete(session: Session, stored: StoredSet, made: int) -> None:
         )
         if st.button("Delete", key=f"eval-delete-{stored.id}", type="primary"):
             with problems.reported():
-                remove_set(session.library, stored.id)
+                session.library.evaluations.delete_set(stored.id)
                 st.session_state.pop("eval-taken", None)
                 st.rerun()

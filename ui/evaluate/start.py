@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag.core.config import AppConfig
-from crag.evaluation.evaluate import Evaluation, remove_evaluation
+from crag.evaluation.evaluate import Evaluation
 from crag.library.evaluations import StoredSet
 from crag.strategies import STRATEGIES
 from ui.app.session import Session
@@ -60,7 +60,9 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
     if upload is not None:
-        uploads.follow(upload)  # last of all, for it stays here until the documents are in
+        uploads.follow(upload, lambda live: None)  # last of all, for it stays here until the documents are in
+        if session.library.size[0]:
+            st.rerun()
 
 
 def _asking(session: Session) -> AppConfig:
@@ -130,7 +132,7 @@ def _drop(session: Session, each: Evaluation) -> None:
         st.markdown(f"Delete it with its {words.count(each.done, 'result')}? Its runs stay in the history.")
         if st.button("Yes, delete", key=f"eval-drop-yes-{each.id}", type="primary"):
             with problems.reported():
-                remove_evaluation(session.library, each.id)
+                session.library.evaluations.delete(each.id)
                 st.session_state.pop("eval-dropping", None)
                 st.rerun()
         st.button("Keep it", key=f"eval-drop-no-{each.id}", on_click=_ask_to_drop, args=("",))

@@ -14,7 +14,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import InputError
 from crag.core.settings import Settings
 from crag.evaluation.asking import Progress
-from crag.evaluation.evaluate import evaluate, remove_evaluation, rows
+from crag.evaluation.evaluate import evaluate, rows
 from crag.library.library import Library
 from crag.metrics.metrics import ResultRow
 from ui.app.jobs import Job
@@ -188,7 +188,7 @@ def _stepped(ways: Iterator[Iterator[Progress]], library: Library, resumes: str)
                 yield Stepped(progress=progress, at=time.monotonic())
             return
         if not first.done:
-            remove_evaluation(library, first.evaluation)  # it has just been begun
+            library.evaluations.delete(first.evaluation)  # it has just been begun
     raise InputError(
         "This evaluation can't go on: the models, the services or the documents are others than when it began.",
         "Set them as they were (the evaluation names them), or run the strategy anew.",

@@ -7,7 +7,7 @@ no other way than by `Html("…")`, which is for the program's own constants.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from markupsafe import Markup
@@ -27,7 +27,7 @@ class Html(Markup):
         """Any value as text, safe between tags and inside a quoted attribute; HTML stays as it is."""
         if hasattr(value, "__html__"):
             return cls(value.__html__())
-        return cls(html.escape(visible(value), quote=True))
+        return str.__new__(cls, html.escape(visible(value), quote=True))
 
 
 class Tag:
@@ -47,10 +47,12 @@ class Tag:
         return Tag(self._name, self._attributes + "".join(_attribute(name, value) for name, value in given.items()))
 
     def __getitem__(self, children: object) -> Html:
-        return Html(f"<{self._name}{self._attributes}>{fragment(children)}</{self._name}>")
+        return str.__new__(Html, f"<{self._name}{self._attributes}>{_written((children,))}</{self._name}>")
 
     def __html__(self) -> Html:
         return self[()]
+
+    __iter__ = None  # or a loop over it would never end
 
 
 def _attribute(name: str, value: object) -> str:
@@ -66,7 +68,7 @@ def _leads(address: str) -> bool:
 
 def fragment(*children: object) -> Html:
     """These one after another: text escaped, HTML as it is."""
-    return Html("".join(_pieces(children)))
+    return str.__new__(Html, _written(children))  # `Html(…)` would look at it once more
 
 
 def joined(between: object, children: Iterable[object]) -> Html:
@@ -74,14 +76,18 @@ def joined(between: object, children: Iterable[object]) -> Html:
     return Html.escape(between).join(fragment(child) for child in children)
 
 
-def _pieces(children: Iterable[object]) -> Iterator[str]:
+def _written(children: Iterable[object]) -> str:
+    made: list[str] = []
     for child in children:
-        if isinstance(child, str) or hasattr(child, "__html__"):
-            yield Html.escape(child)
+        if isinstance(child, str):
+            made.append(child if isinstance(child, Html) else Html.escape(child))
+        elif isinstance(child, Tag):
+            made.append(child.__html__())
         elif isinstance(child, Iterable):
-            yield from _pieces(child)
+            made.append(_written(child))
         elif child is not None and child is not False:
-            yield Html.escape(child)
+            made.append(Html.escape(child))
+    return "".join(made)
 
 
 br, nbsp = Html("<br>"), Html("&nbsp;")

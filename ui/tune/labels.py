@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.core.settings import Settings
-from crag.evaluation.evaluate import question_set, stored_sets
+from crag.evaluation.evaluate import question_set
 from crag.library.labels import Label
 from crag.questions.expected import label_of
 from crag.questions.sets import Question
@@ -56,7 +56,7 @@ class Learnable:
 
 def set_ids(session: Session) -> tuple[str, ...]:
     """The ids of the question sets stored in the session's library, the latest first. Raises CragError."""
-    return tuple(each.id for each in stored_sets(session.library))
+    return tuple(each.id for each in session.library.evaluations.sets())
 
 
 def expected(session: Session) -> Mapping[str, Question]:

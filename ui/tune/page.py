@@ -35,10 +35,8 @@ _CELL, _USED = "tune-cell", "tune-used"
 _SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}
 
 
-def follow(session: Session, picked: str | None) -> None:
+def follow(session: Session, picked: str) -> None:
     """Do what a click asked for: list a cell's questions, or open a run in Ask."""
-    if picked is None:
-        return
     cell = flips.cell_of(picked)
     if cell is not None:
         st.session_state[_CELL] = None if st.session_state.get(_CELL) == cell else cell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -17,11 +18,42 @@ from ui.documents import uploads
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
-from ui.kit.picker import clicked
 from ui.kit.safe import excerpt, markdown
 from ui.run import pageview
 
-__all__ = ["drop_zone", "empty", "open_one", "table", "warn_of_model"]
+__all__ = ["LibraryView", "drop_zone", "mark"]
+
+_TURN, _KEPT = "documents-turn", "documents-kept"
+_LEFT_OVER = 8
+"""So many elements has the view at most."""
+
+
+class LibraryView:
+    """What the library holds, on the page: the table, and one document opened.
+
+    Drawn anew as a job adds to it, in the one run of the script that follows the job; no widget may stand in that
+    twice, so each drawing has keys of its own until the job is over, and the next takes up what was chosen.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._place, self._drawn = session, st.empty(), False
+
+    def show(self, live: bool) -> None:
+        """`live`: while something is added."""
+        turn = st.session_state.get(_TURN, 0) + self._drawn
+        self._drawn, st.session_state[_TURN] = True, turn
+        with self._place.container(), problems.reported(stop=True):
+            documents = self._session.library.documents.all()
+            _warn_of_model(self._session, live)
+            if documents:
+                mark = f"-{turn}" if live else ""
+                _table(self._session, documents, mark)
+                _open_one(self._session, documents, mark)
+            elif live:
+                for _ in range(_LEFT_OVER):
+                    st.empty()  # what was deleted would otherwise stay until the job is over
+            else:
+                _empty(self._session)
 
 
 def drop_zone(session: Session) -> None:
@@ -43,7 +75,7 @@ def drop_zone(session: Session) -> None:
             st.rerun()
 
 
-def empty(session: Session) -> None:
+def _empty(session: Session) -> None:
     draw(h.div("cx hero")[h.p["The library is empty. Drop PDFs above, or begin with the sample."]])
     if st.button("Load the sample library", key="sample", type="primary"):
         with problems.reported():
@@ -51,13 +83,15 @@ def empty(session: Session) -> None:
             st.rerun()
 
 
-def warn_of_model(session: Session) -> None:
+def _warn_of_model(session: Session, live: bool) -> None:
     """Where the vectors were made by another embedding model: say so, and offer to make them anew."""
     try:
         session.library.check_model()
     except ModelMismatchError as error:
         problems.show(error)
-        st.button("Re-index the whole library", key="reindex-all", type="primary", on_click=_reindex, args=(session,))
+        if not live:
+            again = "Re-index the whole library"
+            st.button(again, key="reindex-all", type="primary", on_click=_reindex, args=(session,))
     except CragError as error:
         problems.show(error)
 
@@ -73,7 +107,7 @@ def _reindex(session: Session) -> None:
     st.session_state.upload = program().jobs.start("upload", "re-indexing the library", work, workspace=workspace).id
 
 
-def table(session: Session, documents: Sequence[Document]) -> None:
+def _table(session: Session, documents: Sequence[Document], mark: str) -> None:
     """The documents; a click opens one. Texts are guarded, for the table's own menu copies and downloads its cells."""
     rows = [
         {
@@ -94,7 +128,7 @@ def table(session: Session, documents: Sequence[Document]) -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
-        key="documents",
+        key=f"documents{mark}",
         alt="The documents of the library",
     )
     picked = chosen.selection.rows if chosen else []
@@ -103,43 +137,42 @@ def table(session: Session, documents: Sequence[Document]) -> None:
     with st.container(horizontal=True):
         st.button(
             "Re-index all",
-            key="reindex",
+            key=f"reindex{mark}",
             on_click=_reindex,
             args=(session,),
             help="Makes every vector anew. Questions go on.",
         )
 
 
-def open_one(session: Session, documents: Sequence[Document]) -> None:
+def _open_one(session: Session, documents: Sequence[Document], mark: str) -> None:
     """One document: its chunks on its pages."""
     ids = [document.id for document in documents]
     by_id = dict(zip(ids, documents, strict=True))
     wanted = st.session_state.get("document")
     st.subheader("Pages and chunks", anchor=False)
     which, leaf, facts = st.columns([5, 2, 6], gap="medium", vertical_alignment="bottom")
-    chosen = which.selectbox(
-        "Open a document",
-        ids,
-        index=ids.index(wanted) if wanted in ids else 0,
-        format_func=lambda id: by_id[id].name,
-        key=f"open-{wanted if wanted in ids else ''}",
-    )
+    first = wanted if wanted in ids else ""
+    kept: dict[tuple[str, str], Any] = st.session_state.setdefault(_KEPT, {})
+    before = kept.get(("open", first))
+    begin = before if before in ids else first or ids[0]
+    key = f"open-{first}{mark}"
+    if st.session_state.setdefault(key, begin) not in ids:
+        st.session_state[key] = begin
+    chosen = which.selectbox("Open a document", ids, format_func=lambda id: by_id[id].name, key=key)
     document = by_id[chosen]
+    kept["open", first] = chosen
     with problems.reported():
         with facts:
-            _delete(session, document)
+            _delete(session, document, mark)
         with leaf:
-            page = int(
-                st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=f"page-{document.id}")
-            )
+            key = f"page-{document.id}{mark}"
+            st.session_state.setdefault(key, kept.get(("page", document.id), 1))
+            page = int(st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=key))
+            kept["page", document.id] = page
         _page(session, document, page, session.library.documents.chunks(document.id))
 
 
 def _page(session: Session, document: Document, page: int, chunks: Sequence[Chunk]) -> None:
-    picked = clicked() or ""
-    if picked.startswith("mark:"):
-        again = st.session_state.get("marked") == picked[5:]
-        st.session_state.marked = None if again else picked[5:]
     here = [chunk for chunk in chunks if chunk.page == page]
     left, right = st.columns([1, 1], gap="large")
     with left, problems.reported():
@@ -169,10 +202,17 @@ def _page(session: Session, document: Document, page: int, chunks: Sequence[Chun
         draw(h.div("cx")[h.h3[heading, h.span("small")[document.title]], shown])
 
 
-def _delete(session: Session, document: Document) -> None:
+def mark(picked: str) -> None:
+    """Mark one chunk alone on its page, or all of them again."""
+    kind, _, chunk = picked.partition(":")
+    if kind == "mark":
+        st.session_state.marked = None if st.session_state.get("marked") == chunk else chunk
+
+
+def _delete(session: Session, document: Document, mark: str) -> None:
     with st.popover("Delete document"):
         st.markdown(f"Delete **{markdown(document.name)}** with its {words.count(document.chunks, 'chunk')}?")
-        if st.button("Delete", key=f"delete-{document.id}", type="primary"):
+        if st.button("Delete", key=f"delete-{document.id}{mark}", type="primary"):
             with problems.reported():
                 session.library.documents.delete(document.id)
                 st.session_state.pop("document", None)

@@ -1,0 +1,155 @@
+"""What is touched while something goes on: files added on the first screen and beside others, thumbs, the history."""
+
+import re
+
+import pytest
+
+from tests.support.browsing import ask, settled
+from tests.support.small_pdf import small_pdf
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+HELD = re.compile(r"Grading: 3 of \d+ chunks")
+QUESTION = "What did the lighthouse keeper write about the harbour in winter?"
+KEEPER = [
+    f"The lighthouse keeper wrote page {n} about the harbour\nand the winter of the year 18{n}0." for n in range(6)
+]
+
+
+def drop(page, name, *pages):
+    place = page.get_by_test_id("stFileUploaderDropzoneInput")
+    place.wait_for(state="attached")
+    place.set_input_files([{"name": name, "mimeType": "application/pdf", "buffer": small_pdf(*pages)}])
+
+
+@pytest.fixture
+def served(served_to_many):
+    """A library of its own for each test."""
+    yield served_to_many
+    served_to_many.reading.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def page(open_page):
+    page = open_page()
+    page.get_by_text("Ask your PDFs").wait_for()
+    return settled(page)
+
+
+def test_files_dropped_on_the_first_screen_are_added_there_and_asked_about_there(page, served):
+    served.reading.touch()
+    drop(page, "keeper.pdf", *KEEPER)
+    page.locator(".progress").wait_for()
+    expect(page.locator("[data-testid=stMain] b", has_text="keeper.pdf")).to_be_visible()
+    expect(page.get_by_test_id("stChatInputTextArea")).to_have_count(0)
+    served.reading.unlink()
+    page.get_by_text("1 document, 6 chunks in the library").wait_for()
+    expect(page.locator(".result", has_text="keeper.pdf")).to_contain_text("Added: 6 pages, 6 chunks")
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    ask(page, QUESTION)
+    page.locator(".action .word").wait_for()
+
+
+def test_documents_can_be_used_while_a_file_is_added(page, served):
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_text("The library is empty").wait_for()
+    drop(page, "keeper.pdf", *KEEPER)
+    page.get_by_text("Pages and chunks").wait_for()
+    settled(page)
+    served.reading.touch()
+    drop(page, "other.pdf", "Nothing of the kind is told on this page\nof an altogether other book.")
+    page.locator("[class*=st-key-documents-]").wait_for()
+    expect(page.locator("[data-stale=true]").filter(visible=True)).to_have_count(0)
+    page.get_by_label("Page", exact=True).filter(visible=True).fill("3")
+    page.keyboard.press("Enter")
+    page.get_by_text("1 chunk on page 3 of 6").wait_for()
+    page.locator(".progress").wait_for()
+    expect(page.locator("[data-stale=true]").filter(visible=True)).to_have_count(0)
+    served.reading.unlink()
+    page.get_by_text("2 documents").wait_for()
+    page.get_by_text("1 chunk on page 3 of 6").wait_for()
+    expect(page.locator(".progress")).to_have_count(0)
+    settled(page)
+    page.get_by_role("button", name="Delete document").click()
+    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click()
+    page.get_by_text("1 document", exact=True).wait_for()
+
+
+def test_a_document_is_deleted_while_another_is_added(page, served):
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_text("The library is empty").wait_for()
+    drop(page, "keeper.pdf", *KEEPER)
+    page.get_by_text("Pages and chunks").wait_for()
+    settled(page)
+    served.reading.touch()
+    drop(page, "other.pdf", "Nothing of the kind is told on this page\nof an altogether other book.")
+    page.locator("[class*=st-key-documents-]").wait_for()
+    page.get_by_role("button", name="Delete document").click()
+    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Pages and chunks")).to_have_count(0)
+    served.reading.unlink()
+    page.get_by_text("1 document", exact=True).wait_for()
+    expect(page.get_by_role("combobox", name="Open a document")).to_have_value("other.pdf")
+
+
+def test_a_thumb_pressed_while_the_run_is_drawn_anew_counts_and_a_page_is_left_at_its_end(page, served):
+    drop(page, "keeper.pdf", *KEEPER)
+    page.get_by_text("in the library").wait_for()
+    settled(page)
+    served.gate.touch()
+    ask(page, QUESTION)
+    page.get_by_text(HELD).wait_for()
+    thumb = page.locator("button.thumb.relevant").first
+    thumb.hover()
+    page.mouse.down()
+    thumb.evaluate("thumb => { window.pressed = thumb; }")
+    served.gate.unlink()
+    page.wait_for_function("() => !window.pressed.isConnected")
+    page.mouse.up()
+    expect(page.locator("button.thumb[aria-pressed=true]")).to_have_count(1)
+    page.locator(".action .word").wait_for()
+    settled(page)
+    served.gate.touch()
+    ask(page, "Which harbour did the keeper see in the winter of 1830?")
+    page.get_by_text(HELD).wait_for()
+    served.gate.unlink()
+    page.get_by_text("Supported").or_(page.locator(".figures")).first.wait_for()
+    page.get_by_role("link", name="Documents").click()
+    page.get_by_text("Pages and chunks").wait_for()
+    settled(page)
+    expect(page.get_by_text("Pages and chunks")).to_be_visible()
+
+
+def test_thumbs_pressed_quickly_one_after_the_other_all_count_also_right_after_a_reload(page, served):
+    drop(page, "keeper.pdf", *KEEPER)
+    page.get_by_text("in the library").wait_for()
+    ask(page, QUESTION)
+    page.locator(".action .word").wait_for()
+    settled(page)
+    held = page.locator("button.thumb[aria-pressed=true]")
+    for number in range(4):
+        page.locator("button.thumb.relevant").nth(number).click()
+    expect(held).to_have_count(4)
+    page.reload()
+    page.locator("button.thumb[aria-pressed=true]").first.click()
+    expect(held).to_have_count(3)
+    page.reload()
+    expect(held.first).to_be_visible()  # from when on it is heard
+    held.first.focus()
+    page.keyboard.press("Enter")
+    expect(held).to_have_count(2)
+
+
+def test_the_history_opens_by_keyboard_and_marks_what_is_open(page, served):
+    drop(page, "keeper.pdf", *KEEPER)
+    page.get_by_text("in the library").wait_for()
+    for question in (QUESTION, "Which year was the winter of the keeper?"):
+        ask(page, question)
+        page.locator(".past button[aria-current=true]", has_text=question[:20]).wait_for()
+        settled(page)
+    older = page.locator(".past button", has_text=QUESTION[:20])
+    older.focus()
+    page.keyboard.press("Enter")
+    expect(older).to_have_attribute("aria-current", "true")
+    expect(page.locator(".past button[aria-current]")).to_have_count(1)
+    page.wait_for_function("() => document.activeElement.closest('.past') !== null")
