@@ -30,7 +30,7 @@ CragError
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 __all__ = [
     "BudgetError",
@@ -88,8 +88,12 @@ class CragError(Exception):
     says of `who`, the id of a model, which is named when it is shown.
     """
 
-    default_remedy = "Try again; if it fails the same way, report it with the message above."
+    default_remedy: ClassVar[str] = "Try again; if it fails the same way, report it with the message above."
     reason: ClassVar[Reason] = "other"
+
+    def __init_subclass__(cls, reason: Reason | None = None, remedy: str = "", **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.reason, cls.default_remedy = reason or cls.reason, remedy or cls.default_remedy
 
     def __init__(self, cause: str, remedy: str | None = None, *, who: str = "") -> None:
         self.cause, self.who = cause, who
@@ -98,159 +102,111 @@ class CragError(Exception):
         super().__init__(f"{self.message} {self.remedy}")
 
 
-class InputError(CragError):
+class InputError(CragError, reason="input"):
     """What the person gave can't be used."""
 
-    reason = "input"
 
-
-class QuestionError(InputError):
+class QuestionError(InputError, remedy="Ask a question of 1 to 2,000 characters."):
     """An empty or over-long question."""
 
-    default_remedy = "Ask a question of 1 to 2,000 characters."
 
-
-class DocumentError(InputError):
+class DocumentError(InputError, remedy="Open the file in a PDF viewer to check it, then try another copy."):
     """A file that can't be read as a document."""
 
-    default_remedy = "Open the file in a PDF viewer to check it, then try another copy."
 
-
-class NotAPdfError(DocumentError):
+class NotAPdfError(DocumentError, remedy="Export the document as PDF and add that file."):
     """The bytes are no PDF, whatever the name says."""
 
-    default_remedy = "Export the document as PDF and add that file."
 
-
-class EncryptedError(DocumentError):
+class EncryptedError(DocumentError, remedy="Remove the password (print or export to a new PDF) and add that file."):
     """The PDF needs a password."""
-
-    default_remedy = "Remove the password (print or export to a new PDF) and add that file."
 
 
 class DamagedError(DocumentError):
     """Broken, truncated or hostile: the reader gave up or was stopped."""
 
 
-class EmptyError(DocumentError):
+class EmptyError(DocumentError, remedy="If the pages are scans, run text recognition (OCR) first and add the result."):
     """No pages, or no text on any page."""
 
-    default_remedy = "If the pages are scans, run text recognition (OCR) first and add the result."
 
-
-class LimitError(DocumentError):
+class LimitError(DocumentError, remedy="Split the document, or raise the limit in Settings."):
     """Over the limits on size, pages, memory or time."""
 
-    default_remedy = "Split the document, or raise the limit in Settings."
 
-
-class SettingsError(InputError):
+class SettingsError(InputError, remedy="Correct the setting named above."):
     """A setting is out of its range, or two settings contradict each other."""
 
-    default_remedy = "Correct the setting named above."
 
-
-class LibraryError(CragError):
+class LibraryError(CragError, reason="library"):
     """The stored library can't do what was asked."""
 
-    reason = "library"
 
-
-class EmptyLibraryError(LibraryError):
+class EmptyLibraryError(LibraryError, remedy="Add a PDF on the Documents page, or load the sample library."):
     """A question before any document."""
 
-    default_remedy = "Add a PDF on the Documents page, or load the sample library."
 
-
-class ModelMismatchError(LibraryError):
+class ModelMismatchError(
+    LibraryError, remedy="Re-index the library (Documents page, or: python -m crag reindex), or go back to that model."
+):
     """The stored vectors were made by another embedding model."""
 
-    default_remedy = "Re-index the library (Documents page, or: python -m crag reindex), or go back to that model."
 
-
-class StorageError(LibraryError):
+class StorageError(
+    LibraryError, remedy="Free disk space, check the folder's permissions, or set CRAG_DATA to another folder."
+):
     """The disk is full, the folder is read-only, or the library file is damaged."""
 
-    default_remedy = "Free disk space, check the folder's permissions, or set CRAG_DATA to another folder."
 
-
-class RoomError(LibraryError):
+class RoomError(
+    LibraryError, remedy="Delete what is no longer needed, or ask who runs this program to raise the limit."
+):
     """No more may be stored here: a limit of the program is reached, not one of the disk."""
 
-    default_remedy = "Delete what is no longer needed, or ask who runs this program to raise the limit."
 
-
-class NotFoundError(LibraryError):
+class NotFoundError(LibraryError, remedy="It may have been deleted: reload the list."):
     """No such document, chunk or run."""
 
-    default_remedy = "It may have been deleted: reload the list."
 
-
-class ModelError(CragError):
+class ModelError(CragError, reason="model", remedy="Restore the files under crag/models from the repository."):
     """An embedded model file is missing or damaged."""
 
-    reason = "model"
-    default_remedy = "Restore the files under crag/models from the repository."
 
-
-class ProviderError(CragError):
+class ProviderError(CragError, reason="provider", remedy="Check the provider in Settings."):
     """An outside service, or the folder that stands in for one, failed."""
 
-    reason: ClassVar[Reason] = "provider"
-    default_remedy = "Check the provider in Settings."
 
-
-class KeyRejectedError(ProviderError):
+class KeyRejectedError(ProviderError, reason="key", remedy="Enter a valid key in Settings."):
     """No key, or one that the service does not accept."""
 
-    reason = "key"
-    default_remedy = "Enter a valid key in Settings."
 
-
-class UnreachableError(ProviderError):
+class UnreachableError(
+    ProviderError, reason="unreachable", remedy="Check that the server runs and that its address in Settings is right."
+):
     """No connection, no reply in time, or a reply that was cut off."""
 
-    reason = "unreachable"
-    default_remedy = "Check that the server runs and that its address in Settings is right."
 
-
-class BusyError(ProviderError):
+class BusyError(ProviderError, reason="busy", remedy="Wait a little, or choose another model or provider in Settings."):
     """Too many requests, no credit left, or the service is overloaded."""
 
-    reason = "busy"
-    default_remedy = "Wait a little, or choose another model or provider in Settings."
 
-
-class ReplyError(ProviderError):
+class ReplyError(ProviderError, reason="reply", remedy="A larger model may follow the format; choose one in Settings."):
     """The reply is not what was asked for: malformed, out of range, refused or empty."""
 
-    reason = "reply"
-    default_remedy = "A larger model may follow the format; choose one in Settings."
 
-
-class BudgetError(ProviderError):
+class BudgetError(
+    ProviderError, reason="budget", remedy="Raise the limits of a run in Settings, or retrieve fewer chunks."
+):
     """The run may make no more outside calls."""
 
-    reason = "budget"
-    default_remedy = "Raise the limits of a run in Settings, or retrieve fewer chunks."
 
-
-class WebSearchError(ProviderError):
+class WebSearchError(ProviderError, reason="web", remedy="Check the web provider in Settings, or turn it off."):
     """The web provider failed."""
 
-    reason = "web"
-    default_remedy = "Check the web provider in Settings, or turn it off."
 
-
-class NotApprovedError(ProviderError):
+class NotApprovedError(ProviderError, reason="not approved", remedy="Ask again to approve it."):
     """The person said no to the query, so nothing was sent."""
 
-    default_remedy = "Ask again to approve it."
-    reason = "not approved"
 
-
-class CancelledError(CragError):
+class CancelledError(CragError, reason="stopped", remedy="Ask again when ready."):
     """The person stopped the run."""
-
-    reason = "stopped"
-    default_remedy = "Ask again when ready."

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crag.core.errors import BudgetError, CancelledError, CragError
 from crag.core.types import Step
@@ -64,11 +64,9 @@ class OpenCall:
     """
 
     meter: Meter
-    provider: str
-    model: str
+    begun: Call
     name: str
     seconds: float
-    attempt: int
     others: set[OpenCall]
     began: float = field(default_factory=time.monotonic)
     input_tokens: int | None = None
@@ -80,19 +78,9 @@ class OpenCall:
             self.others.remove(self)
         except KeyError:  # given up in one thread when it had ended in the other
             return
-        self.meter._record(
-            Call(
-                step=self.meter.step,
-                provider=self.provider,
-                model=self.model,
-                seconds=time.monotonic() - self.began,
-                input_tokens=self.input_tokens,
-                output_tokens=self.output_tokens,
-                attempt=self.attempt,
-                error=error,
-                who=who,
-            )
-        )
+        seconds, given, written = time.monotonic() - self.began, self.input_tokens, self.output_tokens
+        ended = replace(self.begun, seconds=seconds, input_tokens=given, output_tokens=written, error=error, who=who)
+        self.meter._record(ended)
 
     def given_up(self) -> None:
         """Ends a call that nobody waits for any more."""
@@ -162,15 +150,8 @@ class Meter:
         """
         seconds = self._admit()
         others = others if others is not None else set()
-        call = OpenCall(
-            meter=self,
-            provider=provider,
-            model=model,
-            name=name or provider,
-            seconds=seconds,
-            attempt=attempt,
-            others=others,
-        )
+        begun = Call(step=self.step, provider=provider, model=model, seconds=0.0, attempt=attempt)
+        call = OpenCall(meter=self, begun=begun, name=name or provider, seconds=seconds, others=others)
         others.add(call)
         try:
             yield call

@@ -23,10 +23,8 @@ Place = tuple[str, int]
 """An IP address and a port."""
 
 
-class AddressError(WebSearchError):
+class AddressError(WebSearchError, remedy="If you trust it, allow private addresses in Settings."):
     """A page's address leads to this machine or its network."""
-
-    default_remedy = "If you trust it, allow private addresses in Settings."
 
 
 _GLOBAL = ipaddress.IPv6Network("2000::/3")
