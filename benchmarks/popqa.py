@@ -205,7 +205,7 @@ class Bench:
             cancel=threading.Event(),
             began=time.perf_counter(),
         )
-        parts, _ = composed(asked, self.library, local)
+        parts, _ = composed(asked, self.library, local, given_web=web.name)
         if self.own:
             parts = replace(parts, retriever=FixedRetriever(chunks=case.chunks))
         start = ev.RunStarted(

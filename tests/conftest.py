@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,17 @@ ROOT = Path(__file__).resolve().parent.parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin first, so that no worker is left with one at the end."""
     items.sort(key=lambda item: begun_first(item.nodeid.partition("::")[0]))
+
+
+@pytest.fixture(autouse=True)
+def apart_from_the_browser(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Once a worker has driven a browser, Playwright's loop counts as running in its thread: no other test sees it."""
+    loop = None if "browser" in request.fixturenames else asyncio._get_running_loop()
+    if loop is not None:
+        asyncio._set_running_loop(None)
+    yield
+    if loop is not None:
+        asyncio._set_running_loop(loop)
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,7 @@ def open_page(request, browser, tab):
         "response": lambda found: HEADER in found.headers or unarmed.append(found.url),
         "console": lambda said: POLICY in said.text and forbidden.append(said.text),
     }
-    pages = []
+    pages, apps = [], []
 
     def opened(path: str = "", *, width: int = 1440, theme: str = "light", base: str = "", own: bool = False):
         if pages or own:
@@ -96,7 +96,9 @@ def open_page(request, browser, tab):
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         for name, listen in heard.items():
             page.on(name, listen)
-        page.goto((base or request.getfixturevalue("served").url) + path)
+        if not base:
+            apps.append(request.getfixturevalue("served"))
+        page.goto((base or apps[-1].url) + path)
         return page
 
     yield opened
@@ -105,8 +107,8 @@ def open_page(request, browser, tab):
             page.remove_listener(name, listen)
     for context in contexts:
         context.close()
-    if "served" in request.fixturenames:
-        request.getfixturevalue("served").gate.unlink(missing_ok=True)
+    for app in apps:
+        app.gate.unlink(missing_ok=True)
     outside = [url for url in left if not url.startswith(("data:", "blob:")) and urlsplit(url).hostname != "127.0.0.1"]
     assert not outside
     assert not forbidden

@@ -10,6 +10,7 @@ LONG = (
     "tests/web/test_hostile_replies.py",
     "tests/browser/test_compare.py",
     "tests/browser/test_tune.py",
+    "tests/browser/test_live.py",
     "tests/browser/test_hostile.py",
     "tests/providers/test_real_server.py",
     "tests/providers/test_chat.py",
