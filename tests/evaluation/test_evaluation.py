@@ -155,7 +155,7 @@ def test_the_parts_are_named_without_address_and_key(engine: Engine, tmp_path: P
     )
     list(evaluate(engine, id, "balanced", config=config.model_copy(update={"writer": "llm"}), keys=keys, cancel=cancel))
     parts = evaluations(engine.library())[0].parts
-    assert "small-model at 127.0.0.1" in parts
+    assert "written by small-model at 127.0.0.1:9" in parts
     assert "secret" not in parts and str(tmp_path) not in parts
 
 

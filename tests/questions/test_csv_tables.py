@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from crag.questions.sets import Question, QuestionSet, read_set
 from crag.questions.tables import NUMBER, csv_export, csv_records, guarded, json_export, unguarded
-from ui.evaluate.sets_view import exported
+from ui.evaluate.sets_view import questions_table
 
 
 def back(data: bytes) -> list[list[str]]:
@@ -99,7 +99,7 @@ def test_plain_words_are_not_guarded() -> None:
 def test_exported_questions_are_read_again_as_they_were() -> None:
     values = ("=1+1", "'=1", "a;=2", "-5", "plain", "\u200b@x")
     rows = [Question(f"q{place}", each, (each, "b"), (each,), (1, 4), (each,)) for place, each in enumerate(values)]
-    found = read_set("set", exported(QuestionSet("set", tuple(rows)), "csv"))
+    found = read_set("set", csv_export(*questions_table(QuestionSet("set", tuple(rows)))))
     assert found.questions == tuple(rows)
     foreign = read_set("set", b"question,answer\n'=1+1,it's; '-5\n").questions[0]
     assert (foreign.question, foreign.answers) == ("'=1+1", ("it's; '-5",))
