@@ -11,8 +11,6 @@ from pathlib import Path
 from crag.core.errors import NotFoundError
 from crag.core.types import Action
 
-__all__ = ["Sample", "SampleQuestion", "load_sample", "shipped_sample"]
-
 _HERE = Path(__file__).resolve().parent
 FOLDER = _HERE / "samples" if (_HERE / "samples").is_dir() else _HERE.parent / "samples"
 """Inside the installed package; in a checkout beside it."""

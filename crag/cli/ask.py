@@ -25,8 +25,6 @@ from crag.core.wording import decision_sentence, failure_sentence, outcome_sente
 from crag.spending.costs import cost_sentence
 from crag.spending.prices import table
 
-__all__ = ["add_arguments", "run"]
-
 QUOTE = 160
 
 _COLOURS: dict[Action, Colour] = {Action.CORRECT: "blue", Action.AMBIGUOUS: "amber", Action.INCORRECT: "red"}

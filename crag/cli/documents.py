@@ -8,8 +8,6 @@ from dataclasses import asdict
 from crag.cli.options import PROGRAM, add_library, existing, opened
 from crag.cli.output import Output, plain
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from crag.engine import Engine
     from crag.evaluation.evaluate import Progress
 
-__all__ = ["add_arguments", "run"]
-
 SAMPLE = "sample"
 SHOWN_PROBLEMS = 10
 BAR = 24

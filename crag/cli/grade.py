@@ -22,8 +22,6 @@ from crag.evaluator.trigger import verdict
 if TYPE_CHECKING:
     from crag.engine import Engine
 
-__all__ = ["add_arguments", "run"]
-
 BATCH = 64
 """Lines graded together: enough to fill the model's own batches, few enough to answer a slow writer soon."""
 

@@ -16,8 +16,6 @@ from crag.cli.output import Output, plain
 from crag.core.errors import CancelledError, DocumentError, LimitError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage, ReadingQueued
 
-__all__ = ["add_arguments", "run"]
-
 Result = dict[str, Any]
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from crag.core.config import AppConfig
     from crag.engine import Engine
 
-__all__ = ["main", "parser"]
-
 USAGE = 2
 INTERRUPTED = 128 + signal.SIGINT
 OUTPUT_CLOSED = 141

@@ -24,11 +24,6 @@ from crag.strategies import STRATEGIES, strategy
 if TYPE_CHECKING:
     from crag.engine import Engine
 
-__all__ = [
-    *("PROGRAM", "add_library", "add_providers", "add_settings", "add_strategy", "existing", "interruptible"),
-    *("opened", "option_of", "provider_settings", "providers", "settings", "target"),
-]
-
 DEFAULT_WORKSPACE = "default"
 PROGRAM = "crag" if Path(sys.argv[0]).stem == "crag" else "python -m crag"
 """How the person called this program."""

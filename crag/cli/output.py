@@ -9,8 +9,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Literal
 
-__all__ = ["ClosedOutputError", "Colour", "Output", "plain", "scrubbed"]
-
 Colour = Literal["bold", "dim", "blue", "amber", "red"]
 
 _CODES: dict[Colour, str] = {"bold": "1", "dim": "2", "blue": "34", "amber": "33", "red": "31"}

@@ -19,8 +19,6 @@ from crag.core.wording import (
     unread_sentence,
 )
 
-__all__ = ["event_record", "hit_record", "trace_record"]
-
 Record = dict[str, Any]
 
 

@@ -7,8 +7,6 @@ import argparse
 from crag.cli.options import add_library, existing, interruptible, opened
 from crag.cli.output import Output
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)

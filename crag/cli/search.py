@@ -9,8 +9,6 @@ from crag.cli.output import Output, plain
 from crag.cli.record import hit_record
 from crag.core.errors import EmptyLibraryError, QuestionError
 
-__all__ = ["add_arguments", "run"]
-
 EXCERPT = 240
 
 

@@ -11,8 +11,6 @@ from crag.metrics.metrics import ResultRow
 from crag.metrics.results import MEASURES, Difference, Mean, Result, compared
 from crag.spending.costs import Spent
 
-__all__ = ["MAIN", "Column", "difference_lines", "difference_record", "differences", "result_record", "table_lines"]
-
 MAIN = """
 first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds
 acted_right rewrite_helped evidence_answer evidence_page evidence_source evidence_words answer_holds answer_f1

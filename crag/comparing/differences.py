@@ -18,8 +18,6 @@ from crag.spending.prices import PRICES, Price
 from crag.text.sentences import sentences
 from crag.text.words import words
 
-__all__ = ["Differences", "Figure", "Item", "Marks", "Value", "differences", "figures", "table"]
-
 Value = str | int | float | None
 Places = tuple[int, ...]
 Key = TypeVar("Key", bound=Hashable)

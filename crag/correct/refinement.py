@@ -12,8 +12,6 @@ from crag.core.types import Origin, Passage, Strip
 from crag.correct.strips import filter_strips
 from crag.text.words import words
 
-__all__ = ["make_strip", "scored_strips"]
-
 PAGE_STRIPS = 60
 """How many strips of one web page are scored: those that share most words with the question."""
 

@@ -15,8 +15,6 @@ from crag.core.types import Chunk
 from crag.text.keywords import Keyword, keywords, variants
 from crag.text.words import words
 
-__all__ = ["KeywordRewriter", "LlmRewriter"]
-
 JOINER = ", "
 MAX_QUERY_CHARS = 300
 FALLBACK_WORDS = 12

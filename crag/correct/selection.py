@@ -10,8 +10,6 @@ from crag.core.errors import ProviderError, ReplyError
 from crag.core.fences import fenced
 from crag.core.protocols import Chat, Messages
 
-__all__ = ["LlmStripSelector"]
-
 MAX_TOKENS = 400
 STRIP_CHARS = 1_200
 """How much of one strip is read."""

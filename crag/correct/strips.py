@@ -14,8 +14,6 @@ from crag.core.settings import Settings
 from crag.core.types import Strip
 from crag.text.sentences import ended, sentences
 
-__all__ = ["StripRefiner", "filter_strips"]
-
 Span = tuple[int, int]
 
 WINDOW_WORDS = 50

@@ -15,8 +15,6 @@ from crag.metrics.metrics import ResultRow, measured
 from crag.metrics.results import rows_to_json
 from crag.questions.sets import QUESTION_CHARS, Question
 
-__all__ = ["FAILURES_IN_A_ROW", "EvaluationRun", "Progress"]
-
 FAILURES_IN_A_ROW = 5
 """Questions that fail one after another in the same way before an evaluation stops."""
 

@@ -9,8 +9,6 @@ from dataclasses import replace
 from crag.core.protocols import GradeCache, RetrievalEvaluator
 from crag.core.types import Grade, Passage
 
-__all__ = ["CachedEvaluator"]
-
 
 class CachedEvaluator:
     """Wraps any evaluator. The key is evaluator id, question and text; failed grades are never kept."""

@@ -9,8 +9,6 @@ from dataclasses import replace
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.types import Grade, Passage
 
-__all__ = ["FallbackEvaluator"]
-
 GIVE_UP_AFTER = 3
 """Failures without any success after which the first evaluator is not asked again in this run."""
 

@@ -21,8 +21,6 @@ from crag.models.pairing import STOP
 from crag.models.runtime import MAX_CHARACTERS
 from crag.text.words import stem
 
-__all__ = ["FEATURES", "Head", "Lexicon", "features", "load_head", "stems"]
-
 FEATURES = (
     *("relevance", "span", "either", "length", "relevance_by_length", "span_by_length"),
     *("coverage", "closeness"),

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from crag.core.types import Grade, Passage
 
-__all__ = ["joint_grade"]
-
 JOINED = 3
 """Best passages that are also read as one."""
 

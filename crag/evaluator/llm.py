@@ -14,8 +14,6 @@ from crag.core.protocols import Chat, Messages
 from crag.core.provider import EvaluatorParts, EvaluatorProvider
 from crag.core.types import Grade, Passage
 
-__all__ = ["LLM", "PROMPT_VERSION", "LlmEvaluator", "Relevance"]
-
 PROMPT_VERSION = "2"
 """Part of the evaluator's id, by which grades are kept: change it with any word of the instructions."""
 MAX_TOKENS = 300

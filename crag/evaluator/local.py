@@ -13,8 +13,6 @@ from crag.evaluator.joint import joint_grade
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 from crag.text.sentences import sentences
 
-__all__ = ["LocalEvaluator"]
-
 BATCH = 16
 """Passages read together: grades come out after each so many."""
 QUOTED = 140

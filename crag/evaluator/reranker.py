@@ -12,8 +12,6 @@ from crag.core.provider import EvaluatorParts, EvaluatorProvider
 from crag.core.types import Grade, Passage
 from crag.evaluator.joint import joint_grade
 
-__all__ = ["RERANKER", "RerankEvaluator"]
-
 
 class RerankEvaluator:
     """Scores as the server gives them where they lie in 0..1; logits, where any lies outside, through a sigmoid."""

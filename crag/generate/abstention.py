@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 
-__all__ = ["abstention", "pieces_of", "usable_of"]
-
 
 def usable_of(knowledge: Sequence[Strip]) -> tuple[list[Strip], float | None]:
     """The strips that hold a word, and the best score among them; None where none was scored."""

@@ -7,8 +7,6 @@ import re
 from crag.core.types import Chunk, Citation, Rect, Strip, WebPage
 from crag.text.sentences import sentences
 
-__all__ = ["MARK", "build_citation", "cited_sentences", "literal", "quotable", "with_mark"]
-
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], and [1, 2] as models write it."""
 # Blanks are matched from the first of a run on, so that a long run is looked at once.

@@ -16,8 +16,6 @@ from crag.generate.citations import build_citation, quotable, with_mark
 from crag.text.sentences import ended, sentences
 from crag.text.words import words
 
-__all__ = ["ExtractiveGenerator"]
-
 LONG_STRIP = 400
 """A strip of more characters is quoted by its best sentence, not whole."""
 MAX_QUOTE = 500

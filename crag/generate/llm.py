@@ -12,8 +12,6 @@ from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.generate.abstention import abstention, pieces_of, usable_of
 from crag.generate.citations import MARK, build_citation
 
-__all__ = ["LlmGenerator"]
-
 MAX_TOKENS = 700
 CHARS_A_TOKEN = 3.2
 """Fewer than English text has, so that what is counted here fits the model's own count too."""

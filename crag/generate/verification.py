@@ -10,8 +10,6 @@ from crag.core.protocols import RetrievalEvaluator
 from crag.core.types import Answer, Passage, SentenceCheck, Strip
 from crag.generate.citations import cited_sentences, literal
 
-__all__ = ["SUPPORTED_FROM", "CitationVerifier", "faithfulness"]
-
 SUPPORTED_FROM = 0.5
 """The evaluator's score from which a cited text counts as supporting a sentence."""
 AT_ONCE = 8

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Box", "around"]
-
 
 class Box(NamedTuple):
     """An upright rectangle in points as displayed, origin at the page's top left."""

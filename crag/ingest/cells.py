@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from crag.ingest.boxes import around
 from crag.ingest.layout import Row, Segment
 
-__all__ = ["cells_of", "is_data", "is_value", "is_years"]
-
 _VALUE = re.compile(
     r"^[(\[<>≤≥~+±−–—-]*\s*(?:US|C|A|HK)?[$€£¥]?\s*[(+−–-]?\s*[$€£¥]?\s*\d[\d,.\s]*(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\s)*$"
     r"|^[$€£¥]?\s*[-–—−]+\s*%?$|^(?:n/?[am]|nm|nil|\*+|✓|[xX])\)?$",

@@ -11,8 +11,6 @@ from crag.core.ingesting import Page, ParsedDocument, TableSpan
 from crag.core.types import Chunk, LineBox
 from crag.text.sentences import sentences
 
-__all__ = ["CHUNKING_ID", "Sizes", "chunk_document"]
-
 _SEPARATOR = " › "
 _MOST_HEADER = 160
 

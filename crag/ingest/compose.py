@@ -13,8 +13,6 @@ from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.tables import Table, find_tables
 from crag.ingest.words import PageWords
 
-__all__ = ["ComposedPage", "LaidPage", "as_message", "compose", "edge_keys", "lay_out"]
-
 _SCANNED_SHARE, _SCANNED_CHARS = 0.4, 40
 _EDGE_ROWS = 3
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")

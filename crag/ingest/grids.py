@@ -14,8 +14,6 @@ from crag.ingest.objects import edge_of
 from crag.ingest.tables import Piece, Table
 from crag.ingest.words import PageWords, Word
 
-__all__ = ["PlacedTable", "ruled_tables"]
-
 # Points.
 _SNAP = 3.0  # edges closer than this are one
 _ACROSS = 15.0  # a shorter level edge rules no row

@@ -8,8 +8,6 @@ import unicodedata
 
 from crag.text.marks import few_marks
 
-__all__ = ["content_id", "safe_name"]
-
 _MOST = 120
 _UNPRINTED = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 _RESERVED = re.compile(r'[<>:"|?*]')

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from crag.ingest.boxes import Box, around
 from crag.ingest.words import PageWords, Word
 
-__all__ = ["Frame", "Row", "Segment", "frames", "read_order", "segment_of"]
-
 # Shares of a line's height.
 _CELL_GAP = 0.95  # wider white space parts cells
 _SAME_LINE = 0.55  # middles closer than this share a line

@@ -19,8 +19,6 @@ import pypdfium2.raw as pdfium
 from crag.ingest import calls
 from crag.ingest.boxes import Box
 
-__all__ = ["Area", "Doubt", "Drawn", "Space", "edge_of", "read_objects"]
-
 _MOST_OBJECTS = 10_000
 _MOST_DEPTH = 5
 _WIDEST = 100_000.0  # points; a larger page is a broken number

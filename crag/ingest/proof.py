@@ -18,8 +18,6 @@ from crag.ingest import calls
 from crag.ingest.boxes import Box
 from crag.ingest.objects import Drawn, Space
 
-__all__ = ["MARK", "Proof"]
-
 _LEAST_SCALE = 0.5
 _MOST_PIXELS = 4_000_000
 _MOST_PICTURE = 60_000_000  # pixels of a page's pictures, decoded to draw it

@@ -15,8 +15,6 @@ from crag.ingest.identity import safe_name
 from crag.ingest.sandbox import run_child
 from crag.ingest.titles import document_title
 
-__all__ = ["check_pdf", "read_pdf"]
-
 _HEADER_WITHIN = 1024
 _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 

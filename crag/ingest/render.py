@@ -11,8 +11,6 @@ from crag.core.types import Rect
 from crag.ingest.reader import check_pdf
 from crag.ingest.sandbox import run_child
 
-__all__ = ["render_page"]
-
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _WIDEST = 4000
 _AT_ONCE = threading.BoundedSemaphore(4)

@@ -19,8 +19,6 @@ from typing import IO, Any
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, DamagedError, DocumentError, EmptyError, EncryptedError, LimitError
 
-__all__ = ["run_child"]
-
 _MOST_FRAME = 64 * 1024 * 1024
 _WALL_SPARE = 6.0  # seconds beyond the processor limit; with the default limit everything ends within 30
 _BEAT = 0.1

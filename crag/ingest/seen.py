@@ -23,8 +23,6 @@ from crag.ingest.objects import Area, Doubt, Drawn, Space, read_objects
 from crag.ingest.proof import MARK, Proof
 from crag.ingest.words import PageWords, Text, Word, clean_text, read_words, word_box
 
-__all__ = ["read_page"]
-
 _PICTURED = 0.5  # share of a page under pictures from which its text may be recognition's
 _OTHER = 0.05  # share of a recognised page's characters that may show
 _EDGE = 0.1  # of the page's height or width: stamps and page numbers stand there

@@ -15,8 +15,6 @@ from crag.ingest.boxes import Box, around
 from crag.ingest.cells import cells_of, is_data, is_value, is_years
 from crag.ingest.layout import Row, Segment
 
-__all__ = ["Piece", "Table", "find_tables"]
-
 _GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$")
 _DOTS = re.compile(r"(?:\s*\.){3,}\s*$")
 # Shares of a row's height.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["document_title", "readable_stem"]
-
 _MOST = 120
 _EXTENSION = re.compile(r"\.(?:pdf|docx?|indd|pptx?|xlsx?|html?|txt|md)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z])")

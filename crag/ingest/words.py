@@ -18,8 +18,6 @@ from crag.ingest import calls
 from crag.ingest.boxes import Box, around
 from crag.ingest.objects import Space
 
-__all__ = ["PageWords", "Text", "Word", "clean_text", "read_words", "word_box"]
-
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _BULLETS = {code: "•" for code in (0xF0B7, 0xF0A7, 0xF0D8, 0xF0FC, 0xF076, 0xF06E, 0xF0A8, 0x2022)}
 # Line-end hyphens come from PDFium as U+0002 or U+FFFE: kept as a soft hyphen for the layout to join or keep.

@@ -11,8 +11,6 @@ from crag.core.types import Grade, WebPage
 from crag.library.database import Database
 from crag.library.store import select_in
 
-__all__ = ["Cache"]
-
 _GRADE: TypeAdapter[Grade] = TypeAdapter(Grade)
 _PAGES: TypeAdapter[tuple[WebPage, ...]] = TypeAdapter(tuple[WebPage, ...])
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from crag.core.types import Chunk
 from crag.library.terms import asked_terms, card_terms, years
 
-__all__ = ["Cards", "first_page"]
-
 _PAGE_CHARS = 2_000
 _PAGE_WEIGHT = 0.25
 """A word on the first page says a quarter of what one in the title does: covers are full of addresses and law."""

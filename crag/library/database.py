@@ -15,8 +15,6 @@ from crag.core.errors import StorageError
 from crag.library.faults import full, replaced, translated
 from crag.library.schema import inspect, prepare
 
-__all__ = ["Database", "own_folder"]
-
 _BUSY_MS = 20_000
 _IDLE = 4
 """Connections kept for reuse; more are opened while more threads read at once."""

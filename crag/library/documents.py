@@ -17,8 +17,6 @@ from crag.library import store
 from crag.library.cards import first_page
 from crag.library.database import Database
 
-__all__ = ["Documents"]
-
 _RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
 """Bytes of the disk kept for deleting a document when it is full, in all and for each chunk."""
 _PIECE = 1024 * 1024

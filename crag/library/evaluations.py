@@ -14,8 +14,6 @@ from crag.core.meter import DaySpending
 from crag.library.database import Database
 from crag.library.runs import spending_of
 
-__all__ = ["EvaluationRecord", "Evaluations", "StoredSet"]
-
 _RECORD = """
 SELECT e.id, e.question_set, s.name, e.strategy, e.settings, e.parts, s.questions,
     (SELECT count(*) FROM results r WHERE r.evaluation = e.number), e.started_at, e.finished_at

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from crag.core.errors import StorageError
 
-__all__ = ["damaged", "full", "replaced", "translated"]
-
 _log = logging.getLogger(__name__)
 _FREE = "Free some disk space, then try again; everything already stored is intact."
 _WRITABLE = "Make the folder and the files in it writable, or set CRAG_DATA to another folder."

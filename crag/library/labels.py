@@ -9,8 +9,6 @@ from typing import Literal
 from crag.core.errors import NotFoundError
 from crag.library.database import Database
 
-__all__ = ["Label", "Labels"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:

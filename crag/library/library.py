@@ -26,8 +26,6 @@ from crag.library.runs import Runs
 from crag.library.search import Mode, rank
 from crag.library.snapshot import Snapshots
 
-__all__ = ["Library"]
-
 _EMBED_BATCH = 64
 
 

@@ -23,8 +23,6 @@ from crag.library.database import own_folder
 from crag.library.faults import translated
 from crag.library.schema import inspect
 
-__all__ = ["PrivateLibraries", "name_of"]
-
 _log = logging.getLogger(__name__)
 
 _SIGNED_WITH = "keys.secret"

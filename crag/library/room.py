@@ -10,8 +10,6 @@ from pathlib import Path
 
 from crag.core.errors import RoomError
 
-__all__ = ["Room", "bytes_of"]
-
 _MB = 1024 * 1024
 _INTERVAL = 2.0
 """Seconds for which a library's size is believed where little is added: a run, some grades."""

@@ -18,8 +18,6 @@ from crag.library.database import Database
 from crag.library.schema import ASKED
 from crag.library.store import select_in
 
-__all__ = ["RunSummary", "Runs", "Unreadable", "spending_of"]
-
 _TRACE_BATCH = 100
 
 

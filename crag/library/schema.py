@@ -8,8 +8,6 @@ from pathlib import Path
 
 from crag.core.errors import StorageError
 
-__all__ = ["ASKED", "VERSION", "inspect", "prepare"]
-
 VERSION = 4
 
 ASKED = f"id NOT GLOB '{'[0-9a-f]' * 16}-[0-9]*'"

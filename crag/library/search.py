@@ -15,8 +15,6 @@ from crag.library.snapshot import Snapshot
 from crag.library.terms import match_expression
 from crag.library.vectors import Vectors
 
-__all__ = ["Mode", "rank"]
-
 Mode = Literal["hybrid", "dense", "bm25"]
 Scores = NDArray[np.float32]
 

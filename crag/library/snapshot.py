@@ -11,8 +11,6 @@ from crag.library import store
 from crag.library.cards import Cards
 from crag.library.vectors import VectorFile, Vectors
 
-__all__ = ["Snapshot", "Snapshots"]
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

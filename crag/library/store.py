@@ -15,23 +15,6 @@ from crag.core.errors import ModelMismatchError
 from crag.core.protocols import Embedder
 from crag.core.types import INDEXED_AS, Chunk, LineBox, Rect
 
-__all__ = [
-    "CHUNK",
-    "bump",
-    "check_model",
-    "chunk_numbers",
-    "chunk_of",
-    "chunks_numbered",
-    "empty",
-    "first_problem",
-    "meta",
-    "pack",
-    "put_vectors",
-    "replace_vectors",
-    "select_in",
-    "set_model",
-]
-
 CHUNK = """
 SELECT c.number, c.id, c.page, c.ordinal, c."start", c."end", c.text, c.context, c.kind, c.lines, d.id, d.name, d.title
 FROM chunks c JOIN documents d ON d.number = c.document

@@ -7,8 +7,6 @@ from itertools import pairwise
 
 from crag.text.words import SEARCH_STOP_WORDS
 
-__all__ = ["asked_terms", "card_terms", "match_expression", "question_terms", "years"]
-
 _MOST_TERMS = 64
 """Words of one question that are looked up; what a person asks has fewer, a pasted page has many more."""
 

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from crag.core.errors import StorageError
 from crag.library import store
 
-__all__ = ["VectorFile", "Vectors"]
-
 _log = logging.getLogger(__name__)
 _MAGIC = b"crag-vectors 1 "
 

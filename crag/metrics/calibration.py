@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from crag.core.errors import InputError
 
-__all__ = ["Bin", "PrecisionRecall", "Reliability", "Roc", "precision_recall", "reliability", "roc"]
-
 Floats = NDArray[np.float64]
 Scores = Sequence[float | None] | Floats
 """One score a case, 0..1; None or NaN where grading failed."""

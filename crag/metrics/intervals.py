@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LEVEL", "Values", "intervals"]
-
 SEED = 20_240_129
 """Of all resampling: the same rows give the same interval."""
 RESAMPLES = 2_000

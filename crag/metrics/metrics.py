@@ -16,8 +16,6 @@ from crag.questions.expected import Label, chunk_place, files_of, is_expected, j
 from crag.questions.matching import answer_match, asked_scale, checkable, covered, holds, topic_coverage
 from crag.questions.sets import UNANSWERABLE, Question
 
-__all__ = ["Ranked", "ResultRow", "action_right", "evidence_holds", "measured", "ranked", "round_holds"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:

@@ -13,11 +13,6 @@ from crag.core.types import Action, Step
 from crag.metrics.intervals import LEVEL, Values, intervals
 from crag.metrics.metrics import Ranked, ResultRow
 
-__all__ = [
-    *("MEASURES", "ROUGH", "STEP_SECONDS", "Difference", "Mean", "Result", "compared", "confusion", "flat"),
-    *("measures_of", "rows_from_json", "rows_to_json", "summed_up"),
-]
-
 FEW = 20
 """Below so many questions an interval is rough."""
 ROUGH = "So few questions make a rough interval."

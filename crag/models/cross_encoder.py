@@ -14,8 +14,6 @@ from crag.models.files import verified_files
 from crag.models.pairing import MAX_PAIR, WordReader, Words, cut_question, paired, title_end
 from crag.models.runtime import Loaded, batches, load, readable
 
-__all__ = ["FOLDER", "MODEL_ID", "CrossEncoder", "Reading"]
-
 FOLDER = Path(__file__).parent / "local-evaluator"
 MODEL_ID = "local-3"
 WINDOW = 224

@@ -9,8 +9,6 @@ from typing import Any
 
 from crag.core.errors import ModelError
 
-__all__ = ["verified_files"]
-
 
 def verified_files(folder: Path, expected_id: str) -> dict[str, bytes]:
     """The files that `folder/manifest.json` lists, by name, each equal to its listed SHA-256.

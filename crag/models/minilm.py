@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from crag.models.files import verified_files
 from crag.models.runtime import Loaded, batches, load, readable
 
-__all__ = ["MAX_TOKENS", "MiniLM"]
-
 FOLDER = Path(__file__).parent / "all-minilm-l6-v2"
 MAX_TOKENS = 256
 """A text's vector is made of its first so many tokens, the two special ones included."""

@@ -8,8 +8,6 @@ from functools import lru_cache
 
 from crag.text.words import stem
 
-__all__ = ["KINDS", "MAX_PAIR", "STOP", "WordReader", "Words", "cut_question", "paired", "title_end"]
-
 HEAD, TAIL = 96, 32
 """Question tokens that are read of a longer question: what is asked stands at one of its ends."""
 MAX_PAIR = 320

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import onnxruntime
     from tokenizers import Tokenizer
 
-__all__ = ["MAX_CHARACTERS", "Loaded", "batches", "load", "readable"]
-
 MAX_CHARACTERS = 16_000
 """What comes later in a text is never even cut into tokens."""
 BATCH_TOKENS = 1024

@@ -20,8 +20,6 @@ from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.rerank import Reranker
 from crag.providers.translation import translated
 
-__all__ = ["LOCAL_SERVERS", "Trial", "listed_models", "running_servers", "tried", "tried_reranker"]
-
 LOCAL_SERVERS: Mapping[str, str] = {
     "Ollama": "http://127.0.0.1:11434/v1",
     "LM Studio": "http://127.0.0.1:1234/v1",

@@ -9,8 +9,6 @@ from pydantic import SecretStr
 
 from crag.core.makers import Maker
 
-__all__ = ["OPENAI", "Endpoint"]
-
 OPENAI = "https://api.openai.com/v1"
 """Where OpenAI's own models are served, whatever the environment says."""
 

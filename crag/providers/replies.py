@@ -11,8 +11,6 @@ from pydantic import BaseModel, ValidationError
 from crag.core.errors import ReplyError
 from crag.core.protocols import Parsed
 
-__all__ = ["Speech", "ThoughtOnlyError", "read", "spoken", "strict", "text_of"]
-
 
 def read(schema: type[Parsed], reply: str) -> Parsed:
     """The object in a reply. Raises ReplyError, which says what is wrong with it."""

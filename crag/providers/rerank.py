@@ -15,8 +15,6 @@ from crag.core.meter import Meter
 from crag.core.waiting import wait_for
 from crag.providers.endpoint import Endpoint
 
-__all__ = ["Reranker"]
-
 SECONDS = 30.0
 CHARS = 8_000
 """How much of a text is sent."""

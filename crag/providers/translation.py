@@ -19,8 +19,6 @@ from crag.core.errors import (
 )
 from crag.providers.replies import ThoughtOnlyError
 
-__all__ = ["told_to_wait", "translated"]
-
 log = logging.getLogger(__name__)
 
 OTHER = "Choose another model or server in Settings."

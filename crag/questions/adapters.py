@@ -7,8 +7,6 @@ from typing import Any
 
 from crag.questions.values import MOST_VALUES, VALUE_CHARS, texts_in
 
-__all__ = ["PUBLISHED", "UNANSWERABLE", "adapted", "records_of", "squad_records"]
-
 UNANSWERABLE = "unanswerable"
 """The label of a question to which the expected source gives no answer."""
 PUBLISHED = frozenset({"evidence", "possible_answers", "s_wiki_title", "financebench_id"})

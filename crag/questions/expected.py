@@ -10,10 +10,6 @@ from crag.core.types import Chunk, WebPage
 from crag.questions.matching import asked_scale, checkable, holds
 from crag.questions.sets import UNANSWERABLE, Question
 
-__all__ = [
-    *("Label", "chunk_place", "files_of", "is_expected", "judge", "label_of", "name_of", "on_web", "pages_of"),
-]
-
 Label = Literal["unanswerable", "page", "answer", "source"]
 """What a retrieval was judged by."""
 

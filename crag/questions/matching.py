@@ -18,11 +18,6 @@ from functools import lru_cache
 from crag.text.marks import few_marks
 from crag.text.words import FUNCTION_WORDS, stem
 
-__all__ = [
-    *("AnswerMatch", "answer_match", "asked_scale", "checkable", "content_stems", "covered", "exact", "holds"),
-    *("token_f1", "topic_coverage"),
-]
-
 LONG = 10
 """An expected answer of more tokens than this is not looked for word by word."""
 LONG_SHARE = 0.7

@@ -14,8 +14,6 @@ from itertools import islice
 from crag.core.errors import InputError
 from crag.questions.values import MOST_ROWS, too_many_rows
 
-__all__ = ["blank", "column_key", "csv_export", "csv_records", "guarded", "json_export", "text_of", "unguarded"]
-
 DELIMITERS = ",;\t"
 MOST_COLUMNS = 1_000
 ROW_CHARS = 8 * 1024 * 1024

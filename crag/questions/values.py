@@ -9,11 +9,6 @@ from typing import Any
 
 from crag.core.errors import InputError
 
-__all__ = [
-    *("DOCUMENT_BYTES", "MOST_ROWS", "MOST_VALUES", "VALUE_CHARS", "OverfullError"),
-    *("json_in", "json_lines", "pages_in", "texts_in", "too_many_rows"),
-]
-
 MOST_ROWS = 2_000_000
 """Blank ones too: a spreadsheet may write a million of them below its last row."""
 MOST_VALUES = 1_000

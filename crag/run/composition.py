@@ -38,8 +38,6 @@ from crag.web.fetching import PageFetcher
 if TYPE_CHECKING:
     from crag.providers.chat import ChatModel
 
-__all__ = ["Asked", "Local", "Problems", "composed", "grader"]
-
 Problems = list[tuple[Step, ProviderError]]
 """What was chosen and can't be used, with the step that does without it."""
 

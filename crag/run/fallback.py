@@ -14,8 +14,6 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.run.parts import Outlet
 
-__all__ = ["FallbackGenerator", "FallbackRewriter", "FallbackWeb"]
-
 
 class FallbackRewriter:
     """Asks its rewriters in order. Where all fail, no new query is made: `by` is "none" then, else who made the last.

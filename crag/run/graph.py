@@ -22,8 +22,6 @@ from crag.core.types import Action, Step
 from crag.run import steps
 from crag.run.parts import Parts, State
 
-__all__ = ["NODES", "run_graph"]
-
 Work = Callable[[State, Parts], State]
 
 NODES: dict[str, tuple[Step, Work]] = {

@@ -12,8 +12,6 @@ from crag.core.types import Grade, Passage, Unread, WebPage
 from crag.providers.registry import PROVIDERS
 from crag.web.searching import usable_address
 
-__all__ = ["guarded_evaluator", "guarded_web"]
-
 ELSEWHERE = "Choose another in Settings, or ask who made it."
 
 

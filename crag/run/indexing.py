@@ -32,8 +32,6 @@ from crag.ingest.identity import content_id, safe_name
 from crag.ingest.reader import read_pdf
 from crag.library.library import Library
 
-__all__ = ["index_files"]
-
 EMBED_BATCH = 256
 """Chunks embedded between two signs of progress, and between two looks at Stop."""
 AHEAD = 2

@@ -23,8 +23,6 @@ from crag.core.protocols import (
 from crag.core.settings import Settings
 from crag.core.types import Answer, Decision, Grade, RetrievedChunk, Step, Strip, WebPage
 
-__all__ = ["Outlet", "Parts", "Searches", "State"]
-
 
 class Outlet:
     """Where a run's events go, with its clock. Shared by its steps and by the parts that stand in for others.

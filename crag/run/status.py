@@ -14,8 +14,6 @@ from crag.core.settings import Settings
 from crag.providers.registry import FOLDER, LOCAL, Unusable, key_variables, unusable
 from crag.run.wiring import Missing, Service, Wiring
 
-__all__ = ["ProviderStatus", "loaded", "outside_statuses", "parts_in_words", "problem"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderStatus:

@@ -18,11 +18,6 @@ from crag.evaluator.trigger import decide
 from crag.generate.verification import faithfulness
 from crag.run.parts import Parts, State
 
-__all__ = [
-    *("act", "answer", "evaluate", "refine_documents", "refine_pages", "retrieve", "rewrite_for_library"),
-    *("rewrite_for_web", "search", "verify"),
-]
-
 PAGE_CHARS = 2_000
 """How much of a web page is used where the strategy takes pages as they are."""
 

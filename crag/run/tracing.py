@@ -14,8 +14,6 @@ from crag.core import events as ev
 from crag.core.meter import Call
 from crag.core.trace import Trace
 
-__all__ = ["exported"]
-
 
 def exported(trace: Trace, events: Sequence[ev.Event]) -> None:
     """Ends one span for the run, one a step within it, one a call within its step."""

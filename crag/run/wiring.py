@@ -22,8 +22,6 @@ from crag.providers.endpoint import Endpoint
 from crag.providers.registry import FOLDER, LOCAL
 from crag.spending.prices import price_of, table
 
-__all__ = ["Missing", "Reason", "Service", "Wiring", "bare", "wired"]
-
 Kind = TypeVar("Kind", bound=Provider)
 Kind_co = TypeVar("Kind_co", bound=Provider, covariant=True)
 

@@ -13,8 +13,6 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Step, WebPage
 from crag.spending.prices import Price, money, price_of
 
-__all__ = ["PlainRag", "Spent", "by_step", "cost_sentence", "of_day", "plain_rag", "spent", "summed"]
-
 CHARS_A_TOKEN = 4.0
 """Of English, where no provider counted: an estimate."""
 FRAME = 650

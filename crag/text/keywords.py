@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from crag.text.words import STOP_WORDS
 
-__all__ = ["Keyword", "keywords", "variants"]
-
 MAX_PHRASE_WORDS = 4
 """Longer runs of plain words are cut; names and quoted phrases may be longer."""
 MAX_NAME_WORDS = 7

@@ -21,11 +21,6 @@ from crag.whatif.entries import Entry, Kind
 from crag.whatif.flips import Unknown
 from crag.whatif.plans import Planner
 
-__all__ = [
-    *("Case", "ChunkScore", "Relevance", "chunk_scores", "effort", "expected_relevance", "same_question", "scored"),
-    "with_thumbs",
-]
-
 Relevance = tuple[tuple[bool | None, ...], ...]
 """By round, by rank: whether the chunk holds what is sought; None where nobody said."""
 

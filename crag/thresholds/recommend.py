@@ -12,8 +12,6 @@ from crag.core.types import Aggregation
 from crag.evaluator.trigger import bounds
 from crag.thresholds.sweep import Effort, Gains, Pair, Scored, Sweep, Weights, best_pair, gains, sweep
 
-__all__ = ["Recommendation", "Refusal", "crowded", "recommend"]
-
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 """From and to, both inclusive."""

@@ -19,8 +19,6 @@ from crag.core.errors import InputError, SettingsError
 from crag.core.types import Action, Aggregation
 from crag.evaluator.trigger import bounds
 
-__all__ = ["Effort", "Gains", "Scored", "Sweep", "Weights", "best_pair", "gains", "sweep"]
-
 Floats = NDArray[np.float64]
 Pair = tuple[float, float]
 """Upper and lower threshold."""

@@ -17,8 +17,6 @@ import httpx
 from crag.core.connection import certificates
 from crag.core.errors import WebSearchError
 
-__all__ = ["AddressError", "Place", "guarded_transport", "is_public"]
-
 Place = tuple[str, int]
 """An IP address and a port."""
 

@@ -12,8 +12,6 @@ from crag.core.provider import Price, WebProvider
 from crag.core.types import Unread
 from crag.web.searching import Row, Searching
 
-__all__ = ["BRAVE"]
-
 MOST_RESULTS, MOST_WORDS = 20, 50
 """What Brave gives, and takes, at once."""
 

@@ -20,8 +20,6 @@ from ddgs.results import TextResult
 from crag.core.errors import CragError, UnreachableError, WebSearchError
 from crag.web.markup import plain_markup
 
-__all__ = ["ADDRESS", "Reply", "reply", "translated"]
-
 ADDRESS = "https://html.duckduckgo.com"
 CONNECTION = "Check this machine's connection to the internet, or choose another web provider in Settings."
 ELSEWHERE = "Wait a few minutes, or choose another web provider in Settings."

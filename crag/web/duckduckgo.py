@@ -7,8 +7,6 @@ from crag.core.types import Unread
 from crag.core.waiting import wait_for
 from crag.web.searching import Row, Searching
 
-__all__ = ["DUCKDUCKGO"]
-
 
 class DuckDuckGoSearch(Searching):
     """Its client is imported where it is used: it is as much as a browser's, for which no other run should pay."""

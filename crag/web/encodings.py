@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import re
 
-__all__ = ["decoded"]
-
 _ENCODINGS = {
     **{name: name for name in "utf-8 utf-16-le utf-16-be koi8-r koi8-u big5 gb18030 euc_jp iso2022_jp cp874".split()},
     **{f"cp125{number}": f"cp125{number}" for number in (0, 1, 3, 4, 5, 6, 7, 8)},

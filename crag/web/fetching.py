@@ -22,8 +22,6 @@ from crag.web.addresses import AddressError, Place, guarded_transport
 from crag.web.encodings import decoded
 from crag.web.webpage import read_page
 
-__all__ = ["PageFetcher"]
-
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 2_000_000

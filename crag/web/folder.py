@@ -19,8 +19,6 @@ from crag.core.types import Unread, WebPage
 from crag.text.words import STOP_WORDS, words
 from crag.web.webpage import SavedPage, read_page
 
-__all__ = ["FOLDER", "FolderWeb"]
-
 log = logging.getLogger(__name__)
 
 SUFFIXES = frozenset({".html", ".htm", ".md", ".txt"})

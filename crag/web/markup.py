@@ -13,8 +13,6 @@ from itertools import islice
 
 from crag.text.marks import few_marks, unmarked
 
-__all__ = ["plain_markup", "without_raw"]
-
 MAX_SOURCE = 1_500_000
 """Characters of the source that are looked at: most of a large page is scripts, styles and pictures."""
 MAX_TEXT = 200_000

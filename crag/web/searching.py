@@ -19,8 +19,6 @@ from crag.core.provider import WebParts
 from crag.core.types import Unread, WebPage
 from crag.core.waiting import wait_for
 
-__all__ = ["ELSEWHERE", "Row", "Searching", "usable_address"]
-
 log = logging.getLogger(__name__)
 
 SECONDS = 10.0

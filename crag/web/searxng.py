@@ -9,8 +9,6 @@ from crag.core.provider import Price, WebProvider
 from crag.core.types import Unread
 from crag.web.searching import Row, Searching
 
-__all__ = ["SEARXNG"]
-
 
 class SearxngSearch(Searching):
     """The server is one that the person named on purpose: unlike the pages it finds, it may be on this machine."""

@@ -11,8 +11,6 @@ from crag.core.types import Unread
 from crag.core.waiting import wait_for
 from crag.web.searching import Row, Searching
 
-__all__ = ["TAVILY"]
-
 
 class TavilySearch(Searching):
     """With the caller's own key: without one Tavily's client would go to the network all the same."""

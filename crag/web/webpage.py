@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 from crag.web.encodings import decoded
 from crag.web.markup import plain_markup, without_raw
 
-__all__ = ["SavedPage", "read_page"]
-
 log = logging.getLogger(__name__)
 
 MAX_TEXT = 60_000

@@ -12,8 +12,6 @@ from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Grade, Strip
 from crag.whatif.flips import Saved
 
-__all__ = ["Entry", "Kind", "Retrieval", "Source", "Stage"]
-
 Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
 """retrieve and grade: once a round. retry: the rewrite for another round. documents: their refinement. query: the
 rewrite for the web. search: the web search. pages: their refinement."""

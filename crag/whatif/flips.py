@@ -11,8 +11,6 @@ from typing import Literal
 
 from crag.core.types import Action
 
-__all__ = ["Becomes", "Documents", "FlipRow", "Kept", "Missing", "Outcome", "Saved", "Unknown", "Web"]
-
 Becomes = Action | Literal["none", "unknown"]
 """An action; "none": nothing is graded; "unknown": only a new run could tell."""
 Documents = Literal["not used", "known", "unknown"]

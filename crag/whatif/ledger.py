@@ -17,8 +17,6 @@ from crag.whatif.entries import Entry, Stage
 from crag.whatif.flips import FlipRow, Outcome, Saved
 from crag.whatif.plans import Plan, Planner
 
-__all__ = ["Ledger"]
-
 
 class _Strips:
     """The strips of all runs side by side: how many of each source pass, for any floor."""

@@ -17,8 +17,6 @@ from crag.evaluator.trigger import decide
 from crag.whatif.entries import Entry, Retrieval
 from crag.whatif.flips import Documents, Missing, Unknown, Web
 
-__all__ = ["Plan", "Planner"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

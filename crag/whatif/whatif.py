@@ -16,8 +16,6 @@ from crag.whatif.entries import Entry
 from crag.whatif.flips import Documents, Unknown, Web
 from crag.whatif.plans import Plan, Planner
 
-__all__ = ["WhatIf", "redecide"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:

@@ -13,8 +13,6 @@ from typing import Any, Generic, TypeVar
 
 from crag.core.errors import CragError
 
-__all__ = ["Job", "Jobs", "Work"]
-
 E = TypeVar("E")
 Work = Callable[[threading.Event, Callable[[E], None]], None]
 """What a job does: it is given the event that asks it to stop, and a function that takes its events."""

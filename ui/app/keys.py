@@ -15,8 +15,6 @@ from crag.core.provider import Provider
 from crag.providers import registry
 from crag.run.wiring import bare
 
-__all__ = ["forget", "keep", "kept", "origin", "owners", "server", "usable"]
-
 _KEY = re.compile(r"[!-~]{1,1000}")
 
 

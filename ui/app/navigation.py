@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-__all__ = ["enter", "go", "wanted"]
-
 _OPEN, _WANTED, _ADDRESS = "entry-open", "entry-wanted", "entry-address"
 
 

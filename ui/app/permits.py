@@ -16,19 +16,6 @@ from crag.run.wiring import bare
 from crag.sample import shipped_sample
 from ui.app.program import overridden
 
-__all__ = [
-    "addresses",
-    "choices",
-    "free",
-    "holds_address",
-    "named",
-    "offered",
-    "permitted",
-    "readable",
-    "sample_web",
-    "why_fixed",
-]
-
 _DECLARED = tuple(
     name for name in AppConfig.model_fields if meta(AppConfig, name)["group"] == "providers" and name != "servers"
 )

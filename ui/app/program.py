@@ -20,8 +20,6 @@ from crag.providers.registry import FOLDER
 from ui.app import warmup, workspaces
 from ui.app.jobs import Jobs
 
-__all__ = ["Program", "at_start", "overridden", "program", "providers"]
-
 _FILE = "settings.json"
 _PLACE = ("data",)
 """What can't be chosen in the app: where the choices themselves are stored."""

@@ -21,8 +21,6 @@ from ui.app import keys, permits, workspaces
 from ui.app.jobs import Job
 from ui.app.program import overridden, program
 
-__all__ = ["Session"]
-
 _REMEMBERED = 24
 
 

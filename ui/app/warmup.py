@@ -11,8 +11,6 @@ import threading
 from crag.core.types import Passage
 from crag.engine import Engine
 
-__all__ = ["begin", "settle"]
-
 _log = logging.getLogger(__name__)
 _PATIENCE = 10.0
 """Seconds that the end of the process waits at most."""

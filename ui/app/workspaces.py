@@ -9,8 +9,6 @@ from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.library.private import name_of
 
-__all__ = ["KEY", "ONE", "key", "open_workspace", "private", "reachable", "shared", "show_key_notice"]
-
 ONE = "default"
 KEY = "w"
 """The query parameter that holds the key."""

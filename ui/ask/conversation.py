@@ -19,8 +19,6 @@ from ui.kit.html import Html
 from ui.kit.safe import excerpt, markdown
 from ui.run import thumbs
 
-__all__ = ["entry", "follow", "history", "sidebar"]
-
 _PAST = 30
 """So many earlier questions are listed."""
 

@@ -27,8 +27,6 @@ from ui.run import answer, approval, export, meter, pageview, path, thumbs
 from ui.run.passage import View
 from ui.run.slots import Slots
 
-__all__ = ["show"]
-
 _LEFT_OVER = 12
 """At most so many elements does the welcome have, which a new run takes the place of."""
 

@@ -19,8 +19,6 @@ from ui.kit.problems import show
 from ui.run.passage import View
 from ui.run.path import chip
 
-__all__ = ["change", "sliders", "view"]
-
 
 def sliders(run: str, base: Settings) -> Settings:
     """The settings that the sliders beside `run` stand at; `base`, the run's own, until one is moved."""

@@ -16,9 +16,6 @@ from ui.kit.html import Html
 from ui.kit.safe import markdown
 from ui.run.path import chip
 
-__all__ = ["show", "status"]
-
-
 _LOCAL = ("Embedding model", "Retrieval evaluator")
 """Part of the program: named only where they are missing."""
 

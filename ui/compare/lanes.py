@@ -24,8 +24,6 @@ from ui.run.passage import View
 from ui.run.path import chip
 from ui.run.slots import Slots
 
-__all__ = ["Lane", "draw_all", "finish", "follow_all", "heads", "lay_out", "load_lane", "name_lanes"]
-
 _INTERVAL = 0.05
 """Seconds that each lane's events are waited for in turn."""
 

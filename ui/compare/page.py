@@ -22,8 +22,6 @@ from ui.kit.html import Html
 from ui.kit.safe import markdown
 from ui.run import export, meter, pageview, thumbs
 
-__all__ = ["follow", "show"]
-
 _BESIDE = 2
 """Up to so many lanes are wide enough to hold a page's image; of more, it stands above them."""
 _LEFT_OVER = 6

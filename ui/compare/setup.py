@@ -16,8 +16,6 @@ from ui.compare.state import MOST, QUESTION, Way
 from ui.kit import problems, words
 from ui.kit.safe import markdown
 
-__all__ = ["form", "questions"]
-
 _AS_SCORED = "What the scores say"
 
 

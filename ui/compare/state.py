@@ -15,11 +15,6 @@ from crag.strategies import STRATEGIES
 from ui.app import navigation
 from ui.app.session import Session
 
-__all__ = [
-    *("MOST", "QUESTION", "Way", "close_source", "compare_forced", "compared_runs", "open_source", "opened_source"),
-    *("prefill", "prepare", "select", "set_ways", "ways"),
-]
-
 MOST = 4
 """So many runs stand side by side at most."""
 

@@ -14,8 +14,6 @@ from ui.kit.html import Html
 from ui.kit.safe import excerpt
 from ui.run.path import chip
 
-__all__ = ["items", "lead", "summary"]
-
 _LIVE = ("action", "score", "chunks_used", "characters", "answer", "seconds")
 """The columns while runs are under way."""
 _KINDS = {

@@ -21,8 +21,6 @@ from ui.kit.drawing import draw
 from ui.kit.safe import excerpt, markdown
 from ui.run import pageview
 
-__all__ = ["LibraryView", "drop_zone", "mark"]
-
 _TURN, _KEPT = "documents-turn", "documents-kept"
 _LEFT_OVER = 8
 """So many elements has the view at most."""

@@ -29,8 +29,6 @@ from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.html import Html
 
-__all__ = ["current", "follow", "load_sample", "reader", "results", "start"]
-
 Result = DocumentAdded | DuplicateFound | DocumentFailed
 
 

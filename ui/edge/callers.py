@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-__all__ = ["Callers", "is_loopback"]
-
 _LOCAL_ORIGINS = ("localhost", "127.0.0.1", "0.0.0.0")  # noqa: S104  names in an address bar, not a place to listen
 """The pages of this machine that Streamlit lets in whatever their port."""
 

@@ -7,8 +7,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = ["inline_scripts", "policy", "security_headers", "with_headers"]
-
 Header = tuple[bytes, bytes]
 
 _POLICY = {

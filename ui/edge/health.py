@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["SPARE_FILES", "SPARE_MB", "Health"]
-
 SPARE_FILES = 32
 """A page, its library and its models open about so many at once."""
 

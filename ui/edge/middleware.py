@@ -14,8 +14,6 @@ from ui.edge.headers import Header, with_headers
 from ui.edge.health import Health
 from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
 
-__all__ = ["Edge", "Rules"]
-
 LOG = logging.getLogger(__name__)
 _LOGGED = 20
 """Refusals that are logged; after so many an owner knows, and a stranger can't fill the log."""

@@ -11,8 +11,6 @@ from collections import OrderedDict
 
 from streamlit.runtime.session_manager import SessionInfo, SessionStorage
 
-__all__ = ["KeptSessions", "room_for"]
-
 _MOST, _LEAST = 128, 4
 _SHARE = 16
 """Of so many files that may be open, one session is kept: three of sixteen files at most are theirs."""

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from starlette.types import Message, Receive
 
-__all__ = ["BODY_MB", "Body", "TooMuch", "Uploads"]
-
 BODY_MB = 1
 """The most that anything but an upload may bring; also what an upload may bring beside its file."""
 

@@ -34,8 +34,6 @@ from ui.edge.middleware import Edge, Rules
 from ui.edge.sessions import KeptSessions, room_for
 from ui.edge.sizes import Uploads
 
-__all__ = ["LOOK_UPS", "held_uploads", "prepared", "rules"]
-
 LOG = logging.getLogger(__name__)
 
 LOOK_UPS = ("get_external_ip", "get_internal_ip")

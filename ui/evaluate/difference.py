@@ -13,8 +13,6 @@ from ui.evaluate.rows import facts, taken
 from ui.kit import html as h
 from ui.kit.html import Html
 
-__all__ = ["Change", "changes", "intervals", "listed", "sentences"]
-
 _TOLD = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
 """What is told in words even where nothing is sure."""
 _ALSO = ("evidence_words", "rewrites", "searches", "seconds", "calls", "input_tokens", "output_tokens")

@@ -10,8 +10,6 @@ from crag.core.settings import Settings
 from crag.run.wiring import Wiring
 from crag.spending.prices import money
 
-__all__ = ["Calls", "calls", "sentence", "without_outside"]
-
 _SENTENCES = 4
 """Of an answer that a model writes: each may be checked by a call. A usual number, not a limit."""
 

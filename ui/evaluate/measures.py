@@ -9,11 +9,6 @@ from crag.metrics.metrics import ResultRow
 from crag.metrics.results import MEASURES, STEP_SECONDS
 from ui.kit import words
 
-__all__ = [
-    *("FILTERS", "GROUPS", "PLOTTED", "REST", "Filter", "Measure", "as_text", "label"),
-    *("found", "signed"),
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Measure:

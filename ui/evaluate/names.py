@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from crag.evaluation.evaluate import Evaluation
 from ui.kit import words
 
-__all__ = ["file_name", "name", "names"]
-
 _ENDING = re.compile(r"\.(csv|tsv|txt|jsonl|ndjson|json)$")
 _FEW = 2
 """So many changed settings fit into a name."""

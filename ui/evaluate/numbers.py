@@ -13,8 +13,6 @@ from ui.app.session import Session
 from ui.evaluate import work
 from ui.run.meter import in_use
 
-__all__ = ["cost", "difference", "result", "rows_of"]
-
 _STEPS = 50
 """So often is a large evaluation summed up while it is under way."""
 _Key = tuple[str, str, int, str, int]

@@ -18,8 +18,6 @@ from ui.kit import downloads
 from ui.kit import html as h
 from ui.kit.drawing import draw
 
-__all__ = ["show"]
-
 _PAGE = 20
 _EMPTY = h.div("cx hero")[
     h.p["Two results are needed."],

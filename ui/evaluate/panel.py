@@ -21,8 +21,6 @@ from ui.kit.html import Html
 from ui.kit.safe import excerpt
 from ui.run import approval
 
-__all__ = ["show_live", "show_outcome", "so_far"]
-
 _BEAT = 1.0
 """Seconds between two looks at the job."""
 _SO_FAR = ("Evidence holds it", "Answer says it", "Failed", "Each")

@@ -24,8 +24,6 @@ from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
-__all__ = ["rows_table", "show", "summary_table"]
-
 _BESIDE = 3
 """So many strategies leave room for the plot beside their table."""
 _SUMMARY = ("set", "strategy", "settings", "parts", "measure", "name", "mean", "low", "high", "known", "questions")

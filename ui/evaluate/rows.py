@@ -20,8 +20,6 @@ from ui.kit.html import Html
 from ui.kit.safe import excerpt
 from ui.run.path import chip
 
-__all__ = ["PAGE", "facts", "follow", "listed", "paged", "show", "taken"]
-
 T = TypeVar("T")
 
 PAGE = 25

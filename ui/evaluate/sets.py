@@ -26,8 +26,6 @@ from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
-__all__ = ["add", "choose", "loaded", "show"]
-
 _ENDINGS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json"]
 _PAGE = 20
 """Questions on one page of the list."""

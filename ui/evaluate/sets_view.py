@@ -13,8 +13,6 @@ from ui.kit.downloads import Table
 from ui.kit.html import Html
 from ui.kit.safe import excerpt
 
-__all__ = ["bad_rows", "faults", "grid", "questions_table", "understood"]
-
 _SHOWN = 8
 """Problems that the page itself names; all of them are in the export."""
 _COLUMNS = tuple(FIELDS)

@@ -18,8 +18,6 @@ from ui.evaluate.work import Plan, start
 from ui.kit import problems, words
 from ui.kit.safe import markdown
 
-__all__ = ["form", "unfinished"]
-
 _FIRST = ("balanced", "plain-rag")
 """What is compared first: the default against the baseline."""
 

@@ -15,8 +15,6 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 
-__all__ = ["MARKS", "Column", "confusions", "dots", "table"]
-
 MARKS = ("●", "◆", "■", "▲", "○", "◇", "□", "△")
 """A shape for each strategy, so that colour never speaks alone."""
 

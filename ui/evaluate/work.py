@@ -21,8 +21,6 @@ from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.session import Session
 
-__all__ = ["Asking", "Begun", "Event", "Part", "Plan", "State", "Stepped", "current", "start", "steps"]
-
 _KIND = "evaluation"
 
 

@@ -15,8 +15,6 @@ from crag.thresholds.sweep import Sweep
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["bars", "current_theme", "heat", "marked", "precision_recall", "reliability", "roc", "shown"]
-
 _COLOURS = {
     "light": dict(accent="#5546c8", soft="#eceafb", ink="#1b1d26", quiet="#5c6070", line="#dedfe7", ground="#ffffff"),
     "dark": dict(accent="#9d92ff", soft="#2a2750", ink="#e9eaf0", quiet="#a3a7b6", line="#343744", ground="#14151b"),

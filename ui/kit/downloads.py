@@ -8,8 +8,6 @@ import streamlit as st
 
 from crag.questions.tables import csv_export, json_export
 
-__all__ = ["Table", "file", "table"]
-
 Table = tuple[Sequence[str], Iterable[Sequence[object]]]
 """Names of columns, and rows."""
 

@@ -10,8 +10,6 @@ import streamlit as st
 
 from ui.kit.html import Html, Tag, fragment
 
-__all__ = ["ASSETS", "apply_style", "draw", "stylesheet"]
-
 ASSETS = Path(__file__).parent / "assets"
 
 

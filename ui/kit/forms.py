@@ -16,8 +16,6 @@ from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
 from ui.kit.safe import markdown
 
-__all__ = ["aggregation", "field", "groups", "label", "label_of", "pair", "thresholds"]
-
 _SLIDER_STEPS = 150
 """A setting with more steps than a hand can aim at is typed, not slid."""
 

@@ -14,8 +14,6 @@ from markupsafe import Markup
 
 from ui.kit.safe import link, visible
 
-__all__ = ["Html", "Tag", "fragment", "joined"]
-
 
 class Html(Markup):
     """A string that is HTML. Whatever is joined or formatted into it is escaped, but for HTML; `escape` says how."""

@@ -11,8 +11,6 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import StopException
 
-__all__ = ["handle_clicks"]
-
 _KEY, _CLICKS = "picked", "picked-clicks"
 
 

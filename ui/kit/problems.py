@@ -12,8 +12,6 @@ from crag.core.makers import named
 from crag.core.wording import about
 from ui.kit.safe import markdown
 
-__all__ = ["reported", "show"]
-
 
 def show(error: CragError) -> None:
     """The message in bold, then what to do."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
-__all__ = ["excerpt", "link", "markdown", "site", "visible"]
-
 # Control characters, the invisible marks that turn the reading direction around and so can disguise a file name, and
 # halves of characters, which no page can be sent.
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")

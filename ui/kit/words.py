@@ -9,11 +9,6 @@ from crag.core.types import Action, Step
 from crag.providers import registry
 from crag.strategies import STRATEGIES
 
-__all__ = [
-    *("ICONS", "STEPS", "ago", "changed", "count", "duration", "ended", "moment", "sentence", "size"),
-    *("strategy", "verdict_of", "web"),
-]
-
 ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
 """A shape for each action, so that colour never speaks alone."""
 

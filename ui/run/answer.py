@@ -17,8 +17,6 @@ from ui.kit.html import Html
 from ui.run import faults
 from ui.run.path import chip
 
-__all__ = ["Flag", "answer", "flag_of", "placed", "question", "sources"]
-
 _BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""

@@ -12,8 +12,6 @@ from ui.kit import words
 from ui.kit.drawing import draw
 from ui.kit.html import Html
 
-__all__ = ["ask", "card", "outcome_text", "pending", "refused"]
-
 
 def pending(trace: Trace) -> int:
     """The number, from 1, of the question that the run waits with; 0 where it waits with none."""

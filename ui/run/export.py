@@ -19,8 +19,6 @@ from ui.kit.drawing import ASSETS, stylesheet
 from ui.kit.html import Html
 from ui.run import answer, approval, evidence, meter, path
 
-__all__ = ["BUDGET", "file_name", "page", "sections", "states"]
-
 BUDGET = 1_200_000
 """Bytes that the states may take in a page; a longer run skips some of its moments."""
 

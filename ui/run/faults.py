@@ -11,8 +11,6 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 
-__all__ = ["block", "of_step", "why"]
-
 
 def of_step(trace: Trace, step: Step) -> list[Failed]:
     """What failed in a step without ending the run; a query that was not approved is no failure: the web tells it."""

@@ -16,8 +16,6 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 
-__all__ = ["in_use", "meter"]
-
 
 def in_use() -> Mapping[str, Price]:
     """The prices of this program; the list prices where the user's can't be read, which the Costs tab then says."""

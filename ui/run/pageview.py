@@ -21,8 +21,6 @@ from ui.kit.problems import reported
 from ui.kit.safe import link
 from ui.run.passage import View, surroundings
 
-__all__ = ["image", "opened"]
-
 _WIDTH = 1100
 _METRES_A_POINT = 0.0254 / 72
 

@@ -11,8 +11,6 @@ from crag.core.types import Strip
 from ui.kit import html as h
 from ui.kit.html import Html
 
-__all__ = ["View", "passage", "surroundings"]
-
 _WHOLE = 2500
 """Characters up to which a web page is shown whole."""
 _BESIDE = 3

@@ -11,8 +11,6 @@ from ui.kit import words
 from ui.kit.html import Html
 from ui.run import faults
 
-__all__ = ["action", "chip", "path"]
-
 _ORDER: list[Step] = list(words.STEPS)
 
 _NOTES = {

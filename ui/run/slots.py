@@ -12,8 +12,6 @@ from ui.kit.html import Html
 from ui.run import answer, evidence, meter, path
 from ui.run.passage import View
 
-__all__ = ["Slots"]
-
 
 class Slots:
     """The places of one run: set each before `write`. `opened`: the number of the citation whose source is open.

@@ -12,8 +12,6 @@ from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit.html import Html
 
-__all__ = ["buttons", "labels_of", "toggle"]
-
 _WORDS: dict[Literal["relevant", "irrelevant"], str] = {"relevant": "Relevant", "irrelevant": "Not relevant"}
 
 

@@ -20,9 +20,6 @@ from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
-__all__ = ["program_form", "status", "strategy"]
-
-
 _ELSEWHERE = ("providers", "prices")
 """Groups of settings that have a tab of their own."""
 

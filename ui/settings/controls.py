@@ -18,8 +18,6 @@ from ui.app.session import Session
 from ui.kit import forms, problems
 from ui.kit.safe import markdown
 
-__all__ = ["address", "folder", "key", "number", "segments", "select", "switch", "text", "use"]
-
 _WORDS: dict[str, dict[str, str]] = {
     "llm": {"none": "None"},
     "writer": {"auto": "Automatic", "extractive": "Quoted sentences", "llm": "Language model"},

@@ -23,8 +23,6 @@ from ui.kit.html import Html
 from ui.kit.safe import markdown
 from ui.run.meter import in_use
 
-__all__ = ["edited", "show"]
-
 _PERIODS = (7, 30, 90)
 _NAME, _IN, _OUT, _CALL = "Model", "In", "Out", "Per call"
 _WIDTH = 720

@@ -20,8 +20,6 @@ from ui.kit import problems, words
 from ui.kit.safe import markdown
 from ui.settings import controls, servers
 
-__all__ = ["show"]
-
 _WRITERS = {
     "auto": "Written by the language model where one is set, otherwise quoted from the sources.",
     "extractive": "The best sentences of the sources, word for word: no calls, no cost.",

@@ -24,8 +24,6 @@ from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 from ui.settings import controls
 
-__all__ = ["language_model", "reranker"]
-
 _KNOCKED = 20.0
 """Seconds for which the servers found on this machine are remembered."""
 

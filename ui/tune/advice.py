@@ -19,8 +19,6 @@ from ui.tune.cache import cached
 from ui.tune.exports import Table
 from ui.tune.labels import Learnable
 
-__all__ = ["show", "why_none"]
-
 _WEIGHTS = (
     ("right", "A right action", 1.0, 0.0, 5.0, "CORRECT where the documents hold the answer, INCORRECT where not."),
     ("ambiguous", "AMBIGUOUS, as a part of it", 0.75, 0.0, 1.0, "It reads both sources, so the answer is seldom lost."),

@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-__all__ = ["cached"]
-
 T = TypeVar("T")
 _STORE = "tune-cache"
 

@@ -20,8 +20,6 @@ from ui.tune.cache import cached
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["show"]
-
 Made = tuple["Figure", str, object]
 """A figure, its one number in words, and what it was drawn from."""
 

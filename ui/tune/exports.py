@@ -14,8 +14,6 @@ from crag.whatif.entries import Entry
 from crag.whatif.flips import Outcome
 from ui.kit import downloads
 
-__all__ = ["Table", "labels", "offered", "runs", "scores", "sweep"]
-
 Table = tuple[str, str, Callable[[], downloads.Table]]
 """What it is in words, its file's name, and what makes its columns and rows."""
 

@@ -14,8 +14,6 @@ from ui.kit import words
 from ui.kit.html import Html
 from ui.run.path import chip
 
-__all__ = ["becomes_text", "cell_of", "figures", "flow", "listed", "matrix", "summary", "unknowns"]
-
 _BEFORE: tuple[Becomes, ...] = (*Action, "none")
 _AFTER: tuple[Becomes, ...] = (*Action, "none", "unknown")
 _LISTED = 50

@@ -19,8 +19,6 @@ from ui.app.session import Session
 from ui.tune.cache import cached
 from ui.tune.stored import Judged
 
-__all__ = ["Labels", "Learnable", "evaluators", "expected", "label_runs", "learnable", "scores", "set_ids"]
-
 _serials = itertools.count()
 
 

@@ -21,8 +21,6 @@ from ui.tune.cache import cached
 from ui.tune.labels import Labels
 from ui.tune.stored import StoredRuns
 
-__all__ = ["Material", "chosen", "read"]
-
 _CHOICE = "tune-runs"
 _ALL = "all"
 _AT_ONCE = 20

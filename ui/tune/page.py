@@ -29,8 +29,6 @@ from ui.tune.material import Material
 from ui.tune.scores import Group, Split
 from ui.tune.stored import UnreadableRun
 
-__all__ = ["follow", "show"]
-
 _CELL, _USED = "tune-cell", "tune-used"
 _SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}
 

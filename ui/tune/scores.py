@@ -17,8 +17,6 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 
-__all__ = ["Group", "Split", "grouped", "histogram"]
-
 Split = Literal["all", "evaluator", "label"]
 _BINS = 50
 _LABELS = {True: "relevant", False: "not relevant", None: "no label"}

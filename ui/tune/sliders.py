@@ -13,8 +13,6 @@ from ui.app.session import Session
 from ui.kit import forms
 from ui.kit.problems import show
 
-__all__ = ["at_strategy", "move", "sliders", "strategy"]
-
 _NAMES = ("lower", "upper", "aggregation", "k", "strip_filter")
 _STATE = "tune-state"
 

@@ -21,8 +21,6 @@ from crag.whatif.entries import Entry
 from crag.whatif.flips import Saved
 from crag.whatif.ledger import Ledger
 
-__all__ = ["Judged", "StoredRun", "StoredRuns", "UnreadableRun", "dollars", "runs_of"]
-
 _WORKSPACES = 8
 """Workspaces kept; the one that was not used for longest goes first."""
 _LEDGERS = 4
