@@ -150,24 +150,27 @@ def _open_one(session: Session, documents: Sequence[Document], mark: str) -> Non
     st.subheader("Pages and chunks", anchor=False)
     which, leaf, facts = st.columns([5, 2, 6], gap="medium", vertical_alignment="bottom")
     first = wanted if wanted in ids else ""
-    kept: dict[tuple[str, str], Any] = st.session_state.setdefault(_KEPT, {})
-    before = kept.get(("open", first))
-    begin = before if before in ids else first or ids[0]
-    key = f"open-{first}{mark}"
-    if st.session_state.setdefault(key, begin) not in ids:
-        st.session_state[key] = begin
-    chosen = which.selectbox("Open a document", ids, format_func=lambda id: by_id[id].name, key=key)
-    document = by_id[chosen]
-    kept["open", first] = chosen
+    key = _carried(f"open-{first}", mark, first or ids[0])
+    if st.session_state[key] not in ids:
+        st.session_state[key] = first or ids[0]
+    document = by_id[which.selectbox("Open a document", ids, format_func=lambda id: by_id[id].name, key=key)]
     with problems.reported():
         with facts:
             _delete(session, document, mark)
         with leaf:
-            key = f"page-{document.id}{mark}"
-            st.session_state.setdefault(key, kept.get(("page", document.id), 1))
+            key = _carried(f"page-{document.id}", mark, 1)
             page = int(st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=key))
-            kept["page", document.id] = page
         _page(session, document, page, session.library.documents.chunks(document.id))
+
+
+def _carried(name: str, mark: str, first: Any) -> str:
+    """The key of a widget in this drawing, which takes up what was chosen in the one before, or else `first`."""
+    keys: dict[str, str] = st.session_state.setdefault(_KEPT, {})
+    key, before = name + mark, keys.get(name, name)
+    if key != before or key not in st.session_state:
+        st.session_state[key] = st.session_state.get(before, first)
+    keys[name] = key
+    return key
 
 
 def _page(session: Session, document: Document, page: int, chunks: Sequence[Chunk]) -> None:
