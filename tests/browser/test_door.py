@@ -15,4 +15,4 @@ def test_the_first_page_that_anybody_opens_is_the_app_s(open_page, served_fresh,
     assert page.get_by_role("link", name="app", exact=True).count() == 0
     assert urlsplit(page.url).path == f"/{path}"
     sheets = "[...document.querySelectorAll('style')].some(each => each.textContent.includes('.cx'))"
-    assert page.evaluate(sheets)
+    page.wait_for_function(sheets)
