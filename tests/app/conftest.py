@@ -29,6 +29,10 @@ ROOT = Path(__file__).resolve().parents[2]
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
+# After each run of the script, Streamlit has the collector go through all modules: a tenth of a second each time.
+streamlit_config.set_option("runner.postScriptGC", False)
+
+
 @pytest.fixture(scope="session")
 def make() -> Callable[[AppConfig], Engine]:
     """Makes engines that share the local models, loaded once."""
