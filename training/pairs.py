@@ -22,8 +22,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.text.sentences import sentences as sentence_spans
-from training.altering import altered, around, attacked, changed, claims, cut, found, holds, joined, renamed, shortened
-from training.altering import part, windows
+from training.altering import (
+    altered,
+    around,
+    attacked,
+    changed,
+    claims,
+    cut,
+    found,
+    holds,
+    joined,
+    part,
+    renamed,
+    shortened,
+    windows,
+)
 from training.filings import filing_pairs
 from training.pair import Pair
 
