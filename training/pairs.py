@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -38,7 +37,7 @@ from training.altering import (
     windows,
 )
 from training.filings import filing_pairs
-from training.pair import Pair
+from training.pair import Pair, held_out
 
 __all__ = ["Corpus", "held_out", "lines"]
 
@@ -46,11 +45,6 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 TITLED = 0.75
 """How often a text has its title before it, as chunks of a library have."""
-
-
-def held_out(group: str) -> bool:
-    """Every sixth group chooses checkpoints and calibrates; it is never fitted on."""
-    return zlib.crc32(group.encode()) % 6 == 0
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from urllib.parse import unquote
 
 from crag.text.sentences import sentences
 
-__all__ = ["Documents", "plain"]
+__all__ = ["Documents", "nearest", "plain", "words"]
 
 LEAST = 40
 """Letters and digits from which on a sentence tells its document."""
@@ -31,7 +32,7 @@ def _key(text: str) -> str:
 
 def _title(title: str) -> str:
     """The document's title without its section's."""
-    return re.sub(r"\s+", " ", unquote(title.split(" › ")[0].replace("_", " "))).strip().lower()
+    return re.sub(r"\s+", " ", unquote(re.split(r"\s+[›—–]\s+", title)[0].replace("_", " "))).strip().lower()
 
 
 class Documents:
@@ -43,7 +44,7 @@ class Documents:
         self._names: dict[str, str] = {}
         self._keys: dict[str, str] = {}
 
-    def add(self, texts: Iterable[str], title: str = "", name: str = "", *, parts: bool = False) -> None:
+    def add(self, texts: Sequence[str], title: str = "", name: str = "", *, parts: bool = False) -> None:
         """Texts of one document. `name`: the group is called so; `parts`: their sentences tell it as well."""
         keys = [self._of(text) for text in texts]
         if title:
@@ -99,3 +100,20 @@ class Documents:
     def _join(self, one: str, other: str) -> None:
         self._root(one)
         self._above[self._root(other)] = self._root(one)
+
+
+def words(text: str) -> set[str]:
+    """Words of four letters and more, and numbers: what two texts must share to be about the same."""
+    return set(re.findall(r"\w{4,}|\d+", text.lower()))
+
+
+def nearest(questions: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
+    """For each question the numbers of the texts that share its rarer words, the nearest first."""
+    held = [words(text) for text in texts]
+    count = Counter(word for each in held for word in each)
+    found = []
+    for question in questions:
+        asked = sorted(words(question))
+        shares = [sum(1 / count[word] for word in asked if word in each) for each in held]
+        found.append(sorted(range(len(texts)), key=lambda number: -shares[number])[:8])
+    return found

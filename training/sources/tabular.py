@@ -18,7 +18,7 @@ from training.sources import tables
 from training.sources.stored import Passage, Row
 from training.sources.tables import Piece, cells, chunked, from_web
 
-__all__ = ["Tabular", "is_table"]
+__all__ = ["Tabular", "is_table", "reported"]
 
 RULED = {"tatqa": 0.25, "aitqa": 0.25, "fetaqa": 0.6, "wikitablequestions": 0.6}
 """The share of each set's tables that are printed with rules; the rest has none, or is a web page's."""
@@ -61,7 +61,7 @@ class Tabular:
         return {key: [Piece(c, t, tuple(map(tuple, lines))) for c, t, lines in each] for key, each in stored.items()}
 
     def pairs(
-        self, name: str, row: Row, dice: random.Random, *, silver: float = 0.5, negatives: int = 2
+        self, name: str, row: Row, dice: random.Random, *, silver: float = 0.5, negatives: int = 2, rest: bool = True
     ) -> Iterator[Pair]:
         """The pieces of the right table that hold evidence, one that doesn't, and pieces of other tables or text."""
         base = Pair(row.question, "", 0.0, row.group, name, keeps=())
@@ -75,29 +75,29 @@ class Tabular:
                     weight = silver if passage.silver else 1.0
                     yield replace(_of(base, dice.choice(pieces)), weight=weight)
                 continue
-            yield from _told(base, passage, pieces, dice)
+            yield from _told(base, passage, pieces, dice, rest=rest)
 
     def other(self, name: str, text: str, base: Pair, dice: random.Random) -> Pair:
         """`base` with a piece of a table that does not answer."""
         return _of(base, dice.choice(self._pieces[f"{name}\0{text}"]))
 
 
-def _told(base: Pair, passage: Passage, pieces: Sequence[Piece], dice: random.Random) -> Iterator[Pair]:
+def _told(base: Pair, passage: Passage, pieces: Sequence[Piece], dice: random.Random, *, rest: bool) -> Iterator[Pair]:
     marked = _rows(passage)
     if not marked:
         # Which rows answer is not known: only a table that is one piece surely does.
         if len(pieces) == 1:
             yield replace(_of(base, pieces[0]), label=1.0, keeps=None)
         return
-    rest = []
+    others = []
     for piece in pieces:
         keeps = piece.keeps(0, marked)
         if keeps:
             yield replace(_of(base, piece), label=1.0, keeps=keeps)
         else:
-            rest.append(piece)
-    if rest:
-        yield replace(_of(base, dice.choice(rest)), weight=REST)
+            others.append(piece)
+    if rest and others:
+        yield replace(_of(base, dice.choice(others)), weight=REST)
 
 
 def _of(base: Pair, piece: Piece) -> Pair:
