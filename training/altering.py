@@ -83,8 +83,9 @@ def windows(pair: Pair, dice: random.Random) -> Iterator[Pair]:
     spans = sentence_spans(pair.text)
     size = dice.choice((1, 1, 1, 2, 3))
     cuts = [(spans[at][0], spans[min(at + size, len(spans)) - 1][1]) for at in range(len(spans))]
-    hold = [cut for cut in cuts if any(cut[0] <= start and end <= cut[1] for start, end in pair.spots)]
-    miss = [cut for cut in cuts if not any(start < cut[1] and cut[0] < end for start, end in pair.spots)]
+    marks = pair.spots or pair.keeps or ()
+    hold = [cut for cut in cuts if any(cut[0] <= start and end <= cut[1] for start, end in marks)]
+    miss = [cut for cut in cuts if not any(a < cut[1] and cut[0] < b for a, b in (*marks, *(pair.keeps or ())))]
     kind = pair.source.split()[0]
     if hold:
         yield replace(part(pair, *dice.choice(hold)), label=pair.label, source=f"{kind} window")

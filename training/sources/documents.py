@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from urllib.parse import unquote
 
 from crag.text.sentences import sentences
@@ -30,6 +31,7 @@ def _key(text: str) -> str:
     return hashlib.blake2b(plain(text).encode(), digest_size=9).hexdigest()
 
 
+@cache
 def _title(title: str) -> str:
     """The document's title without its section's."""
     return re.sub(r"\s+", " ", unquote(re.split(r"\s+[›—–]\s+", title)[0].replace("_", " "))).strip().lower()

@@ -34,9 +34,9 @@ MIX = {
     "squad_train_extra": Use("squadx", 4_000, "paragraphs against those that a word search finds"),
     "squad_sentences": Use("squads", 7_000, "the one sentence that answers, against sentences with the same words"),
     "squadshifts_newwiki": Use("newwiki", 10_500, "the paragraph that answers against the nearest of its article"),
-    "tsqa_human": Use("tsqa", 6_000, "the right subject at another time is no answer"),
+    "tsqa_human": Use("tsqa", 5_500, "the right subject at another time is no answer"),
     "tatqa": Use("tatqa", 10_000, "real financial reports: tables and text as the product chunks them"),
-    "fetaqa": Use("fetaqa", 7_000, "the rows of a table that answer, and tables alike that do not"),
+    "fetaqa": Use("fetaqa", 6_000, "the rows of a table that answer, and tables alike that do not"),
     "wikitablequestions": Use("wtq", 2_500, "tables without sentences, asked about in few words"),
     "aitqa": Use("aitqa", 2_000, "tables of annual reports, rows under other rows"),
     "selqa": Use("selqa", 7_500, "sentences inside and outside the evidence of a section judged whole"),
@@ -44,7 +44,7 @@ MIX = {
     "qa_feedback_asqa": Use("asqa", 1_500, "questions that several passages answer in part"),
     "boolq_part": Use("boolq", 4_000, "yes-or-no questions with what decides them"),
     "quoref_part": Use("quoref", 1_200, "answers whose subject is named in another sentence"),
-    "multihop_dev_parts": Use("multihop", 3_000, "a part of the answer is worth keeping"),
+    "multihop_dev_parts": Use("multihop", 2_500, "a part of the answer is worth keeping"),
     "fever_part": Use("fever", 5_000, "claims: supported against refuted and against other texts"),
     "fairytaleqa": Use("fairytale", 4_500, "stories: scenes of one story against one another"),
     "onestopqa": Use("onestop", 4_500, "the critical sentences against those written to mislead"),
@@ -66,6 +66,7 @@ MAKERS: dict[str, Callable[[Row, random.Random, str], Iterator[Pair]]] = {
     "onestopqa": prose.critical,
     "medquad": prose.led,
     "liveqa_med": prose.led,
+    "qmsum": prose.talked,
     "fever_part": prose.claimed,
     "multihop_dev_parts": prose.steps,
     "quoref_part": prose.named,
@@ -74,9 +75,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "squadshifts_newwiki": {"silver": 0.7, "negatives": 1, "shown": 0.4},
     "squad_sentences": {"negatives": 1, "shown": 0.0},
     "squad_train_extra": {"negatives": 1},
-    "tsqa_human": {"negatives": 3},
+    "tsqa_human": {"negatives": 2},
     "fairytaleqa": {"negatives": 1},
-    "qmsum": {"negatives": 2},
     "evidence_inference": {"negatives": 1},
 }
 FOREIGN = 0.5
@@ -188,6 +188,7 @@ class Sources:
                         known.add([passage.text], title, parts=name in UNTITLED)
         for text in sorted(dict.fromkeys(late), key=lambda text: -len(text)):
             known.add_untitled(text)
+            known.add([text], parts=True)
         known.settle()
 
     def _placed(self, row: Row) -> Row | None:

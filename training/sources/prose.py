@@ -11,7 +11,7 @@ from training.altering import around, cut, found, holds, part, windows
 from training.pair import Pair
 from training.sources.stored import Passage, Row
 
-__all__ = ["base", "claimed", "critical", "led", "named", "pairs", "sections", "share_text", "steps", "whole"]
+__all__ = ["base", "claimed", "critical", "led", "named", "pairs", "sections", "share_text", "steps", "talked"]
 
 WHOLE = 1100
 """Characters of a text that is read whole: which part of a longer one answers is not known without evidence."""
@@ -73,7 +73,8 @@ def sections(row: Row, dice: random.Random, name: str) -> Iterator[Pair]:
     (passage,) = row.passages
     right = base(row, passage, f"{name} passage")
     yield from whole(right, dice)
-    spans = [(int(start), int(end)) for start, end in row.more.get("sentences", ())] or sentences(passage.text)
+    spans = [(int(start), int(end)) for start, end in row.more.get("sentences", ())]
+    spans = [span for span in spans if passage.text[slice(*span)].strip()] or sentences(passage.text)
     keeps = passage.keeps or around(passage.text, passage.spots)
     if not keeps:
         return
@@ -111,6 +112,16 @@ def led(row: Row, dice: random.Random, name: str) -> Iterator[Pair]:
         )
         end = max([end for _, end in sentences(pair.text) if end <= RUN], default=RUN)
         yield part(pair, 0, end)
+
+
+def talked(row: Row, dice: random.Random, name: str) -> Iterator[Pair]:
+    """Runs of a meeting's talk: most of a right one is about what is asked, wherever it is cut."""
+    wrong = [passage for passage in row.passages if passage.label == 0]
+    right = [passage for passage in row.passages if passage.label]
+    for passage in dice.sample(right, min(2, len(right))):
+        yield cut(base(row, passage, f"{name} passage", 0.7), dice)
+    for passage in dice.sample(wrong, min(2, len(wrong))):
+        yield cut(base(row, passage, f"{name} other"), dice)
 
 
 def claimed(row: Row, dice: random.Random, name: str) -> Iterator[Pair]:
