@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 TITLED = 0.75
 """How often a text has its title before it, as chunks of a library have."""
+NEAR = 25
+"""Passages near a question, of its side of the split, among which wrong ones are drawn."""
 FLATTERED = 9_000
 """Pairs of an epoch whose text flatters the question."""
 
@@ -193,17 +196,18 @@ class Corpus:
 
     @cached_property
     def _near(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """For each question of NQ, then of PopQA: cosines to the pool, and the 25 nearest of it."""
+        """For each question of NQ, then of PopQA: cosines to the pool, and the nearest of it."""
         questions = [row["question"] for row in [*self._natural, *self._asked]]
         close = self._embed(questions) @ self._embed([f"{title}\n{text}" for title, text in self._pool]).T
-        return close, np.argsort(-close, axis=1)[:, :25]
+        return close, np.argsort(-close, axis=1)[:, : 8 * NEAR]
 
     def _wrong(self, row: int, base: Pair, answers: Sequence[str], count: int, dice: random.Random) -> Iterator[Pair]:
         """Passages of the pool that are near the question and hold no answer; the nearest come most often."""
         close, near = self._near
-        left = [int(n) for n in near[row] if not holds(self._pool[int(n)][1], answers)]
         side = held_out(base.group)
-        left = [n for n in left if self._pool[n][1] != base.text and held_out(self._group(self._pool[n][0])) == side]
+        fit = (int(n) for n in near[row] if held_out(self._group(self._pool[int(n)][0])) == side)
+        texts = ((n, self._pool[n][1]) for n in fit)
+        left = list(islice((n for n, text in texts if text != base.text and not holds(text, answers)), NEAR))
         for _ in range(min(count, len(left))):
             other = left.pop(min(int(dice.expovariate(0.35)), len(left) - 1))
             title, text = self._pool[other]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from training.altering import ahead
 from training.pair import Pair, held_out
 
 __all__ = ["FLATTERIES", "flattered", "flatteries"]
@@ -21,6 +22,8 @@ Flattery = Callable[[str, Sequence[str], Dice], str]
 
 FEWEST = 3
 """Words that say something which a question must have to be flattered."""
+SHORT = 80
+"""Characters that a text of another subject has at least."""
 _SMALL = frozenset(
     "a an and are as at be been by can could did do does for from had has have he her his how i if in is it its me my "
     "of on or our she should so than that the their them there they this to was we were what when where which who whom "
@@ -164,30 +167,40 @@ def flatteries(kind: str, *, checked: bool) -> list[Flattery]:
 
 
 def flattered(pairs: Sequence[Pair], count: int, dice: Dice) -> Iterator[Pair]:
-    """About so many pairs with flattery: three of five on texts of other subjects, the rest as they were."""
-    asked = [pair for pair in pairs if _may(pair)]
+    """About so many pairs with flattery: half on texts of other subjects, a third on texts that answer."""
     for checked in (False, True):
-        side = [pair for pair in asked if held_out(pair.group) == checked]
-        if len(side) < 2:
-            continue
-        texts = [pair for pair in pairs if held_out(pair.group) == checked and len(pair.text) > 80]
-        for pair in dice.sample(side, min(len(side), round(count * len(side) / len(asked)))):
-            foreign = dice.random() < 0.6
-            if foreign:
-                other = dice.choice(texts)
-                if other.group == pair.group:
-                    continue
-                pair = replace(pair, text=other.text, title=other.title, label=0.0, spots=(), keeps=())
-            others = [dice.choice(side).question for _ in range(3)]
+        side = [pair for pair in pairs if held_out(pair.group) == checked]
+        asked = [pair for pair in side if _may(pair)]
+        right, wrong = [pair for pair in asked if pair.label], [pair for pair in asked if not pair.label]
+        share = count * len(side) / len(pairs)
+        foreign = [_foreign(pair, side, dice) for pair in _some(asked, 0.5 * share, dice)]
+        chosen = [*foreign, *_some(right, 0.35 * share, dice), *_some(wrong, 0.15 * share, dice)]
+        for pair in filter(None, chosen):
+            others = [dice.choice(asked).question for _ in range(3)]
             (kind,) = dice.choices(list(SHARES), list(SHARES.values()))
             flattery = dice.choice(flatteries(kind, checked=checked))
             said = _varied(flattery(pair.question, others, dice), dice)
             yield _put(replace(pair, source="flattered", closeness=None, weight=1.0), said, dice)
 
 
+def _some(pairs: Sequence[Pair], count: float, dice: Dice) -> list[Pair]:
+    return dice.sample(pairs, min(len(pairs), round(count)))
+
+
+def _foreign(pair: Pair, side: Sequence[Pair], dice: Dice) -> Pair | None:
+    """The question with a text of another document; None where that happens to be too short or the same."""
+    other = dice.choice(side)
+    if other.group == pair.group or len(other.text) < SHORT:
+        return None
+    return replace(pair, text=other.text, title=other.title, label=0.0, spots=(), keeps=())
+
+
 def _may(pair: Pair) -> bool:
-    """Whether the pair asks a question, so that to repeat it says nothing; a claim repeated is the claim made."""
-    if "claim" in pair.source or pair.source.split()[0] in {"copied", "echo", "scifact", "fever", "flattered"}:
+    """Whether the pair asks a question, so that to repeat it says nothing; a claim repeated is the claim made.
+
+    Questions of whatever table they are asked of name nothing, so that a text of another subject may answer them.
+    """
+    if "claim" in pair.source or pair.source.split()[0] in {"copied", "echo", "scifact", "fever", "wtq"}:
         return False
     return len(_keywords(pair.question)) >= FEWEST and 20 < len(pair.question) < 250 and pair.label in (0.0, 1.0)
 
@@ -211,8 +224,4 @@ def _put(pair: Pair, said: str, dice: Dice) -> Pair:
         return replace(pair, text=f"{pair.text}{dice.choice((' ', chr(10)))}{said}")
     if place < 0.3 and "\n" not in said and len(said) < 160:
         return replace(pair, title=f"{pair.title} › {said}" if pair.title else said)
-    ahead = said + dice.choice((" ", "\n", "\n\n"))
-    move = len(ahead)
-    spots = tuple((start + move, end + move) for start, end in pair.spots)
-    keeps = pair.keeps and tuple((start + move, end + move) for start, end in pair.keeps)
-    return replace(pair, text=ahead + pair.text, spots=spots, keeps=keeps)
+    return ahead(pair, said + dice.choice((" ", "\n", "\n\n")))
