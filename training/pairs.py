@@ -41,7 +41,7 @@ from training.filings import filing_pairs
 from training.pair import Pair, held_out
 from training.sources import Sources
 from training.sources.documents import Documents
-from training.sources.flattering import flattered
+from training.sources.flattering import flattered, nonsense
 
 __all__ = ["Corpus", "held_out", "lines"]
 
@@ -51,8 +51,8 @@ TITLED = 0.75
 """How often a text has its title before it, as chunks of a library have."""
 NEAR = 25
 """Passages near a question, of its side of the split, among which wrong ones are drawn."""
-FLATTERED = 9_000
-"""Pairs of an epoch whose text flatters the question."""
+FLATTERED, NONSENSE = 9_000, 800
+"""Pairs of an epoch whose text flatters the question, and whose text says nothing at all."""
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ class Corpus:
         made = [pair if dice.random() < TITLED else replace(pair, title="") for pair in made]
         if self.plain:
             return made
-        return [*made, *filing_pairs(dice, 900), *flattered(made, FLATTERED, dice)]
+        return [*made, *filing_pairs(dice, 900), *flattered(made, FLATTERED, dice), *nonsense(made, NONSENSE, dice)]
 
     @cached_property
     def sources(self) -> Sources:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from training.altering import ahead
 from training.pair import Pair, held_out
 
-__all__ = ["FLATTERIES", "flattered", "flatteries"]
+__all__ = ["FLATTERIES", "flattered", "flatteries", "nonsense"]
 
 Dice = random.Random
 Flattery = Callable[[str, Sequence[str], Dice], str]
@@ -225,3 +225,35 @@ def _put(pair: Pair, said: str, dice: Dice) -> Pair:
     if place < 0.3 and "\n" not in said and len(said) < 160:
         return replace(pair, title=f"{pair.title} › {said}" if pair.title else said)
     return ahead(pair, said + dice.choice((" ", "\n", "\n\n")))
+
+
+FOREIGN = (
+    "Die Sitzung wurde um neun Uhr eröffnet und dauerte bis in den späten Abend.",
+    "Le magasin ferme à dix-neuf heures, sauf le dimanche et les jours de fête.",
+    "Los trenes salen cada media hora desde la estación central de la ciudad.",
+    "Het weer blijft de komende dagen wisselvallig met af en toe wat regen.",
+    "Погода завтра будет ясной, а к вечеру возможен небольшой дождь.",
+    "本次会议将于下周三下午在三楼会议室举行，请准时参加。",
+    "このたびは当店をご利用いただき、まことにありがとうございます。",
+    "تفتح المكتبة أبوابها للزوار من الساعة التاسعة صباحا حتى المساء.",
+)
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def nonsense(pairs: Sequence[Pair], count: int, dice: Dice) -> Iterator[Pair]:
+    """Questions with what says nothing: scrambled letters, lone words, figures, another language."""
+    for pair in dice.sample([pair for pair in pairs if _may(pair)], count):
+        words = pair.question.split()
+        text = dice.choice(
+            (
+                " ".join("".join(dice.choices(LETTERS, k=dice.randint(2, 9))) for _ in range(dice.randint(3, 60))),
+                "".join(chr(dice.randint(0xA1, 0x24F)) for _ in range(dice.randint(20, 300))),
+                " ".join(str(dice.randint(0, 99_999)) for _ in range(dice.randint(4, 80))),
+                " ".join("".join(dice.sample(word, len(word))) for word in words),
+                dice.choice(words),
+                " ".join([dice.choice(words)] * dice.randint(5, 60)),
+                " ".join(dice.choices(FOREIGN, k=dice.randint(1, 5))),
+                dice.choice((".", "-", "?!", "n/a", "…", "•", "0", "a", "ok", "[image]", "Page 3 of 12")),
+            )
+        )
+        yield Pair(pair.question, text, 0.0, pair.group, "nonsense", keeps=())

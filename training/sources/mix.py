@@ -30,9 +30,9 @@ class Use:
 
 MIX = {
     ARTICLES: Use("squad", 9_500, "what the first SQuAD articles teach, from 44 more"),
-    "squad_unansq": Use("unansq", 12_000, "on the subject and yet not the answer: two questions on the very same text"),
+    "squad_unansq": Use("unansq", 11_500, "on the subject and yet not the answer: two questions on the very same text"),
     "squad_train_extra": Use("squadx", 4_000, "paragraphs against those that a word search finds"),
-    "squad_sentences": Use("squads", 7_000, "the one sentence that answers, against sentences with the same words"),
+    "squad_sentences": Use("squads", 6_500, "the one sentence that answers, against sentences with the same words"),
     "squadshifts_newwiki": Use("newwiki", 10_500, "the paragraph that answers against the nearest of its article"),
     "tsqa_human": Use("tsqa", 5_500, "the right subject at another time is no answer"),
     "tatqa": Use("tatqa", 10_000, "real financial reports: tables and text as the product chunks them"),
