@@ -69,7 +69,7 @@ PUBLIC = {
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
     "crag.core.protocols": [
-        *("Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
+        *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
         *(
             "RerankServer",
             "RetrievalEvaluator",
@@ -90,7 +90,7 @@ PUBLIC = {
     "crag.core.types": [
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "Unread"),
-        "WebPage",
+        *("ShortAnswer", "SpanReading", "WebPage"),
     ],
     "crag.core.waiting": ["iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
