@@ -84,6 +84,7 @@ class RetrievalEvaluator(Protocol):
         ...
 
 
+@runtime_checkable
 class AnswerReader(Protocol):
     """Finds the words of a text that answer a question."""
 
