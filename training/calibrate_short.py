@@ -132,7 +132,11 @@ def read(
 
 
 def told(
-    source: str, asked: Sequence[Asked], scores: NDArray[np.float64], right: NDArray[np.float64], owner: NDArray[np.int64]
+    source: str,
+    asked: Sequence[Asked],
+    scores: NDArray[np.float64],
+    right: NDArray[np.float64],
+    owner: NDArray[np.int64],
 ) -> None:
     """Prints how often the surest words of a question are right, and from which confidence four of five are."""
     best: dict[int, tuple[float, float]] = {}
@@ -151,7 +155,9 @@ def told(
     )
     for line in (0.3, 0.4, 0.5, 0.6, 0.7):
         over = np.array([fit for score, fit in ordered if score >= line])
-        print(f"       from {line:.1f}: {len(over) / len(ordered):.2f} shown, {over.mean() if len(over) else 0:.2f} right")
+        print(
+            f"       from {line:.1f}: {len(over) / len(ordered):.2f} shown, {over.mean() if len(over) else 0:.2f} right"
+        )
 
 
 def fitted(rows: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -28,10 +28,12 @@ _EDGE = " \t\r\n\"'“”‘’«»,;:–—-"
 _UNIT = re.compile(
     r"\s?%|[\s-]?(?:thousand|million|billion|trillion)(?:\s(?:dollars|euros|people))?\b|\s?(?:percent|per cent)\b"
 )
+_OUT_OF = re.compile(r"\d[\d,.]*\s+(?:out\s+)?of\s+(?:the\s+)?$")
+"""What stands before the second of two numbers, "52,811 of 92,125": told together, for one alone misleads."""
 _PAIRS = {")": "(", "]": "["}
 _NUMBER_ASKED = re.compile(
     r"\bhow (?:many|much|old|long|far|tall|high|large|big|fast|often|deep|wide)\b|\bwhen\b"
-    r"|\b(?:what|which)(?: \w+){0,2} (?:year|date|month|day|age|amount|number|percent\w*|share|rate|price|total|cost)\b",
+    r"|\b(?:what|which)(?: \w+){0,2} (?:year|date|month|day|age|amount|number|percent\w*|share|rate|price|total)\b",
     re.IGNORECASE,
 )
 _NAME_ASKED = re.compile(r"\bwho(?:se|m)?\b", re.IGNORECASE)
@@ -54,6 +56,8 @@ def mended(text: str, start: int, end: int) -> tuple[int, int]:
         end -= 1
     if start < end and text[start].isdigit() and start and text[start - 1] in "$€£¥":
         start -= 1
+    if start < end and text[start].isdigit() and (part := _OUT_OF.search(text, max(0, start - 40), start)):
+        start = part.start()
     if start < end and text[end - 1].isdigit() and (unit := _UNIT.match(text, end)):
         end = unit.end()
     return start, end

@@ -110,6 +110,9 @@ class ExtractiveGenerator:
         low: bool,
     ) -> Answer:
         units = _of_the_year(question, units)
+        if subjects.unnamed:  # whatever it is about, it is one subject
+            best = min(units, key=_best_first)
+            units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
         found, first = None, None
         if self._reader is not None and settings.short_answer < 1 and not subjects.unnamed:
             ranked = sorted(units, key=_best_first)
@@ -238,7 +241,7 @@ def _composed(
         build_citation(number, strips[key], sources.get(strips[key].source_id), *spans[key])
         for key, number in numbers.items()
     ]
-    short = found and short_answer(found, numbers[found.strip.id], sources)
+    short = short_answer(found, numbers[found.strip.id], sources) if found else None
     return Answer(text=text, by=by, citations=tuple(citations), low_confidence=low, short=short)
 
 

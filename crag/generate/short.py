@@ -141,6 +141,6 @@ def cell_of(text: str, start: int, end: int, years: frozenset[str]) -> tuple[int
     here = [cell for cell in cells if cell[0] < end and start < cell[1]]
     asked = [cell for cell in cells if years and years <= years_of(cell[2])]
     chosen = asked if len(asked) == 1 else here or (cells if len(cells) == 1 else [])
-    if len(chosen) != 1 or not chosen[0][2] and not row:
+    if len(chosen) != 1 or (not chosen[0][2] and not row):
         return None
     return (*chosen[0][:2], " ".join(row.split()), " ".join(chosen[0][2].split()))

@@ -96,7 +96,7 @@ PUBLIC = {
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
         *("about", "check_sentence", "decision_sentence", "failure_sentence", "instead_sentence", "outcome_sentence"),
-        *("stored_sentence", "unread_sentence", "why_sentence"),
+        *("cell_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "why_sentence"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [
