@@ -20,9 +20,9 @@ Place = tuple[Strip, int, int]
 """A part of a strip that may be quoted: [start, end) in the strip's text."""
 
 _VALUE = re.compile(
-    r"(?<![\w.,])(?:US|C|A|HK)?[(−–-]*[$€£¥]?[(−–-]*\d[\d,.]*\d?[)\]%x×*]*(?:\s(?:million|billion|thousand|percent|%))?$"
+    r"(?<![\w.,])(?:US|C|A|HK)?[(−–-]*[$€£¥]?[(−–-]*\d[\d,.]*\d?[)\]%x×*]*(?:\s(?:million|billion|thousand|percent|%))?$|(?<=\s)[-–—−]\*?$"
 )
-_SCALE = re.compile(r"\b(?:in|\$)\s?(?:US |U\.S\. )?(?:dollars? in )?(thousand|million|billion)s\b", re.IGNORECASE)
+_SCALE = re.compile(r"(?:\bin|\$)\s?(?:US |U\.S\. )?(?:dollars? in )?(thousand|million|billion)s\b", re.IGNORECASE)
 _OWN_SCALE = re.compile(r"%|percent|per share|\b(?:ratio|margin|rate|days|employees|number)\b|illion|housand", re.I)
 
 
@@ -135,7 +135,7 @@ def cell_of(text: str, start: int, end: int, years: frozenset[str]) -> tuple[int
         value = _VALUE.search(part)
         if value is not None:
             cells.append((at + value.start(), at + value.end(), part[: value.start()].strip()))
-        elif not cells:
+        elif not cells and row == begin:
             row = part.strip()  # the row's number was told before its name
         at += len(part) + 2
     here = [cell for cell in cells if cell[0] < end and start < cell[1]]

@@ -29,7 +29,7 @@ _GENERIC = frozenset(
 )
 """Words of names that many names have: by themselves they name nothing."""
 _YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
-_SHORT_YEAR = re.compile(r"\b(?:FY|CY|fiscal )'?(\d\d)(?!\d)", re.IGNORECASE)
+_SHORT_YEAR = re.compile(r"\b(?:FY|CY|fiscal)\s?'?(\d\d)(?!\d)", re.IGNORECASE)
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _TOKEN = re.compile(r"[^\W_]+")
 _ACRONYM = re.compile(r"[A-Z][A-Z&.]{1,5}s?")
