@@ -3,10 +3,10 @@
     python -m training.calibrate_short [--data FOLDER] [--keep FILE]
 
 Run it last: it reads the shipped weights and the fitted head, and training.calibrate_evaluator writes head.json without
-it. A question meets what a search finds, the nearest four paragraphs of its article (SQuAD) or of all (NQ), its own
-among them or not; some questions have no answer. Words are right where they are an accepted answer, or share at least
-half of their words with one (token F1). Figures are by two halves of the groups, each fitted on the other; what is
-written is fitted on both. It needs no torch.
+it. A question meets what a search finds: the nearest four paragraphs of its article (SQuAD) or of all (NQ), its own
+among them or not, or what its authors' search found (PopQA); some questions have no answer. Words are right where they
+are an accepted answer, or share at least half of their words with one (token F1). Figures are by two halves of the
+groups, each fitted on the other; what is written is fitted on both. It needs no torch.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=shared)
     parser.add_argument("--keep", type=Path, help="keeps the readings between runs; delete it when the model changes")
     given = parser.parse_args()
-    asked = [*squad(given.data), *natural(given.data)]
+    asked = [*squad(given.data), *natural(given.data), *retrieved(given.data)]
     rows, right, owner = read(asked, given.keep)
     halves = np.array([zlib.crc32(each.group.encode()) // 6 % 2 for each in asked])[owner]
     scores = np.zeros(len(rows))
     for half in (0, 1):
         scores[halves == half] = rows[halves == half] @ fitted(rows[halves != half], right[halves != half])
     scores = 1 / (1 + np.exp(-scores))
-    for source in ("squad", "nq", ""):
+    for source in ("squad", "nq", "popqa", ""):
         told(source, asked, scores, right, owner)
     found = fitted(rows, right)
     write([round(float(weight), 6) for weight in found[:-1]], round(float(found[-1]), 6))
@@ -94,16 +94,26 @@ def squad(data: Path) -> Iterator[Asked]:
 
 
 def natural(data: Path) -> Iterator[Asked]:
-    """Held-out questions of Natural Questions over the gold passages of all of them that are held out."""
+    """Held-out questions of Natural Questions over the gold passages of all; of a third without its own."""
     rows = lines(data / "nq/train.jsonl")
-    apart = [(number, row) for number, row in enumerate(rows) if held_out(f"nq {number}")]
-    texts = [f"{row['ctxs'][0]['title']}\n{row['ctxs'][0]['text']}" for _, row in apart]
+    texts = [f"{row['ctxs'][0]['title']}\n{row['ctxs'][0]['text']}" for row in rows]
+    apart = [number for number in range(len(rows)) if held_out(f"nq {number}")]
+    chosen = random.Random(22).sample(apart, min(NATURAL, len(apart)))
     embedder = MiniLM()
-    close = embedder.embed([row["question"] for _, row in apart]) @ embedder.embed(texts).T
-    for place in random.Random(22).sample(range(len(apart)), min(NATURAL, len(apart))):
-        number, row = apart[place]
-        found = tuple(texts[n] for n in np.argsort(-close[place])[:NEAREST])
-        yield Asked(row["question"], tuple(row["answers"]), found, f"nq {number}", "nq")
+    close = embedder.embed([rows[number]["question"] for number in chosen]) @ embedder.embed(texts).T
+    for place, number in enumerate(chosen):
+        own = [] if place % 3 else [number]
+        near = [int(n) for n in np.argsort(-close[place])[: NEAREST + 1] if n not in own]
+        found = tuple(texts[n] for n in near[:NEAREST])
+        yield Asked(rows[number]["question"], tuple(rows[number]["answers"]), found, f"nq {number}", "nq")
+
+
+def retrieved(data: Path) -> Iterator[Asked]:
+    """Held-out questions of PopQA with the passages that its authors' search found."""
+    for row in lines(data / "popqa/train.jsonl"):
+        if held_out(row["id"]):
+            texts = tuple(f"{each['title']}\n{each['text']}" for each in row["passages"][:NEAREST])
+            yield Asked(row["question"], tuple(row["answers"]), texts, row["id"], "popqa")
 
 
 def read(

@@ -37,6 +37,7 @@ _NUMBER_ASKED = re.compile(
     re.IGNORECASE,
 )
 _NAME_ASKED = re.compile(r"\bwho(?:se|m)?\b", re.IGNORECASE)
+_CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|half|"
     r"thousand|million|billion|none|once|twice|daily|weekly|monthly|yearly|annually)\b",
@@ -110,6 +111,8 @@ class ShortLayer:
         if not any(character.isalnum() for character in text[start:end]) or end - start > LONGEST:
             return None
         values = features(question, text, (start, end), reading, score)
+        if values[SHORT_FEATURES.index("repeats")] == 1.0 and not _CHOICE.search(question):
+            return None  # what the question says itself is no answer to it
         total = self.bias + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
         confidence = 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
         return SpanReading(start=start, end=end, confidence=confidence)

