@@ -16,7 +16,7 @@ from crag.generate.citations import build_citation, quotable, with_mark
 from crag.generate.short import Found, found_words, short_answer
 from crag.generate.subjects import Subjects, subjects_of, years_of
 from crag.text.sentences import ended, sentences
-from crag.text.words import words
+from crag.text.words import FUNCTION_WORDS, stem, words
 
 LONG_STRIP = 400
 """A strip of more characters is quoted by its best sentence, not whole."""
@@ -33,6 +33,8 @@ HEADING = 0.7
 HEADING_WORDS = 5
 TIE = 0.1
 """The most that words shared with the question add to a score."""
+LABEL = 0.1
+"""What each word adds to the score of a table's row whose label the question says whole; at most for four words."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
@@ -109,7 +111,9 @@ class ExtractiveGenerator:
         *,
         low: bool,
     ) -> Answer:
-        units = _of_the_year(question, units)
+        units = [
+            replace(unit, rank=unit.rank + _labelled(question, unit.text)) for unit in _of_the_year(question, units)
+        ]
         if subjects.unnamed:  # whatever it is about, it is one subject
             best = min(units, key=_best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
@@ -161,6 +165,16 @@ class ExtractiveGenerator:
                 unit = replace(unit, rank=rank, tie=unit.tie / 10)
             found.append(unit)
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
+
+
+def _labelled(question: str, text: str) -> float:
+    """What it is worth that a text is the row which the question asks for: "total current assets" before "assets"."""
+    label, parted, values = text.partition(": ")
+    if not parted or not _CELLS.search(values) or "\n" in label:
+        return 0.0
+    asked = {stem(word) for word in words(question)}
+    told = {stem(word) for word in words(label) if word not in FUNCTION_WORDS}
+    return LABEL * min(len(told), 4) if told <= asked else 0.0
 
 
 def _quotable_spans(text: str) -> list[tuple[int, int]]:

@@ -32,8 +32,8 @@ _YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
 _SHORT_YEAR = re.compile(r"\b(?:FY|CY|fiscal)\s?'?(\d\d)(?!\d)", re.IGNORECASE)
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _TOKEN = re.compile(r"[^\W_]+")
-_ACRONYM = re.compile(r"[A-Z][A-Z&.]{1,5}s?")
-_RUN = re.compile(r"[A-Z][\w'’]*(?:[ \-](?:(?:of|the|for|and|on) )*[A-Z][\w'’]*)+")
+_ACRONYM = re.compile(r"[A-Z](?:[A-Z&.]|n(?=[A-Z])){1,5}s?")
+_RUN = re.compile(r"[A-Z][\w'’]*(?:[ \-](?:(?:of|the|for|and|on|&) )*[A-Z][\w'’]*)+")
 _PLAIN_NAME = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -133,6 +133,7 @@ class _Known:
         whole = "\n".join([*sorted(titles), *texts])[:MAX_CHARACTERS]
         tokens = set(_tokens(whole))
         tokens |= {part for token in tokens if not token.isalpha() for part in _PART.findall(token)}
+        whole = whole.replace("_", " ")
         tokens |= {stem(token) for token in tokens} | years_of(whole)
         runs = {"".join(word[0] for word in re.findall(r"\b[A-Z]", run)) for run in _RUN.findall(whole)}
         return cls(frozenset(tokens), tuple(sorted(runs)), "".join(_tokens(" ".join(sorted(titles)))))
@@ -147,7 +148,7 @@ class _Known:
             return True
         if _ACRONYM.fullmatch(name.text):
             letters = re.sub(r"[^A-Z]", "", name.text)
-            return any(letters in run for run in self.initials)
+            return any(letters == run or (len(letters) > 2 and letters in run) for run in self.initials)
         capitals = re.sub(r"[^A-Z]", "", name.text).casefold()
         return len(capitals) > 2 and capitals in self.tokens
 

@@ -68,6 +68,7 @@ def test_the_year_that_is_asked_about_tells_documents_apart() -> None:
         ("Who leads the Office of Personnel Management?", "OPM has a director."),
         ("What is Beyoncé known for in Houston?", "She was born in Houston."),
         ("Who are American Express's customers?", "american express serves them"),
+        ("How did JnJ's sales grow?", "Johnson & Johnson sold more."),
         ("What does Foot Locker sell?", "FOOTLOCKER_2022_8K sells shoes."),
         ("When did the Reims F172 crash?", "The F172 crashed."),
         ("What did President Obama sign?", "Obama signed it."),
