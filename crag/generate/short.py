@@ -15,6 +15,8 @@ READ = 3
 """Sources that are read for it, the best first."""
 AROUND = 450
 """Characters of a web page that are read before and after a strip."""
+LONGEST_VALUE = 40
+"""Characters of a table's value."""
 
 Place = tuple[Strip, int, int]
 """A part of a strip that may be quoted: [start, end) in the strip's text."""
@@ -132,7 +134,7 @@ def cell_of(text: str, start: int, end: int, years: frozenset[str]) -> tuple[int
     at, row = first + len(begin) + 2, begin
     cells: list[tuple[int, int, str]] = []
     for part in values.split("; "):
-        value = _VALUE.search(part)
+        value = _VALUE.search(part, max(0, len(part) - LONGEST_VALUE))
         if value is not None:
             cells.append((at + value.start(), at + value.end(), part[: value.start()].strip()))
         elif not cells and row == begin:

@@ -18,6 +18,9 @@ from crag.text.words import STOP_WORDS, stem
 
 MAX_CHARACTERS = 40_000
 """So much of a source is looked at."""
+MAX_QUESTION = 2_000
+MAX_NAMES = 24
+"""Names of a question that are looked for, the first ones."""
 
 _GENERIC = frozenset(
     """act agency airport annual bank board bureau chief city co commission committee company congress corp corporation
@@ -80,6 +83,7 @@ def subjects_of(question: str, kept: Iterable[str], sources: Mapping[str, Chunk 
 
 def names_of(question: str) -> tuple[Name, ...]:
     """The names, codes and years of a question, in order; none where all its words are capitalised."""
+    question = question[:MAX_QUESTION]
     spoken = re.findall(r"[^\W\d_]{2,}", question)
     if sum(word[0].isupper() for word in spoken) > max(3, 0.6 * len(spoken)):
         return tuple(_years(question))
@@ -98,7 +102,7 @@ def names_of(question: str) -> tuple[Name, ...]:
                     if _fold(word) in parts
                 )
                 found.append(Name(" ".join(bare.split()).strip(" -,'’"), parts, proper))
-    return tuple(dict.fromkeys([*found, *_years(question)]))
+    return tuple(dict.fromkeys([*found, *_years(question)]))[:MAX_NAMES]
 
 
 def years_of(text: str) -> frozenset[str]:

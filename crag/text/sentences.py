@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 
 __all__ = ["ended", "sentences"]
 
@@ -64,8 +66,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
     """
     found: list[tuple[int, int]] = []
     begin = 0
+    quotes = [mark.start() for mark in _QUOTE.finditer(text)]
     for match in _STOP.finditer(text):
-        if not _ends(text, begin, match):
+        if not _ends(text, begin, match) or _in_quotation(text, quotes, begin, match):
             continue
         _keep(found, text, begin, match.end())
         begin = match.end()
@@ -93,8 +96,6 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
     stop = match.group()
     if stop == "\n":
         return _line_ends(text, begin, match.start())
-    if _in_quotation(text, begin, match.start(), match.end()):
-        return False
     if stop[0] in "。！？":
         return True
     following = _NEXT.match(text, match.end(), match.end() + _FAR)
@@ -154,16 +155,17 @@ def _line_ends(text: str, begin: int, at: int) -> bool:
     return not leads_on or bool(_BULLET.match(text, after))
 
 
-def _in_quotation(text: str, begin: int, at: int, after: int) -> bool:
-    """Whether the stop that lies in [at, after) stands inside a quotation that ends soon behind it."""
-    opened = -1
-    for mark in _QUOTE.finditer(text, max(begin, at - _LONGEST_QUOTE), after):
-        opened = mark.start() if _opens(text, mark.start()) else -1
-    if opened < 0:
+def _in_quotation(text: str, quotes: Sequence[int], begin: int, match: re.Match[str]) -> bool:
+    """Whether the stop that was matched, no line break, stands inside a quotation that ends soon behind it.
+
+    `quotes`: where all quotation marks stand.
+    """
+    after = bisect_left(quotes, match.end())
+    before = bisect_left(quotes, max(begin, match.start() - _LONGEST_QUOTE), 0, after)
+    if before == after or match.group() == "\n" or not _opens(text, quotes[after - 1]):
         return False
-    for mark in _QUOTE.finditer(text, after, opened + _LONGEST_QUOTE):
-        return not _opens(text, mark.start())
-    return False
+    within = after < len(quotes) and quotes[after] < quotes[after - 1] + _LONGEST_QUOTE
+    return within and not _opens(text, quotes[after])
 
 
 def _opens(text: str, at: int) -> bool:
