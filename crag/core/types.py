@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from crag.text.amounts import without_amounts
+from crag.text.amounts import amountless, without_amounts
 
 __all__ = [
     "INDEXED_AS",
@@ -137,6 +138,21 @@ class Chunk:
         text = self.text[:limit] if limit else self.text
         text = without_amounts(text) if self.kind == "table" else text
         return f"{self.context}\n{text}" if self.context else text
+
+    def graded_spans(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Where [start, end) spans of `text` stand in the whole `graded_text()`.
+
+        Of a table, each line's words without amounts; a line of nothing but amounts is an empty span.
+        """
+        shift = len(self.context) + 1 if self.context else 0
+        bare, lines = amountless(self.text) if self.kind == "table" else (self.text, [])
+        if bare == self.text:
+            return [(start + shift, end + shift) for start, end in spans]
+        found = []
+        for start, end in spans:
+            told = [place for line, place in lines if line[0] < end and start < line[1] and place[0] < place[1]]
+            found.append((told[0][0] + shift, told[-1][1] + shift) if told else (0, 0))
+        return found
 
     def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:
         """The rectangles that the characters [start, end) of `text` cover; a line cut short is cut in proportion."""

@@ -86,9 +86,8 @@ def refine_documents(state: State, parts: Parts) -> State:
     settings = parts.settings
     decision = state.get("decision")
     chunks = [found.chunk for found in state["retrieved"] if keeps_chunk(_grade(state, found.chunk), settings)]
-    texts = [(chunk.id, chunk.text) for chunk in chunks]
     if refines(decision.action if decision else None, settings):
-        strips = _refined(texts, "internal", state["question"], parts)
+        strips = _refined(chunks, "internal", state["question"], parts)
     else:
         strips = tuple(
             make_strip(chunk.id, chunk.text, "internal", 0, len(chunk.text), _score(_grade(state, chunk)), kept=True)
@@ -123,8 +122,7 @@ def refine_pages(state: State, parts: Parts) -> State:
         return {}
     scorer = parts.scorer
     if parts.settings.refine_web:
-        texts = [(page.id, page.text) for page in pages]
-        strips = _refined(texts, "external", state["question"], parts)
+        strips = _refined(pages, "external", state["question"], parts)
     else:
         passages = [Passage(id=page.id, text=page.text[:PAGE_CHARS]) for page in pages]
         scores = {grade.passage_id: grade.score for grade in scorer.grade(state["question"], passages)}
@@ -172,18 +170,18 @@ def verify(state: State, parts: Parts) -> State:
     return {}
 
 
-def _refined(texts: Sequence[tuple[str, str]], origin: Origin, question: str, parts: Parts) -> tuple[Strip, ...]:
+def _refined(sources: Sequence[Chunk | WebPage], origin: Origin, question: str, parts: Parts) -> tuple[Strip, ...]:
     asks = parts.settings.strip_judge == "llm"
     if asks and parts.selector is None:
         missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
         parts.outlet.worked_around("refine", missing, "scores alone")
     return scored_strips(
-        texts,
+        sources,
         origin,
         question,
         settings=parts.settings,
         refiner=parts.refiner,
-        evaluator=parts.scorer,
+        scorer=parts.strip_scorer,
         selector=parts.selector if asks else None,
         check=parts.check,
         failed=lambda error: parts.outlet.worked_around("refine", error, "scores"),

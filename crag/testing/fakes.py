@@ -10,7 +10,7 @@ from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
 from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, Unread, WebPage
 
-__all__ = ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"]
+__all__ = ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedStripGrader", "chunk_of"]
 
 
 def chunk_of(text: str, *, name: str = "paper.pdf", page: int = 1, ordinal: int = 0) -> Chunk:
@@ -66,6 +66,21 @@ class ScriptedEvaluator:
     def _grade(self, passage_id: str, score: float | None) -> Grade:
         error = "The evaluator did not answer." if score is None else None
         return Grade(passage_id=passage_id, score=score, error=error, evaluator=self.id, reason="scripted")
+
+
+@dataclass(kw_only=True)
+class ScriptedStripGrader:
+    """Scores a strip by a function of its text and of the whole passage; remembers the passages that it read."""
+
+    score: Callable[[str, str], float | None]
+    id: str = "scripted strips"
+    read: list[str] = field(default_factory=list)
+
+    def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
+        if not isinstance(passage.text, str):
+            return [None] * len(spans)
+        self.read.append(passage.text)
+        return [self.score(passage.text[start:end], passage.text) for start, end in spans]
 
 
 @dataclass

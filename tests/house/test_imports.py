@@ -74,6 +74,7 @@ PURE = {
     "crag.evaluator.trigger",
     "crag.generate.verification",
     "crag.correct.refinement",
+    "crag.correct.scoring",
     "crag.correct.strips",
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 PUBLIC = {
     "crag": ["Engine", "__version__"],
-    "crag.text.amounts": ["without_amounts"],
+    "crag.text.amounts": ["amountless", "without_amounts"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
     "crag.core.errors": [
@@ -55,7 +55,9 @@ PUBLIC = {
         *("StepStarted", "Token", "Verified", "event_from_json", "event_to_json", "events_from_jsonl"),
         "events_to_jsonl",
     ],
-    "crag.testing.fakes": ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"],
+    "crag.testing.fakes": [
+        *("FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedStripGrader", "chunk_of"),
+    ],
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["first_problem", "meta", "setting"],
     "crag.core.ingesting": [
@@ -76,6 +78,7 @@ PUBLIC = {
             "Retriever",
             "Rewriter",
             "SearchCache",
+            "StripGrader",
             "StripSelector",
             "Verifier",
             "WebSearch",
