@@ -62,7 +62,7 @@ _ALL = (
         title="Balanced",
         help="The default: every chunk graded, one corrective loop, strips always, citations checked.",
         source="this project",
-        settings=Settings(),
+        settings=Settings(after_loop="union"),
     ),
     Strategy(
         name="paper",

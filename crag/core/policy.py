@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from crag.core.settings import Settings
 from crag.core.types import Action, Decision, Grade
 
-__all__ = ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"]
+__all__ = ["acted_on", "chunks_acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"]
 
 
 def acted_on(decision: Decision, settings: Settings) -> Decision:
@@ -24,6 +25,37 @@ def acted_on(decision: Decision, settings: Settings) -> Decision:
 def loops(action: Action, *, round: int, settings: Settings) -> bool:
     """Whether the library is searched again with a rewritten query. `round` counts retrievals from 0."""
     return action in settings.loop_on and round < settings.max_rewrites
+
+
+def chunks_acted_on(
+    graded: Sequence[Sequence[tuple[str, Grade | None]]], joint: Sequence[Grade | None], settings: Settings
+) -> list[tuple[int, int]]:
+    """Which chunks are acted on after several retrievals, as (round, place in it) in the order of retrieval.
+
+    `graded` has a round's chunks by id with their grades, `joint` its grade over all of them. The last round's; or
+    those of the round with the best score, the earlier one on a tie; or the `k` best of all rounds, each once, where
+    a failed grade counts as the best: nobody knows that the chunk is worse. What is graded jointly can't be ranked
+    chunk by chunk: there the union is the better round.
+    """
+    rounds, last = range(len(graded)), len(graded) - 1
+    if settings.after_loop == "last" or last < 1:
+        return [(last, place) for place in range(len(graded[last]))] if graded else []
+    if settings.after_loop == "better" or settings.evaluator == "joint":
+        scores = [
+            max(
+                (grade.score for grade in (own, *(grade for _, grade in chunks)) if grade and grade.score is not None),
+                default=-1.0,
+            )
+            for own, chunks in zip(joint, graded, strict=True)
+        ]
+        best = max(rounds, key=lambda number: (scores[number], -number))
+        return [(best, place) for place in range(len(graded[best]))]
+    once: dict[str, tuple[float, int, int]] = {}
+    for number in rounds:
+        for place, (id, grade) in enumerate(graded[number]):
+            score = 1.0 if grade is None or grade.score is None else grade.score
+            once.setdefault(id, (-score, number, place))
+    return sorted((number, place) for _, number, place in sorted(once.values())[: settings.k])
 
 
 def uses_documents(action: Action | None, settings: Settings) -> bool:

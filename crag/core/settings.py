@@ -114,6 +114,13 @@ class Settings(BaseModel):
         ge=0,
         le=3,
     )
+    after_loop: Literal["last", "better", "union"] = setting(
+        "last",
+        "After a corrective loop",
+        "last: the last retrieval is acted on. better: the one whose best chunk scored higher. union: the best chunks "
+        "of all of them, as many as one retrieval brings.",
+        group="retrieval",
+    )
     refine_on: Actions = setting(
         (_C, _A), "Refined on", "The actions after which chunks are cut into strips and filtered.", group="refinement"
     )

@@ -178,13 +178,17 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievedChunk:
-    """A chunk with the retriever's own score. `similarity` is for ranking: never a relevance, never thresholded."""
+    """A chunk with the retriever's own score. `similarity` is for ranking: never a relevance, never thresholded.
+
+    `round`: which retrieval of the run brought it, from 0.
+    """
 
     chunk: Chunk
     rank: int
     similarity: float
     dense: float | None = None
     bm25: float | None = None
+    round: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from crag.core.protocols import (
     Verifier,
 )
 from crag.core.settings import Settings
+from crag.core.trace import Round
 from crag.core.types import Answer, Decision, Grade, RetrievedChunk, Step, Strip, WebPage
 from crag.correct.scoring import InContext, OneByOne, StripScorer
 
@@ -113,13 +114,19 @@ class Parts:
 
 
 class State(TypedDict, total=False):
-    """What the steps hand on. `round` counts retrievals from 0; `query` is what the library is asked next."""
+    """What the steps hand on. `round` counts retrievals from 0; `query` is what the library is asked next.
+
+    `retrieved` is what the last retrieval brought, `rounds` are those whose action is known, and `acted` the chunks
+    that are acted on; `grades` has theirs.
+    """
 
     question: str
     query: str
     round: int
     tried: tuple[str, ...]
     retrieved: tuple[RetrievedChunk, ...]
+    rounds: tuple[Round, ...]
+    acted: tuple[RetrievedChunk, ...]
     grades: dict[str, Grade]
     joint: Grade | None
     decision: Decision | None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crag.core.policy import acted_on, keeps_chunk, loops, refines, searches_web, uses_documents
+from crag.core.policy import acted_on, chunks_acted_on, keeps_chunk, loops, refines, searches_web, uses_documents
 from crag.core.settings import Settings
 from crag.core.types import Action, Decision, Grade
 from crag.evaluator.trigger import decide
@@ -86,6 +86,8 @@ class Planner:
             grades = self._grades(stored, settings)
             if isinstance(grades, Unknown):
                 return None, number, grades
+            if number and settings.after_loop != "last":
+                grades = [grade for _, grade in self._acted(number, settings, joint=True) if grade is not None]
             decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
             if not loops(decision.action, round=number, settings=settings):
                 return acted_on(decision, settings), number, None
@@ -111,6 +113,17 @@ class Planner:
         grades = [grade for grade in stored.grades[: settings.k] if grade is not None]
         return grades if len(grades) == min(count, settings.k) else Unknown(Missing.NO_GRADES)
 
+    def _acted(self, number: int, settings: Settings, *, joint: bool = False) -> list[tuple[str, Grade | None]]:
+        """The chunks acted on after round `number`, with their grades; `joint`: one grade over all, where it is so."""
+        rounds = self.entry.rounds[: number + 1]
+        graded = [list(zip(each.chunks, each.grades, strict=True))[: settings.k] for each in rounds]
+        by_chunk = settings.evaluator == "chunk"
+        known = [[(id, grade if by_chunk else None) for id, grade in each] for each in graded]
+        places = chunks_acted_on(known, [None if by_chunk else each.joint for each in rounds], settings)
+        if joint and not by_chunk:
+            return [("joint", rounds[places[0][0]].joint)] if places else []
+        return [known[at][place] for at, place in places]
+
     def _same_loop(self, stored: Retrieval, settings: Settings) -> bool:
         """Whether the query of the next round would be made of the same: the rewriter sees the chunks that failed."""
         return settings.rewrite_keywords == self.was.rewrite_keywords and settings.k >= len(stored.chunks)
@@ -124,9 +137,8 @@ class Planner:
         cut = refines(action, settings)
         if why := self._not_retrieved(settings):
             return "unknown", (), cut, why
-        stored, k = self.entry.rounds[number], settings.k
         by_chunk = settings.evaluator == "chunk"
-        graded = zip(stored.chunks[:k], stored.grades[:k], strict=True)
+        graded = self._acted(number, settings)
         chunks = tuple(id for id, grade in graded if keeps_chunk(grade if by_chunk else None, settings))
         if not cut or not chunks:
             return "known", chunks, cut, None

@@ -5,6 +5,7 @@ No model, library or web is asked. What only a call could tell is said to be unk
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from crag.core.settings import Settings
@@ -64,14 +65,14 @@ def _documents(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[
         return {}
     if plan.cut:
         return _filtered({id: trace.strips[id] for id in plan.chunks}, settings)
-    stored = trace.rounds[plan.round]
-    return {id: (_whole(stored, id, settings),) for id in plan.chunks}
+    return {id: (_whole(trace.rounds[: plan.round + 1], id, settings),) for id in plan.chunks}
 
 
-def _whole(stored: Round, id: str, settings: Settings) -> Strip:
+def _whole(rounds: Sequence[Round], id: str, settings: Settings) -> Strip:
     """A chunk that is used as it is."""
-    text = next(found.chunk.text for found in stored.chunks if found.chunk.id == id)
-    grade = stored.grades.get(id) if settings.evaluator == "chunk" else None
+    text = next(found.chunk.text for each in rounds for found in each.chunks if found.chunk.id == id)
+    grades = [each.grades[id] for each in rounds if id in each.grades]
+    grade = grades[0] if grades and settings.evaluator == "chunk" else None
     return make_strip(id, text, "internal", 0, len(text), grade.score if grade else None, kept=True)
 
 

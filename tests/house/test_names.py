@@ -69,7 +69,9 @@ PUBLIC = {
     "crag.core.makers": ["Maker", "maker", "named"],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
-    "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
+    "crag.core.policy": [
+        *("acted_on", "chunks_acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"),
+    ],
     "crag.core.protocols": [
         *("Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
         *(

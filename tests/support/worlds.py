@@ -187,6 +187,7 @@ FIELDS: dict[str, Any] = {
     "web_on": some,
     "loop_on": some,
     "max_rewrites": lambda draw: draw.randint(0, 3),
+    "after_loop": lambda draw: draw.choice(["last", "better", "union"]),
     "refine_on": some,
     "strips": lambda draw: draw.choice(["sentences", "windows", "selection"]),
     "strip_judge": lambda draw: draw.choice(["scores", "llm"]),
@@ -230,7 +231,7 @@ def first_settings(draw: random.Random) -> Settings:
 
 def other_settings(draw: random.Random, settings: Settings) -> Settings:
     """These settings with one changed, or a few, or those that ask for nothing new."""
-    subtle = ["k", "evaluator", "keep", "refine_web", "strip_judge", "strips"]
+    subtle = ["k", "after_loop", "evaluator", "keep", "refine_web", "strip_judge", "strips"]
     names = draw.choice([draw.sample(subtle, 1), draw.sample(sorted(FIELDS), 1), draw.sample(sorted(FIELDS), 2), TUNED])
     return _with(draw, settings.model_dump(), names)
 

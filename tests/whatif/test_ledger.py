@@ -79,6 +79,7 @@ CHANGES: dict[str, st.SearchStrategy[Any]] = {
     "grade_chars": st.sampled_from([0, 500, 2000]),
     "keep": st.sampled_from(["all", "relevant"]),
     "max_rewrites": st.integers(0, 3),
+    "after_loop": st.sampled_from(["last", "better", "union"]),
     "strips": st.sampled_from(["sentences", "sentences", "windows"]),
     "strip_sentences": st.integers(1, 3),
     "strip_judge": st.sampled_from(["scores", "llm"]),
