@@ -149,6 +149,34 @@ class Settings(BaseModel):
         ge=0,
         le=50,
     )
+    strip_words: int = setting(
+        0,
+        "Words kept",
+        "The best strips are kept until so many words are used up; separately for documents and web. 0: no limit.",
+        group="refinement",
+        unit="words",
+        step=50,
+        ge=0,
+        le=5_000,
+    )
+    strip_context: bool = setting(
+        False,
+        "Context kept",
+        "A kept table row brings its table's header and caption, a kept sentence the one it can't be understood "
+        "without, as far as the words kept allow.",
+        group="refinement",
+    )
+    passage_words: int = setting(
+        0,
+        "Best passage kept",
+        "After CORRECT and AMBIGUOUS, so many words of the best chunk are kept round its best strip, the whole chunk "
+        "where it is no longer. 0: none.",
+        group="refinement",
+        unit="words",
+        step=10,
+        ge=0,
+        le=1_000,
+    )
     rewrite_keywords: int = setting(
         3,
         "Keywords in a web query",

@@ -19,6 +19,7 @@ __all__ = [
     "Decision",
     "Document",
     "Grade",
+    "Kept",
     "LineBox",
     "Origin",
     "Passage",
@@ -56,6 +57,12 @@ Origin = Literal["internal", "external"]
 """internal: from the library. external: from the web. Never mixed without a mark."""
 
 Step = Literal["retrieve", "evaluate", "act", "refine", "rewrite", "search", "answer", "verify"]
+
+
+Kept = Literal["", "score", "selected", "unscored", "deciding", "context", "neighbour", "whole"]
+"""Why a strip is kept. score: it is among the best. selected: a language model named it. unscored: nothing of its
+source could be scored. deciding: it is of the best chunk's best passage. context: it heads a table of which a row is
+kept. neighbour: a kept sentence can't be understood without it. whole: its text is taken as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +263,7 @@ class Strip:
     """One or a few sentences of a chunk or web page, scored alone (paper §4.4).
 
     `source_id` is the chunk's or web page's id; [start, end) are offsets into that text. `selected` is what a
-    language model said of it; None where none was asked, or failed.
+    language model said of it; None where none was asked, or failed. `why` it is kept, where it is, and that is known.
     """
 
     id: str
@@ -268,6 +275,7 @@ class Strip:
     score: float | None
     kept: bool
     selected: bool | None = None
+    why: Kept = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

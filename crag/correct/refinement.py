@@ -24,8 +24,9 @@ def scored_strips(
     check: Callable[[], None],
     selector: StripSelector | None = None,
     failed: Callable[[ProviderError], None] = lambda error: None,
+    anchor: str | None = None,
 ) -> tuple[Strip, ...]:
-    """The strips of all sources, in reading order, kept or dropped.
+    """The strips of all sources, in reading order, kept or dropped. `anchor`: the source whose best passage is kept.
 
     `check` is called between sources and raises to stop. Of a long web page not every strip is scored; the others
     are dropped, their score None. Where a `selector` reads them too, what it says decides; `failed` hears the first
@@ -39,12 +40,24 @@ def scored_strips(
             make_strip(source.id, source.text, origin, start, end, score, kept=False)
             for (start, end), score in zip(spans, scorer.scores(question, source, spans), strict=True)
         ]
-    chosen = strips if origin == "internal" else _readable(strips, question)
     if selector is not None:
-        chosen = selected(chosen, question, selector, check, failed)
-    filtered = filter_strips(chosen, floor=settings.strip_filter, top_k=settings.strip_top_k)
-    by_id = {strip.id: strip for strip in filtered}
-    return tuple(by_id.get(strip.id, strip) for strip in strips)
+        read = strips if origin == "internal" else _readable(strips, question)
+        said = {strip.id: strip for strip in selected(read, question, selector, check, failed)}
+        strips = [said.get(strip.id, strip) for strip in strips]
+    return kept_strips(strips, settings, anchor)
+
+
+def kept_strips(strips: Sequence[Strip], settings: Settings, anchor: str | None = None) -> tuple[Strip, ...]:
+    """The strips kept or dropped as the settings ask."""
+    return filter_strips(
+        strips,
+        floor=settings.strip_filter,
+        top_k=settings.strip_top_k,
+        words=settings.strip_words,
+        context=settings.strip_context,
+        passage=settings.passage_words,
+        anchor=anchor,
+    )
 
 
 def _readable(strips: Sequence[Strip], question: str) -> list[Strip]:
@@ -96,4 +109,5 @@ def make_strip(
         text=text[start:end],
         score=score,
         kept=kept,
+        why="whole" if kept else "",
     )

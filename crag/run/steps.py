@@ -11,7 +11,7 @@ from dataclasses import replace
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError
 from crag.core.outgoing import outgoing
-from crag.core.policy import acted_on, chunks_acted_on, keeps_chunk, loops, refines
+from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
 from crag.core.trace import Round
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
 from crag.correct.refinement import make_strip, scored_strips
@@ -99,9 +99,11 @@ def refine_documents(state: State, parts: Parts) -> State:
     """The chunks' strips, scored and filtered; or the chunks whole, where the strategy does not refine."""
     settings = parts.settings
     decision = state.get("decision")
+    action = decision.action if decision else None
     chunks = [found.chunk for found in state["acted"] if keeps_chunk(_grade(state, found.chunk), settings)]
-    if refines(decision.action if decision else None, settings):
-        strips = _refined(chunks, "internal", state["question"], parts)
+    if refines(action, settings):
+        best = best_chunk([(chunk.id, _grade(state, chunk)) for chunk in chunks], action, settings)
+        strips = _refined(chunks, "internal", state["question"], parts, best)
     else:
         strips = tuple(
             make_strip(chunk.id, chunk.text, "internal", 0, len(chunk.text), _score(_grade(state, chunk)), kept=True)
@@ -184,7 +186,9 @@ def verify(state: State, parts: Parts) -> State:
     return {}
 
 
-def _refined(sources: Sequence[Chunk | WebPage], origin: Origin, question: str, parts: Parts) -> tuple[Strip, ...]:
+def _refined(
+    sources: Sequence[Chunk | WebPage], origin: Origin, question: str, parts: Parts, anchor: str | None = None
+) -> tuple[Strip, ...]:
     asks = parts.settings.strip_judge == "llm"
     if asks and parts.selector is None:
         missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
@@ -199,6 +203,7 @@ def _refined(sources: Sequence[Chunk | WebPage], origin: Origin, question: str, 
         selector=parts.selector if asks else None,
         check=parts.check,
         failed=lambda error: parts.outlet.worked_around("refine", error, "scores"),
+        anchor=anchor,
     )
 
 

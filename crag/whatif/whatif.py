@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
-from crag.correct.refinement import make_strip
-from crag.correct.strips import filter_strips
+from crag.correct.refinement import kept_strips, make_strip
 from crag.whatif.entries import Entry
 from crag.whatif.flips import Documents, Unknown, Web
 from crag.whatif.plans import Plan, Planner
@@ -64,7 +63,7 @@ def _documents(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[
     if plan.documents != "known":
         return {}
     if plan.cut:
-        return _filtered({id: trace.strips[id] for id in plan.chunks}, settings)
+        return _filtered({id: trace.strips[id] for id in plan.chunks}, settings, plan.anchor)
     return {id: (_whole(trace.rounds[: plan.round + 1], id, settings),) for id in plan.chunks}
 
 
@@ -84,10 +83,12 @@ def _pages(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Stri
     return _filtered(groups, settings) if settings.refine_web else groups
 
 
-def _filtered(groups: dict[str, tuple[Strip, ...]], settings: Settings) -> dict[str, tuple[Strip, ...]]:
+def _filtered(
+    groups: dict[str, tuple[Strip, ...]], settings: Settings, anchor: str | None = None
+) -> dict[str, tuple[Strip, ...]]:
     """The strips with the filter applied anew."""
     strips = [strip for group in groups.values() for strip in group]
     if settings.strip_judge == "scores":
         strips = [replace(strip, selected=None) for strip in strips]
-    told = filter_strips(strips, floor=settings.strip_filter, top_k=settings.strip_top_k)
+    told = kept_strips(strips, settings, anchor)
     return {id: tuple(strip for strip in told if strip.source_id == id) for id in groups}

@@ -70,7 +70,16 @@ PUBLIC = {
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": [
-        *("acted_on", "chunks_acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"),
+        *(
+            "acted_on",
+            "best_chunk",
+            "chunks_acted_on",
+            "keeps_chunk",
+            "loops",
+            "refines",
+            "searches_web",
+            "uses_documents",
+        ),
     ],
     "crag.core.protocols": [
         *("Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
@@ -89,11 +98,14 @@ PUBLIC = {
     "crag.text.sentences": ["ended", "sentences"],
     "crag.core.provider": ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"],
     "crag.core.settings": ["Settings", "StoredSettings"],
-    "crag.text.words": ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "stem", "words"],
+    "crag.text.words": [
+        *("FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "UNSPACED", "counted", "stem", "words"),
+    ],
     "crag.core.trace": ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
     "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
+        "Kept",
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "Unread"),
         "WebPage",
     ],

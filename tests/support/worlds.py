@@ -47,7 +47,11 @@ def score(text: str) -> float | None:
 
 
 def text_of(name: object, sentences: int) -> str:
-    told = [f"Sentence {place} of {name} speaks of the {drawn(name, place)} matters." for place in range(sentences)]
+    begun = ("Sentence", "It is sentence", "However, sentence")
+    told = [
+        f"{begun[place % 3]} {place} of {name} speaks of the {drawn(name, place)} matters."
+        for place in range(sentences)
+    ]
     return " ".join(told)
 
 
@@ -194,6 +198,9 @@ FIELDS: dict[str, Any] = {
     "strip_sentences": lambda draw: draw.randint(1, 3),
     "strip_filter": hundredth,
     "strip_top_k": lambda draw: draw.choice([0, 1, 2, 4, 8]),
+    "strip_words": lambda draw: draw.choice([0, 15, 40, 120]),
+    "strip_context": lambda draw: draw.random() < 0.5,
+    "passage_words": lambda draw: draw.choice([0, 10, 30]),
     "rewrite_keywords": lambda draw: draw.choice([3, 4]),
     "web_results": lambda draw: draw.choice([2, 5]),
     "refine_web": lambda draw: draw.random() < 0.6,

@@ -85,6 +85,9 @@ CHANGES: dict[str, st.SearchStrategy[Any]] = {
     "strip_judge": st.sampled_from(["scores", "llm"]),
     "strip_filter": st.integers(0, 100).map(lambda hundredth: hundredth / 100),
     "strip_top_k": st.integers(0, 12),
+    "strip_words": st.integers(0, 120),
+    "strip_context": st.booleans(),
+    "passage_words": st.integers(0, 40),
     "refine_web": st.booleans(),
     **dict.fromkeys(["internal_on", "web_on", "loop_on", "refine_on"], ON),
 }
