@@ -23,12 +23,21 @@ __all__ = [
 def acted_on(decision: Decision, settings: Settings) -> Decision:
     """What is acted on after the last retrieval: the decision, or the forced action with what the scores say.
 
+    An INCORRECT by a score that is below the lower threshold by no more than the margin of doubt is AMBIGUOUS: scores
+    are not so exact that all documents should be dropped for so little, while another search costs little.
     Whether the library is searched again is the scores' matter alone, forced or not: a forced run retrieves exactly
     what it would without, and only what follows its last retrieval differs. So no forced action keeps a loop going.
     """
+    if _doubtful(decision, settings):
+        decision = replace(decision, action=Action.AMBIGUOUS, doubt=settings.doubt_margin)
     if not settings.forced:
         return decision
     return replace(decision, action=Action(settings.forced), instead_of=decision.action)
+
+
+def _doubtful(decision: Decision, settings: Settings) -> bool:
+    near = decision.score is not None and decision.score >= decision.lower - settings.doubt_margin
+    return decision.action is Action.INCORRECT and settings.doubt_margin > 0 and near
 
 
 def loops(action: Action, *, round: int, settings: Settings) -> bool:

@@ -79,6 +79,16 @@ class Settings(BaseModel):
         ge=0,
         le=1,
     )
+    doubt_margin: float = setting(
+        0.0,
+        "Margin of doubt",
+        "After the last retrieval, a score below the lower threshold by no more than this is AMBIGUOUS all the same: "
+        "documents stay beside the web. Corrective loops are made as without it. 0: none.",
+        group="action",
+        step=0.01,
+        ge=0,
+        le=0.5,
+    )
     aggregation: Aggregation = setting(
         Aggregation.ANY,
         "Aggregation",

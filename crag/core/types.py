@@ -244,7 +244,8 @@ class Decision:
 
     `deciding_id` is the chunk whose score decided; None where no single chunk did (mean, joint, none graded).
     `score` is the value compared with the thresholds; None where nothing was graded.
-    `unknown` counts failed grades. `instead_of`: what the scores say, where the action was forced.
+    `unknown` counts failed grades. `instead_of`: what the scores say, where the action was forced. `doubt`: the
+    margin within which the score lay below `lower`, where that made an INCORRECT AMBIGUOUS; else 0.
     """
 
     action: Action
@@ -256,6 +257,7 @@ class Decision:
     graded: int
     unknown: int = 0
     instead_of: Action | None = None
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

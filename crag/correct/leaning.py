@@ -21,7 +21,7 @@ MOST_HEADS = 3
 LIST_REACH = 12
 """How far above an item the line that introduces its list may stand, in strips."""
 
-_VALUE = re.compile(r"^.{1,160}?: [^;]*\d|\d.*; .*\d|\|.*\||\t.*\t")
+_LABELLED = re.compile(r"^.{1,160}?: [^;]{0,80}?\d")
 _ENDED = re.compile(r"[.!?]['\"”’)]*$")
 _ITEM = re.compile(r"(?:[•●▪◦*–—-]|\(?(?:[a-z]|[ivx]{1,4}|\d{1,2})[).])\s")
 _LEANS = re.compile(
@@ -36,10 +36,40 @@ _LEANS = re.compile(
 
 def needs(strips: Sequence[str]) -> list[tuple[Need, ...]]:
     """For each strip of one source, in reading order, the others that it needs, in reading order."""
+    found: list[tuple[Need, ...]] = []
     rows = [_is_row(text) for text in strips]
-    return [
-        _heads(strips, rows, place) if rows[place] else _leaned_on(strips, rows, place) for place in range(len(strips))
-    ]
+    table = _Table()
+    for place, text in enumerate(strips):
+        found.append(table.heads if rows[place] else _leaned_on(strips, rows, place))
+        table.goes_on(place, text, row=rows[place])
+    return found
+
+
+class _Table:
+    """The table that is read, if one is: what its rows need."""
+
+    def __init__(self) -> None:
+        self._top: list[int] = []
+        self._label: int | None = None
+        self._values = False
+
+    @property
+    def heads(self) -> tuple[Need, ...]:
+        """The first lines, up to the first values, and the label that stands nearest above the next row."""
+        label = [self._label] if self._label is not None and self._label not in self._top else []
+        return tuple((place, "context") for place in (*self._top, *label))
+
+    def goes_on(self, place: int, text: str, *, row: bool) -> None:
+        """Reads one more strip: text that may head a table goes on with it, other text ends it."""
+        head = _is_head(text)
+        if not row and not head:
+            self._top, self._label, self._values = [], None, False
+            return
+        self._values = self._values or (row and _opens_with_values(text))
+        if head and not self._values and len(self._top) < MOST_HEADS:
+            self._top.append(place)
+        if not row:
+            self._label = place
 
 
 def _is_row(text: str) -> bool:
@@ -48,29 +78,16 @@ def _is_row(text: str) -> bool:
 
 
 def _is_value(line: str) -> bool:
-    return not _ENDED.search(line) and _VALUE.search(line) is not None
+    """Whether a line is a label with values, or several cells."""
+    if _ENDED.search(line[-8:]):
+        return False
+    cells = line.count("; ") + 1 + line.count("|") + line.count("\t")
+    return _LABELLED.match(line) is not None or cells > 2 or (cells == 2 and line[:1].isdigit())
 
 
 def _is_head(text: str) -> bool:
     """Whether a strip may stand in a table and hold no values, or begins with a line that is so."""
-    return not _ENDED.search(text) and len(text.split()) <= HEAD_WORDS
-
-
-def _heads(strips: Sequence[str], rows: Sequence[bool], place: int) -> tuple[Need, ...]:
-    """The first lines of the row's table, up to its first values, and the label that stands nearest above the row."""
-    top = place
-    while top and (rows[top - 1] or _is_head(strips[top - 1])):
-        top -= 1
-    found: list[int] = []
-    for above in range(top, place):
-        if len(found) == MOST_HEADS or (rows[above] and _opens_with_values(strips[above])):
-            break
-        if _is_head(strips[above]):
-            found.append(above)
-    label = next((above for above in range(place - 1, top - 1, -1) if not rows[above]), None)
-    if label is not None and label not in found:
-        found.append(label)
-    return tuple((above, "context") for above in found)
+    return not _ENDED.search(text[-8:]) and len(text.split()) <= HEAD_WORDS
 
 
 def _opens_with_values(text: str) -> bool:

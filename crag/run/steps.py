@@ -90,8 +90,8 @@ def rewrite_for_library(state: State, parts: Parts) -> State:
                 question=state["question"], query=query, purpose="library", by=parts.rewriter.by, at=parts.now()
             )
         )
-    elif (decision := state["decision"]) and parts.settings.forced:
-        following.update(_decided(acted_on(decision, parts.settings), state, parts))
+    elif (decision := state["decision"]) and (last := acted_on(decision, parts.settings)) != decision:
+        following.update(_decided(last, state, parts))
     return following
 
 

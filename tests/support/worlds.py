@@ -184,6 +184,7 @@ FIELDS: dict[str, Any] = {
     "grade_chars": lambda draw: draw.choice([0, 30, 100]),
     "upper": hundredth,
     "lower": hundredth,
+    "doubt_margin": lambda draw: draw.choice([0.0, 0.05, 0.2]),
     "aggregation": lambda draw: draw.choice([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]),
     "keep": lambda draw: draw.choice(["all", "relevant"]),
     "forced": lambda draw: draw.choice(["", *Action]),

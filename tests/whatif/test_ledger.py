@@ -77,6 +77,7 @@ ON = st.sets(st.sampled_from(list(Action))).map(lambda found: tuple(sorted(found
 CHANGES: dict[str, st.SearchStrategy[Any]] = {
     "k": st.integers(1, 12),
     "grade_chars": st.sampled_from([0, 500, 2000]),
+    "doubt_margin": st.sampled_from([0.0, 0.05, 0.2]),
     "keep": st.sampled_from(["all", "relevant"]),
     "max_rewrites": st.integers(0, 3),
     "after_loop": st.sampled_from(["last", "better", "union"]),
