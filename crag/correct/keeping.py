@@ -109,8 +109,8 @@ def choose(
     best one however long it is. A failed score (None) is neither relevant nor irrelevant: such a strip never takes the
     place of a scored one, and is kept only where nothing of its source could be scored, so that a failing evaluator
     can't silently drop a whole source. Where a language model said whether to keep a strip, that takes the place of
-    the floor. Of the `anchor`, a source, a passage round its best strip is kept before all others, whole where there
-    is room. `used`: the sources that count; None: all.
+    the floor, and nothing brings back what it leaves out. Of the `anchor`, a source, a passage round its best strip
+    is kept before all others, whole where there is room. `used`: the sources that count; None: all.
     """
     room = float(rule.words or math.inf)
     kept: dict[int, Kept] = {}
@@ -137,7 +137,11 @@ def choose(
             break
         kept[place] = why
         room -= own
-        more = [need for need in facts.needs[place] if need[0] not in kept] if rule.context else ()
+        more = [
+            (other, need)
+            for other, need in (facts.needs[place] if rule.context else ())
+            if other not in kept and facts.selected[other] is not False
+        ]
         if more and (extra := sum(facts.words[other] for other, _ in more)) <= room:
             kept.update(more)
             room -= extra

@@ -75,6 +75,8 @@ def test_of_the_best_chunk_a_passage_round_its_best_strip_is_kept_before_all_oth
 def test_what_a_language_model_leaves_out_is_no_passage() -> None:
     strips = [strip("a", 0, 0.1, selected=False), strip("a", 1, 0.0, selected=True)]
     assert kept(strips, passage=100, anchor="a") == {1: "selected"}
+    leaning = [strip("a", 0, 0.9, "Net sales rose.", selected=False), strip("a", 1, 0.9, "They fell.", selected=True)]
+    assert kept(leaning, context=True) == {1: "selected"}
 
 
 def test_a_source_that_could_not_be_scored_fills_what_is_left() -> None:
