@@ -42,6 +42,7 @@ __all__ = [
     "Retriever",
     "Rewriter",
     "SearchCache",
+    "StripGrader",
     "StripSelector",
     "Verifier",
     "WebSearch",
@@ -163,6 +164,20 @@ class RerankServer(Protocol):
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One finite score a text, in order; higher is more relevant. Raises ProviderError."""
+        ...
+
+
+@runtime_checkable
+class StripGrader(Protocol):
+    """Scores the strips of a passage, each in its context: neighbours, heading, table header. `id`: the cache key."""
+
+    id: str
+
+    def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
+        """A score 0..1 for every [start, end) of the passage's text, in order; None where it could not be judged.
+
+        An evaluator that scores strips in the reading that makes a passage's grade has this method beside `grade`.
+        """
         ...
 
 

@@ -116,6 +116,8 @@ def _reason(decision: Decision) -> str:
         where = f"at or above {decision.upper:.2f}"
     elif decision.score < decision.lower:
         where = f"below {decision.lower:.2f}"
+        if decision.doubt:
+            where += f" by no more than {decision.doubt:.2f}: too little to drop the documents"
     else:
         where = f"between {decision.lower:.2f} and {decision.upper:.2f}"
     reason = f"{_WHAT[decision.aggregation]} {decision.score:.2f}, {where}"

@@ -39,7 +39,7 @@ class ResultRow:
 
     A field with a title is averaged over questions; of a Ranked, its three shares are.
     `problem` says why a run did not finish; what depends on its answer is then None.
-    `first_*` is of the first retrieval, `acted_*` of the one acted on: the last. Their `*_by_source` and `*_by_page`
+    `first_*` is of the first retrieval, `acted_*` of the one acted on. Their `*_by_source` and `*_by_page`
     rank chunks by file name, and by file name and page. `*_holds`: whether what is sought was retrieved: see
     `round_holds`; `judged_by` is the finest label there was to tell by.
     `first_right` and `acted_right`: see `action_right`.
@@ -105,7 +105,7 @@ class ResultRow:
 
 def measured(trace: Trace, expected: Question) -> ResultRow:
     """All measures of one run."""
-    first, acted = (trace.rounds[0], trace.rounds[-1]) if trace.rounds else (None, None)
+    first, acted = trace.rounds[0] if trace.rounds else None, trace.round
     first_holds, acted_holds = round_holds(first, expected), round_holds(acted, expected)
     first_by_source, first_by_page = _rankings(first, expected)
     acted_by_source, acted_by_page = _rankings(acted, expected)

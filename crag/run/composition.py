@@ -13,14 +13,14 @@ from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Meter
-from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, StripGrader, WebSearch
 from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
 from crag.core.types import Grade, RetrievedChunk, Step
 from crag.correct.rewriting import LlmRewriter
 from crag.correct.selection import LlmStripSelector
 from crag.correct.strips import StripRefiner
-from crag.evaluator.cached import CachedEvaluator
+from crag.evaluator.cached import CachedEvaluator, CachedStripGrader
 from crag.evaluator.fallback import FallbackEvaluator
 from crag.generate.llm import LlmGenerator
 from crag.generate.verification import CitationVerifier
@@ -85,7 +85,8 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     outlet = Outlet(asked.began)
     meter = Meter(_budget(config), asked.cancel, lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())))
     chat = _chat(wiring, config, meter)
-    scorer = CachedEvaluator(local.evaluator, library.cache)
+    inner = local.evaluator
+    scorer = CachedEvaluator(inner, library.cache)
     outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
@@ -106,6 +107,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         retriever=_Scoped(library, asked.settings),
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
+        strip_grader=CachedStripGrader(inner, library.cache) if isinstance(inner, StripGrader) else None,
         refiner=StripRefiner(),
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, outlet),

@@ -10,7 +10,17 @@ from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
 from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, SpanReading, Unread, WebPage
 
-__all__ = ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader", "chunk_of"]
+__all__ = [
+    *(
+        "FakeChat",
+        "FixedRetriever",
+        "FixedWeb",
+        "ScriptedEvaluator",
+        "ScriptedReader",
+        "ScriptedStripGrader",
+        "chunk_of",
+    ),
+]
 
 
 def chunk_of(text: str, *, name: str = "paper.pdf", page: int = 1, ordinal: int = 0) -> Chunk:
@@ -81,6 +91,21 @@ class ScriptedReader:
             if (start := passage.find(word)) >= 0:
                 return SpanReading(start=start, end=start + len(word), confidence=confidence)
         return None
+
+
+@dataclass(kw_only=True)
+class ScriptedStripGrader:
+    """Scores a strip by a function of its text and of the whole passage; remembers the passages that it read."""
+
+    score: Callable[[str, str], float | None]
+    id: str = "scripted strips"
+    read: list[str] = field(default_factory=list)
+
+    def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
+        if not isinstance(passage.text, str):
+            return [None] * len(spans)
+        self.read.append(passage.text)
+        return [self.score(passage.text[start:end], passage.text) for start, end in spans]
 
 
 @dataclass

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from crag.core.errors import ReplyError
 from crag.core.settings import Settings
+from crag.correct.leaning import needs
 from crag.correct.rewriting import _checked
 from crag.correct.strips import StripRefiner
 from crag.evaluator.short import mended
@@ -54,6 +55,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "sentences": sentences,
     "strips": split,
     "labels": without_amounts,
+    "needs": lambda text: needs([text, *text[:5_000].split()]),
     "quotation": quotable,
     "cited": cited_sentences,
     "literal": lambda text: literal("opened in 1890", text),

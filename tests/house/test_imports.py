@@ -73,7 +73,10 @@ UI = {
 PURE = {
     "crag.evaluator.trigger",
     "crag.generate.verification",
+    "crag.correct.keeping",
+    "crag.correct.leaning",
     "crag.correct.refinement",
+    "crag.correct.scoring",
     "crag.correct.strips",
 }
 

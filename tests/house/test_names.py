@@ -10,7 +10,7 @@ import pytest
 
 PUBLIC = {
     "crag": ["Engine", "__version__"],
-    "crag.text.amounts": ["without_amounts"],
+    "crag.text.amounts": ["amountless", "without_amounts"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
     "crag.core.errors": [
@@ -55,7 +55,17 @@ PUBLIC = {
         *("StepStarted", "Token", "Verified", "event_from_json", "event_to_json", "events_from_jsonl"),
         "events_to_jsonl",
     ],
-    "crag.testing.fakes": ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader", "chunk_of"],
+    "crag.testing.fakes": [
+        *(
+            "FakeChat",
+            "FixedRetriever",
+            "FixedWeb",
+            "ScriptedEvaluator",
+            "ScriptedReader",
+            "ScriptedStripGrader",
+            "chunk_of",
+        ),
+    ],
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["first_problem", "meta", "setting"],
     "crag.core.ingesting": [
@@ -67,7 +77,18 @@ PUBLIC = {
     "crag.core.makers": ["Maker", "maker", "named"],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
-    "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
+    "crag.core.policy": [
+        *(
+            "acted_on",
+            "best_chunk",
+            "chunks_acted_on",
+            "keeps_chunk",
+            "loops",
+            "refines",
+            "searches_web",
+            "uses_documents",
+        ),
+    ],
     "crag.core.protocols": [
         *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
         *(
@@ -76,6 +97,7 @@ PUBLIC = {
             "Retriever",
             "Rewriter",
             "SearchCache",
+            "StripGrader",
             "StripSelector",
             "Verifier",
             "WebSearch",
@@ -84,11 +106,14 @@ PUBLIC = {
     "crag.text.sentences": ["ended", "sentences"],
     "crag.core.provider": ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"],
     "crag.core.settings": ["Settings", "StoredSettings"],
-    "crag.text.words": ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "stem", "words"],
+    "crag.text.words": [
+        *("FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "UNSPACED", "counted", "stem", "words"),
+    ],
     "crag.core.trace": ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
     "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
+        "Kept",
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "Unread"),
         *("ShortAnswer", "SpanReading", "WebPage"),
     ],
