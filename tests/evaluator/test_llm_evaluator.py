@@ -13,7 +13,7 @@ from crag.evaluator.llm import LlmEvaluator, Relevance
 from crag.evaluator.local import LocalEvaluator
 from crag.providers.chat import ChatModel, Endpoint
 from crag.testing.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
-from crag.testing.fakes import FakeChat
+from crag.testing.fakes import FakeChat, FakeClock
 from tests.support.model_server import Server, serving
 
 PASSAGES = [Passage(id=name, text=text) for name, text in TEXTS.items()]
@@ -27,8 +27,8 @@ def server() -> Iterator[Server]:
 
 def evaluator(server: Server, model: str = "ok", parallel: int = 8, seconds: float = 10) -> LlmEvaluator:
     endpoint = Endpoint(provider="openai-compatible", model=model, base_url=server.address)
-    model = ChatModel(endpoint, parallel=parallel, first_wait=0.05)
-    return LlmEvaluator(model.metered(Meter(Budget(seconds=seconds))))
+    model = ChatModel(endpoint, parallel=parallel)
+    return LlmEvaluator(model.metered(Meter(Budget(seconds=seconds), clock=FakeClock())))
 
 
 TEN = [Passage(id=str(n), text=f"text {n}") for n in range(10)]

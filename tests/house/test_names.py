@@ -55,7 +55,7 @@ PUBLIC = {
         *("StepStarted", "Token", "Verified", "event_from_json", "event_to_json", "events_from_jsonl"),
         "events_to_jsonl",
     ],
-    "crag.testing.fakes": ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"],
+    "crag.testing.fakes": ["FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"],
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["first_problem", "meta", "setting"],
     "crag.core.ingesting": [
@@ -92,7 +92,7 @@ PUBLIC = {
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "Unread"),
         "WebPage",
     ],
-    "crag.core.waiting": ["iterate", "wait_for"],
+    "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
         *("about", "check_sentence", "decision_sentence", "failure_sentence", "instead_sentence", "outcome_sentence"),

@@ -20,7 +20,8 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.core.meter import Budget, Call, Meter
-from crag.providers.chat import ChatModel, Endpoint, MeteredChat
+from crag.providers.chat import FIRST_WAIT, ChatModel, Endpoint, MeteredChat
+from crag.testing.fakes import FakeClock
 from tests.support.model_server import GRADE, KEY, WORDS, Server, serving
 
 ASKED = [("system", "Reply with JSON."), ("human", "How good is it?")]
@@ -37,10 +38,12 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def chat(server: Server, model: str, calls: list[Call] | None = None, **budget: float) -> MeteredChat:
-    heard = [] if calls is None else calls
-    meter = Meter(Budget(**{"seconds": 5.0, **budget}), listener=heard.append)  # type: ignore[arg-type]
-    return ChatModel(endpoint(server, model), first_wait=0.05).metered(meter)
+def chat(
+    server: Server, model: str, calls: list[Call] | None = None, clock: FakeClock | None = None, **budget: float
+) -> MeteredChat:
+    heard, limits = [] if calls is None else calls, {"seconds": 60.0, **budget}
+    meter = Meter(Budget(**limits), listener=heard.append, clock=clock or FakeClock())  # type: ignore[arg-type]
+    return ChatModel(endpoint(server, model)).metered(meter)
 
 
 def endpoint(server: Server, model: str) -> Endpoint:
@@ -109,6 +112,17 @@ def test_every_failure_is_one_of_ours_retried_only_where_that_helps(
 
 def test_a_busy_server_is_asked_again(server: Server) -> None:
     assert chat(server, "busy-once").parsed(Score, ASKED, max_tokens=50).score == 0.7
+
+
+def test_each_attempt_waits_twice_as_long_more_or_less_and_the_run_s_time_goes_on(server: Server) -> None:
+    clock = FakeClock()
+    with pytest.raises(BusyError):
+        chat(server, "busy", clock=clock).text(ASKED, max_tokens=5)
+    first, second = clock.pauses
+    assert FIRST_WAIT / 2 <= first <= FIRST_WAIT * 1.5 and FIRST_WAIT <= second <= FIRST_WAIT * 3
+    with pytest.raises((BudgetError, UnreachableError)):
+        chat(server, "busy", seconds=0.55).text(ASKED, max_tokens=5)
+    assert len(server.seen) < 6
 
 
 def test_a_stream_that_breaks_off_is_an_error_and_never_begun_again(server: Server) -> None:
