@@ -70,11 +70,18 @@ UNITS = [
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("unit", UNITS, ids=[ascii(unit) for unit in UNITS])
 def test_no_text_takes_long(name: str, unit: str) -> None:
-    text = unit * (LENGTH // len(unit))
+    whole = seconds(name, unit, LENGTH)
+    # A busy machine may count some of its own work: what takes long must still not grow with the square.
+    assert whole < SECONDS or whole < 3 * seconds(name, unit, LENGTH // 2)
+
+
+def seconds(name: str, unit: str, length: int) -> float:
+    """The processor time that so many characters take."""
+    text = unit * (length // len(unit))
     began = time.thread_time()
     READERS[name](f"It was {text}x")
     READERS[name](text)
-    assert time.thread_time() - began < SECONDS
+    return time.thread_time() - began
 
 
 def test_a_letter_keeps_the_accents_of_every_writing_and_no_more() -> None:

@@ -262,7 +262,7 @@ def test_stop_ends_a_run_that_hangs_and_the_server_sees_it(ask: Ask, part: Part)
     with world({part: "hang"}) as outside:
         threading.Thread(target=pressed, args=(outside.hanging, stop), daemon=True).start()
         run = ask(outside, cancel=stop, run_seconds=600)
-        assert outside.left.wait(30)
+        assert outside.left.wait(60)
     assert [event.kind for event in run.events[-2:]] == ["cancelled", "run_finished"]
     assert run.trace.cancelled and not run.trace.failures and run.trace.answer is None
     assert set(outside.seen[outside.seen.index(part) :]) == {part}

@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _sent(self, reply: Reply) -> None:
         self.close_connection = reply.ends != "whole"
         if reply.ends == "hang":
-            self.server.closing.wait(30)
+            self.server.closing.wait(60)
         if reply.ends in ("hang", "closed"):
             return
         self.send_response(reply.status)
