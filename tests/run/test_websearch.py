@@ -15,6 +15,7 @@ from crag.core.types import Unread, WebPage
 from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
 from crag.run.parts import Parts
+from crag.testing.fakes import FakeClock
 
 
 class Memory:
