@@ -19,6 +19,7 @@ PUBLIC = {
         *("ModelError", "ModelMismatchError", "NotAPdfError", "NotApprovedError", "NotFoundError", "ProviderError"),
         *(
             "QuestionError",
+            "PROGRAM",
             "Reason",
             "ReplyError",
             "RoomError",
