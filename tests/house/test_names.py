@@ -96,8 +96,8 @@ PUBLIC = {
     "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
-        *("about", "check_sentence", "decision_sentence", "failure_sentence", "instead_sentence", "outcome_sentence"),
-        *("stored_sentence", "unread_sentence", "why_sentence"),
+        *("about", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
+        *("outcome_sentence", "stored_sentence", "unread_sentence", "why_sentence"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [
