@@ -20,7 +20,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
-from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turn, Turns
@@ -114,7 +114,10 @@ class Engine:
 
     @cached_property
     def generator(self) -> Generator:
-        return self._given_generator or ExtractiveGenerator(self.evaluator)
+        if self._given_generator is not None:
+            return self._given_generator
+        reader = self.evaluator if isinstance(self.evaluator, AnswerReader) else None
+        return ExtractiveGenerator(self.evaluator, reader)
 
     def web(self, config: AppConfig | None = None) -> WebSearch | None:
         """The pages on this machine that `config` (else this engine's own) chooses; None where there are none."""

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
-__all__ = ["Pair", "Spot"]
+__all__ = ["Pair", "Spot", "held_out"]
 
 Spot = tuple[int, int]
+
+
+def held_out(group: str) -> bool:
+    """Every sixth group chooses checkpoints and calibrates; it is never fitted on."""
+    return zlib.crc32(group.encode()) % 6 == 0
 
 
 @dataclass(frozen=True)
 class Pair:
     """`label` 0..1; `spots` are where the answer stands in `text`; `group` is what splits go by.
 
-    `closeness` is the embedding model's cosine of question and text, None where it is not known.
+    `closeness` is the embedding model's cosine of question and text, None where it is not known. `keeps` are the
+    sentences and table rows of `text` that a reader should keep: () where none is worth it, None where not known.
     """
 
     question: str
@@ -25,6 +32,7 @@ class Pair:
     spots: tuple[Spot, ...] = ()
     weight: float = 1.0
     closeness: float | None = None
+    keeps: tuple[Spot, ...] | None = None
 
     @property
     def read(self) -> str:
@@ -32,5 +40,12 @@ class Pair:
 
     @property
     def read_spots(self) -> tuple[Spot, ...]:
+        return self._shifted(self.spots)
+
+    @property
+    def read_keeps(self) -> tuple[Spot, ...] | None:
+        return None if self.keeps is None else self._shifted(self.keeps)
+
+    def _shifted(self, spots: tuple[Spot, ...]) -> tuple[Spot, ...]:
         ahead = len(self.title) + 1 if self.title else 0
-        return tuple((start + ahead, end + ahead) for start, end in self.spots)
+        return tuple((start + ahead, end + ahead) for start, end in spots)

@@ -10,13 +10,25 @@ from pydantic import BaseModel
 
 from crag.core.errors import ProviderError
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, SentenceCheck, Strip, Unread, WebPage
+from crag.core.types import (
+    Answer,
+    Chunk,
+    Grade,
+    Passage,
+    RetrievedChunk,
+    SentenceCheck,
+    SpanReading,
+    Strip,
+    Unread,
+    WebPage,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = [
+    "AnswerReader",
     "Chat",
     "Embedder",
     "Generator",
@@ -69,6 +81,18 @@ class RetrievalEvaluator(Protocol):
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         """One grade over all passages together; its `passage_id` is "joint"."""
+        ...
+
+
+@runtime_checkable
+class AnswerReader(Protocol):
+    """Finds the words of a text that answer a question."""
+
+    def read(self, question: str, passage: str) -> SpanReading | None:
+        """The likeliest answer's place in `passage`, and how sure it is; None where nothing can be read. Never raises.
+
+        A first line that is a title is read with the text. The same question and text give the same reading.
+        """
         ...
 
 

@@ -167,6 +167,16 @@ class Settings(BaseModel):
         ge=1,
         le=8,
     )
+    short_answer: float = setting(
+        0.8,
+        "Short answer from",
+        "An extractive answer begins with the few words that answer, where they are at least so likely right. "
+        "1: never.",
+        group="answer",
+        step=0.01,
+        ge=0,
+        le=1,
+    )
     answer_context: int = setting(
         3000,
         "Text shown to the model",

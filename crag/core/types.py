@@ -24,6 +24,8 @@ __all__ = [
     "Rect",
     "RetrievedChunk",
     "SentenceCheck",
+    "ShortAnswer",
+    "SpanReading",
     "Step",
     "Strip",
     "Unread",
@@ -289,10 +291,42 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpanReading:
+    """Where in a text the likeliest answer stands, as [start, end), and how sure it is to be right, 0..1."""
+
+    start: int
+    end: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortAnswer:
+    """The few words that answer: the characters [start, end) of its source's text, inside what `citation` quotes.
+
+    `text` is those characters on one line. Of a table's cell, `row` and `column` are its labels, and `scale` what the
+    table counts in ("million"); else empty. `rects` are where it lies on the page. `confidence` 0..1.
+    """
+
+    text: str
+    citation: int
+    source_id: str
+    strip_id: str
+    start: int
+    end: int
+    confidence: float
+    row: str = ""
+    column: str = ""
+    scale: str = ""
+    rects: tuple[Rect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """`text` holds citation marks like [1]. `by` names what wrote it: `extractive` or a model.
 
-    An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it.
+    An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it. `short`:
+    the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
+    nothing that was found does.
     """
 
     text: str
@@ -301,6 +335,8 @@ class Answer:
     abstained: bool = False
     low_confidence: bool = False
     instead_of: str = ""
+    short: ShortAnswer | None = None
+    unnamed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

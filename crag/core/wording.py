@@ -11,19 +11,11 @@ from crag.core.events import Failed, Instead
 from crag.core.fields import meta
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation, Decision, Grade, SentenceCheck, Unread
+from crag.core.types import Action, Aggregation, Decision, Grade, SentenceCheck, ShortAnswer, Unread
 
 __all__ = [
-    *(
-        "about",
-        "check_sentence",
-        "count",
-        "decision_sentence",
-        "failure_sentence",
-        "instead_sentence",
-        "outcome_sentence",
-    ),
-    *("stored_sentence", "unread_sentence", "why_sentence"),
+    *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
+    *("outcome_sentence", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "why_sentence"),
 ]
 
 Name = Callable[[str], str]
@@ -77,6 +69,23 @@ def why_sentence(grade: Grade, name: Name = str, it: str = "It") -> str:
     if not grade.failed_before:
         return last
     return f"{it} failed {grade.failed_before} times and is not asked again in this run. The last time: {last}"
+
+
+def short_text(short: ShortAnswer, *, labelled: bool = True) -> str:
+    """The short answer, an amount with what its table counts in; `labelled` with its cell's row and column."""
+    said = f"{short.text} {short.scale}".strip()
+    cell = cell_text(short)
+    return f"{cell}: {said}" if labelled and cell else said
+
+
+def cell_text(short: ShortAnswer) -> str:
+    """The row and column of a table's cell; empty for what is of no table."""
+    return ", ".join(filter(None, (short.row.rstrip(" :"), short.column.rstrip(" :"))))
+
+
+def unnamed_sentence(unnamed: Sequence[str]) -> str:
+    """That nothing found names what the question does; empty where it does."""
+    return f"Nothing found names {' or '.join(unnamed)}." if unnamed else ""
 
 
 def check_sentence(check: SentenceCheck, name: Name = str) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from crag.core.errors import CragError
-from crag.core.types import Grade, Passage
+from crag.core.types import Grade, Passage, SpanReading
 from crag.evaluator.head import load_head
 from crag.evaluator.joint import joint_grade
+from crag.evaluator.short import load_short
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 from crag.text.sentences import sentences
 
@@ -37,6 +38,17 @@ class LocalEvaluator:
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         """One grade over the best evidence of all: the best passage's, or that of the best three read as one."""
         return joint_grade(self.grade, question, passages, self.id)
+
+    def read(self, question: str, passage: str) -> SpanReading | None:
+        """The words of a passage that answer; None where it has no words, or the model can't be used."""
+        try:
+            (head, lexicon), short = load_head(self._folder), load_short(self._folder)
+            [reading] = self._encoder.read(question, [passage])
+        except CragError:
+            return None
+        if reading is None or short is None:
+            return None
+        return short.read(question, passage, reading, head.score(reading, lexicon.coverage(question, passage)))
 
     def _graded(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         started = time.perf_counter()

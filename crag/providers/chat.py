@@ -32,6 +32,8 @@ FIRST_WAIT, LONGEST_WAIT = 0.4, 6.0
 """Seconds before the second attempt, and at most before any."""
 CONNECT, SILENCE = 5.0, 60.0
 """Seconds for a connection, and without a byte after which it counts as dead: a small server answers others first."""
+REFUSAL_SECONDS = 10.0
+"""How long a call for which no time is left may take to be refused: it is, as soon as its thread gets to it."""
 ROOM = 4_000
 """Tokens that a model gets beside those of its reply once it was seen to think until its limit and say nothing."""
 REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exactly in the form asked for."
@@ -150,7 +152,8 @@ class MeteredChat:
     @contextmanager
     def _time(self) -> Iterator[tuple[float, set[OpenCall]]]:
         """The seconds there are for what is within, and its open calls. Those still open at its end were given up."""
-        seconds, calls = self._meter.left(), set[OpenCall]()
+        left, calls = self._meter.left(), set[OpenCall]()
+        seconds = left if left > 0 else REFUSAL_SECONDS
         try:
             yield seconds, calls
         except UnreachableError as error:

@@ -220,10 +220,11 @@ def _with_floor(state: State, parts: Parts) -> Parts:
 def _unsure(state: State, answer: Answer) -> bool:
     """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
 
-    Between the two, and where nothing was graded, it is what the generator says of the strips it used.
+    Between the two, and where nothing was graded, it is what the generator says of the strips it used. One to a
+    question that names what nothing found names stands on weak ground whatever the grades say.
     """
     decision = state.get("decision")
-    if decision is None:
+    if decision is None or answer.unnamed:
         return answer.low_confidence
     if decision.action is Action.INCORRECT and not any(strip.kept for strip in state.get("web_strips", ())):
         return True

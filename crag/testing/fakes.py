@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
-from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, Unread, WebPage
+from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, SpanReading, Unread, WebPage
 from crag.core.waiting import Clock
 
-__all__ = ["FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"]
+__all__ = [
+    *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader", "chunk_of"),
+]
 
 
 def chunk_of(text: str, *, name: str = "paper.pdf", page: int = 1, ordinal: int = 0) -> Chunk:
@@ -70,6 +72,21 @@ class ScriptedEvaluator:
     def _grade(self, passage_id: str, score: float | None) -> Grade:
         error = "The evaluator did not answer." if score is None else None
         return Grade(passage_id=passage_id, score=score, error=error, evaluator=self.id, reason="scripted")
+
+
+@dataclass(kw_only=True)
+class ScriptedReader:
+    """Finds the first of the given words that a text holds, as surely as they say; remembers what it read."""
+
+    words: Mapping[str, float]
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    def read(self, question: str, passage: str) -> SpanReading | None:
+        self.asked.append((question, passage))
+        for word, confidence in self.words.items():
+            if (start := passage.find(word)) >= 0:
+                return SpanReading(start=start, end=start + len(word), confidence=confidence)
+        return None
 
 
 @dataclass

@@ -13,10 +13,14 @@ from crag.core.errors import ReplyError
 from crag.core.settings import Settings
 from crag.correct.rewriting import _checked
 from crag.correct.strips import StripRefiner
+from crag.evaluator.short import mended
 from crag.generate.citations import cited_sentences, literal, quotable, with_mark
+from crag.generate.short import cell_of
+from crag.generate.subjects import names_of, subjects_of
 from crag.ingest.identity import safe_name
 from crag.providers.replies import Speech, read
 from crag.questions.matching import answer_match
+from crag.testing.fakes import chunk_of
 from crag.text.amounts import without_amounts
 from crag.text.marks import MOST, few_marks
 from crag.text.sentences import sentences
@@ -59,6 +63,10 @@ READERS: dict[str, Callable[[str], object]] = {
     "name": safe_name,
     "match": lambda text: answer_match(text, "opened in 1890"),
     "object": object_in,
+    "names": names_of,
+    "subjects": lambda text: subjects_of("Why at Wausau?", ["it"], {"it": chunk_of(text)}),
+    "cell": lambda text: cell_of(text, len(text) // 2, len(text) // 2 + 1, frozenset({"2018"})),
+    "mended": lambda text: mended(text, len(text) // 2, len(text) // 2 + 1),
     "pieces": spoken_in_pieces,
 }
 UNITS = [

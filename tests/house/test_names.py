@@ -56,7 +56,9 @@ PUBLIC = {
         *("StepStarted", "Token", "Verified", "event_from_json", "event_to_json", "events_from_jsonl"),
         "events_to_jsonl",
     ],
-    "crag.testing.fakes": ["FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"],
+    "crag.testing.fakes": [
+        *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader", "chunk_of"),
+    ],
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["first_problem", "meta", "setting"],
     "crag.core.ingesting": [
@@ -70,7 +72,7 @@ PUBLIC = {
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
     "crag.core.protocols": [
-        *("Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
+        *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
         *(
             "RerankServer",
             "RetrievalEvaluator",
@@ -91,13 +93,14 @@ PUBLIC = {
     "crag.core.types": [
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "Unread"),
-        "WebPage",
+        *("ShortAnswer", "SpanReading", "WebPage"),
     ],
     "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
-        *("about", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-        *("outcome_sentence", "stored_sentence", "unread_sentence", "why_sentence"),
+        *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
+        *("instead_sentence", "outcome_sentence", "short_text", "stored_sentence", "unnamed_sentence"),
+        *("unread_sentence", "why_sentence"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel, Field, SecretStr
 
+from crag.core import waiting
 from crag.core.errors import (
     BudgetError,
     BusyError,
@@ -192,6 +193,13 @@ def test_a_hanging_server_costs_no_more_than_the_runs_time(server: Server) -> No
     one = chat(server, "hang", calls, clock)
     with pytest.raises(UnreachableError):
         one.text(ASKED, max_tokens=5)
+    with pytest.raises(BudgetError):
+        one.text(ASKED, max_tokens=5)
+
+
+def test_a_call_without_time_is_refused_for_that_also_when_its_thread_is_busy(server: Server) -> None:
+    one = chat(server, "hang", [], seconds=0.0)
+    waiting._loop().call_soon_threadsafe(time.sleep, 4 * waiting.BEAT)
     with pytest.raises(BudgetError):
         one.text(ASKED, max_tokens=5)
 
