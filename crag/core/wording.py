@@ -14,8 +14,8 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Decision, Grade, SentenceCheck, ShortAnswer, Unread
 
 __all__ = [
-    *("about", "check_sentence", "decision_sentence", "failure_sentence", "instead_sentence", "outcome_sentence"),
-    *("cell_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "why_sentence"),
+    *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
+    *("outcome_sentence", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "why_sentence"),
 ]
 
 Name = Callable[[str], str]
@@ -41,6 +41,11 @@ _WHAT = {
     Aggregation.MEAN: "the chunks scored on average",
     Aggregation.JOINT: "all chunks together scored",
 }
+
+
+def count(number: int, noun: str, plural: str = "s") -> str:
+    """So many of them, as "1 chunk" or "1,200 chunks"."""
+    return f"{number:,} {noun}" + ("" if number == 1 else plural)
 
 
 def about(cause: str | None, who: str, name: Name = str) -> str:
@@ -122,7 +127,7 @@ def _reason(decision: Decision) -> str:
         where = f"between {decision.lower:.2f} and {decision.upper:.2f}"
     reason = f"{_WHAT[decision.aggregation]} {decision.score:.2f}, {where}"
     if decision.unknown:
-        reason += f"; {_count(decision.unknown, 'grade')} failed and might have changed it"
+        reason += f"; {count(decision.unknown, 'grade')} failed and might have changed it"
     return reason + "."
 
 
@@ -148,8 +153,8 @@ def _documents(trace: Trace) -> list[str]:
         return []
     kept = trace.kept("internal")
     if len(strips) == len({strip.source_id for strip in strips}) and len(kept) == len(strips):
-        return [f"{_count(len(kept), 'chunk')} from your documents"]
-    return [f"{len(kept)} of {_count(len(strips), 'strip')} from your documents"]
+        return [f"{count(len(kept), 'chunk')} from your documents"]
+    return [f"{len(kept)} of {count(len(strips), 'strip')} from your documents"]
 
 
 def _pages(trace: Trace) -> list[str]:
@@ -158,7 +163,7 @@ def _pages(trace: Trace) -> list[str]:
     if not used:
         return []
     fresh = {page.id for search in trace.searches if not search.found_at for page in search.pages}
-    return [_count(len(used), "web page") + ("" if used & fresh else " remembered from an earlier search")]
+    return [count(len(used), "web page") + ("" if used & fresh else " remembered from an earlier search")]
 
 
 def _no_web(trace: Trace) -> str:
@@ -191,7 +196,3 @@ def stored_sentence(stored: StoredSettings) -> str:
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - 5
     return ", ".join(name[:40] for name in names[:5]) + (f" and {more} more" if more > 0 else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

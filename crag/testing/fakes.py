@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
 from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, SpanReading, Unread, WebPage
+from crag.core.waiting import Clock
 
 __all__ = [
-    *(
-        "FakeChat",
-        "FixedRetriever",
-        "FixedWeb",
-        "ScriptedEvaluator",
-        "ScriptedReader",
-        "ScriptedStripGrader",
-        "chunk_of",
-    ),
+    *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader"),
+    *("ScriptedStripGrader", "chunk_of"),
 ]
 
 
@@ -170,3 +167,35 @@ class FixedWeb:
             )
             for rank, text in enumerate(self.texts[:max_results], start=1)
         ]
+
+
+@dataclass(kw_only=True)
+class FakeClock(Clock):
+    """Time that passes when it is told to, on top of that which passes by itself; nobody waits in a pause.
+
+    When `hangs` is set, what is waited for then has had all of its time: that once.
+    """
+
+    hangs: threading.Event = field(default_factory=threading.Event)
+    pauses: list[float] = field(default_factory=list)
+    ahead: float = 0.0
+    _passed: bool = False
+
+    def now(self) -> float:
+        return time.monotonic() + self.ahead
+
+    def timer(self, seconds: float) -> Callable[[], bool]:
+        ends = self.now() + seconds
+
+        def over() -> bool:
+            if self.hangs.is_set() and not self._passed:
+                self._passed = True
+                self.ahead += max(0.0, ends - self.now()) + 0.001
+            return self.now() > ends
+
+        return over
+
+    async def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.ahead += seconds
+        await asyncio.sleep(0)

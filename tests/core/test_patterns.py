@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 
@@ -81,10 +82,20 @@ UNITS = [
 @pytest.mark.parametrize("unit", UNITS, ids=[ascii(unit) for unit in UNITS])
 def test_no_text_takes_long(name: str, unit: str) -> None:
     text = unit * (LENGTH // len(unit))
-    began = time.thread_time()
-    READERS[name](f"It was {text}x")
-    READERS[name](text)
-    assert time.thread_time() - began < SECONDS
+    # A busy machine counts some of its own work as ours now and then: one of three times will do.
+    assert any(seconds(READERS[name], f"It was {text}x", text) < SECONDS for _ in range(3))
+
+
+def seconds(reader: Callable[[str], object], *texts: str) -> float:
+    """The processor time that a reader takes, without that of a collector which goes through all that is loaded."""
+    gc.disable()
+    try:
+        began = time.thread_time()
+        for text in texts:
+            reader(text)
+        return time.thread_time() - began
+    finally:
+        gc.enable()
 
 
 def test_a_letter_keeps_the_accents_of_every_writing_and_no_more() -> None:

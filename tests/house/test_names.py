@@ -19,6 +19,7 @@ PUBLIC = {
         *("ModelError", "ModelMismatchError", "NotAPdfError", "NotApprovedError", "NotFoundError", "ProviderError"),
         *(
             "QuestionError",
+            "PROGRAM",
             "Reason",
             "ReplyError",
             "RoomError",
@@ -56,15 +57,8 @@ PUBLIC = {
         "events_to_jsonl",
     ],
     "crag.testing.fakes": [
-        *(
-            "FakeChat",
-            "FixedRetriever",
-            "FixedWeb",
-            "ScriptedEvaluator",
-            "ScriptedReader",
-            "ScriptedStripGrader",
-            "chunk_of",
-        ),
+        *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader"),
+        *("ScriptedStripGrader", "chunk_of"),
     ],
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["first_problem", "meta", "setting"],
@@ -117,11 +111,12 @@ PUBLIC = {
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "Unread"),
         *("ShortAnswer", "SpanReading", "WebPage"),
     ],
-    "crag.core.waiting": ["iterate", "wait_for"],
+    "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
-        *("about", "check_sentence", "decision_sentence", "failure_sentence", "instead_sentence", "outcome_sentence"),
-        *("cell_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "why_sentence"),
+        *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
+        *("instead_sentence", "outcome_sentence", "short_text", "stored_sentence", "unnamed_sentence"),
+        *("unread_sentence", "why_sentence"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [

@@ -15,7 +15,7 @@ from crag.core.errors import ProviderError
 from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.testing.fakes import ScriptedEvaluator, ScriptedStripGrader
+from crag.testing.fakes import FakeClock, ScriptedEvaluator, ScriptedStripGrader
 from tests.support.model_server import Server, serving
 from tests.support.small_library import WordEmbedder, fill, spread
 
@@ -125,7 +125,7 @@ def test_grades_outside_a_run_come_from_the_configured_model(tmp_path, server) -
     local = ScriptedEvaluator(score=spread)
     engine = Engine(config, Keys(), embedder=WordEmbedder(), evaluator=local)
     assert [grade.score for grade in engine.grade(QUESTION, ["a", "b"])] == [0.7, 0.7]
-    failing = Engine(config.model_copy(update={"llm_model": "broken"}), Keys(), evaluator=local)
+    failing = Engine(config.model_copy(update={"llm_model": "broken"}), Keys(), evaluator=local, clock=FakeClock())
     grades = list(failing.grade(QUESTION, ["a", "b"]))
     assert [grade.score for grade in grades] == [spread("a"), spread("b")]
     assert all("failed" in grade.why and grade.instead_of for grade in grades)
