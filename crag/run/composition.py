@@ -17,7 +17,7 @@ from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, S
 from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
 from crag.core.types import Grade, RetrievedChunk, Step
-from crag.core.waiting import Clock
+from crag.core.waiting import CLOCK, Clock
 from crag.correct.rewriting import LlmRewriter
 from crag.correct.selection import LlmStripSelector
 from crag.correct.strips import StripRefiner
@@ -66,7 +66,7 @@ class Asked:
     allowed: Callable[[str], bool] | None
     cancel: threading.Event
     began: float
-    clock: Clock
+    clock: Clock = CLOCK
 
 
 @dataclass(frozen=True, slots=True)

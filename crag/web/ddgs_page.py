@@ -70,7 +70,7 @@ async def reply(query: str, *, address: str, seconds: float) -> Reply:
     """
     engine = _Engine()
     asked = engine.build_payload(query, region="us-en", safesearch="moderate", timelimit=None)
-    status, page = await _sent(f"{address}/html/", asked, math.ceil(seconds))
+    status, page = await _to_its_end(f"{address}/html/", asked, math.ceil(seconds))
     found = await asyncio.to_thread(engine.read, page) if status == 200 and page.strip() else []
     if status in REFUSALS or (not found and any(mark in page for mark in PUZZLE)):
         raise WebSearchError("DuckDuckGo refused the search: too many searches, or it suspects a robot.", ELSEWHERE)
@@ -82,7 +82,23 @@ async def reply(query: str, *, address: str, seconds: float) -> Reply:
     return Reply([row for row in rows if row["url"]], any(mark in page for mark in NONE_FOUND))
 
 
-async def _sent(address: str, asked: dict[str, Any], seconds: float) -> tuple[int, str]:
+async def _to_its_end(address: str, asked: dict[str, Any], seconds: float) -> tuple[int, str]:
+    """Status and page. Where the call is given up, the client is never broken off in the middle of its own work.
+
+    It is native code with threads of its own, and a process in which one was broken off has crashed. So it is told,
+    and ends with the next part that it reads, or when its time is over; nobody waits for that.
+    """
+    given_up = asyncio.Event()
+    work = asyncio.ensure_future(_sent(address, asked, seconds, given_up))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        given_up.set()
+        work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody asks how it ended
+        raise
+
+
+async def _sent(address: str, asked: dict[str, Any], seconds: float, given_up: asyncio.Event) -> tuple[int, str]:
     """Status and page. Asked as ddgs does, as some browser; but read and unpacked no further than the limit.
 
     No redirect is followed: the query is for DuckDuckGo.
@@ -92,6 +108,8 @@ async def _sent(address: str, asked: dict[str, Any], seconds: float) -> tuple[in
     async with await client.request("POST", address, data=asked, follow_redirects=False, stream=True) as response:
         async for part in response.aiter_bytes():
             data += part
+            if given_up.is_set():
+                break
             if len(data) > MAX_BYTES:
                 raise WebSearchError(f"DuckDuckGo sent more than {MAX_BYTES // 1_000_000} MB.", ELSEWHERE)
     return response.status_code, data.decode("utf-8", "replace")

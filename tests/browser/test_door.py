@@ -14,5 +14,4 @@ def test_the_first_page_that_anybody_opens_is_the_app_s(open_page, served_fresh,
     page.get_by_role("link", name="Documents").first.wait_for()
     assert page.get_by_role("link", name="app", exact=True).count() == 0
     assert urlsplit(page.url).path == f"/{path}"
-    sheets = "[...document.querySelectorAll('style')].some(each => each.textContent.includes('.cx'))"
-    page.wait_for_function(sheets)
+    page.locator("style").filter(has_text=".cx").first.wait_for(state="attached")
