@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from crag.core.errors import CragError
 from crag.core.types import Grade, Passage
-from crag.evaluator.head import load_head
+from crag.evaluator.head import load_head, load_strip_head, probability
 from crag.evaluator.joint import joint_grade
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
+from crag.models.pairing import LONGEST_TITLE, title_end
+from crag.models.runtime import MAX_CHARACTERS
 from crag.text.sentences import sentences
 
 BATCH = 16
 """Passages read together: grades come out after each so many."""
 QUOTED = 140
+PART = MAX_CHARACTERS - LONGEST_TITLE - 1
+"""Characters of a long text that are read at once, later parts under its title."""
+REMEMBERED = 256
+"""Latest readings that are kept, so that the strips of what was just graded need no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A reading, none of a text without words, and the log-odds that the text answers."""
+
+    reading: Reading | None
+    odds: float
 
 
 class LocalEvaluator:
@@ -28,6 +45,8 @@ class LocalEvaluator:
         """`threads` 0: as many as this process may use. `folder` holds the model's files, read at the first grade."""
         self._folder = folder
         self._encoder = CrossEncoder(threads, folder)
+        self._lock = threading.Lock()
+        self._latest: OrderedDict[tuple[str, str], _Read] = OrderedDict()
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         """One grade a passage, in order. A passage that is no text gets a failed grade; one without words, 0."""
@@ -38,30 +57,90 @@ class LocalEvaluator:
         """One grade over the best evidence of all: the best passage's, or that of the best three read as one."""
         return joint_grade(self.grade, question, passages, self.id)
 
+    def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> list[float | None]:
+        """The scores of the passage's [start, end) spans, in order, each judged where it stands. None: not to be had.
+
+        From the reading that graded the passage, where that was not long ago. Of a text longer than is read at once
+        each part with a span is read. A span without words scores 0.
+        """
+        if not spans or not isinstance(passage.text, str):
+            return [None] * len(spans)
+        text, parts = passage.text, _parts(passage.text)
+        clipped = [(max(0, start), max(0, end)) for start, end in spans]
+        asked = [min(start // PART, len(parts) - 1) for start, _ in clipped]
+        needed = sorted(set(asked))
+        try:
+            strips = load_strip_head(self._folder)
+            found = dict(zip(needed, self._remembered(question, [parts[place][1] for place in needed]), strict=True))
+        except CragError:
+            return [None] * len(spans)
+        scores: list[float | None] = []
+        for place, (start, end) in zip(asked, clipped, strict=True):
+            read, shift = found[place], parts[place][0]
+            if read.reading is None or not text[start:end].strip():
+                scores.append(0.0)
+            else:
+                scores.append(strips.score(read.reading, start - shift, end - shift, read.odds))
+        return scores
+
+    def _read(self, question: str, texts: Sequence[str]) -> list[_Read]:
+        """Readings that are remembered from now on."""
+        head, lexicon = load_head(self._folder)
+        found = [
+            _Read(reading, head.odds(reading, lexicon.coverage(question, text)) if reading else 0.0)
+            for text, reading in zip(texts, self._encoder.read(question, texts), strict=True)
+        ]
+        with self._lock:
+            for text, read in zip(texts, found, strict=True):
+                self._latest[_key(question, text)] = read
+                self._latest.move_to_end(_key(question, text))
+            while len(self._latest) > REMEMBERED:
+                self._latest.popitem(last=False)
+        return found
+
+    def _remembered(self, question: str, texts: Sequence[str]) -> list[_Read]:
+        with self._lock:
+            known = {text: self._latest.get(_key(question, text)) for text in texts}
+        missing = [text for text, read in known.items() if read is None]
+        known.update(zip(missing, self._read(question, missing), strict=True))
+        return [read for text in texts if (read := known[text])]
+
     def _graded(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         started = time.perf_counter()
         texts = [passage.text if isinstance(passage.text, str) else "" for passage in passages]
         try:
-            head, lexicon = load_head(self._folder)
-            readings = self._encoder.read(question, texts)
+            found = self._read(question, texts)
         except CragError as error:
             for passage in passages:
                 yield self._failed(passage.id, str(error), started)
             return
         seconds = (time.perf_counter() - started) / len(passages)
-        for passage, text, reading in zip(passages, texts, readings, strict=True):
+        for passage, text, read in zip(passages, texts, found, strict=True):
             if not isinstance(passage.text, str):
                 yield self._failed(passage.id, "the passage is no text", started)
                 continue
             score, reason = 0.0, "no words to read"
-            if reading:
-                score = head.score(reading, lexicon.coverage(question, text))
-                reason = _reason(reading, text)
+            if read.reading:
+                score, reason = probability(read.odds), _reason(read.reading, text)
             yield Grade(passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds)
 
     def _failed(self, passage_id: str, error: str, started: float) -> Grade:
         seconds = time.perf_counter() - started
         return Grade(passage_id=passage_id, score=None, error=error, evaluator=self.id, seconds=seconds)
+
+
+def _key(question: str, text: str) -> tuple[str, str]:
+    """All of the two that is read."""
+    return question[:MAX_CHARACTERS], text[:MAX_CHARACTERS]
+
+
+def _parts(text: str) -> list[tuple[int, str]]:
+    """For each part of a text the offset that its own start has there, and what is read for it."""
+    ahead = text[: title_end(text)]
+    parts = [(0, text)]
+    for start in range(PART, len(text), PART):
+        parts.append((start - len(ahead) - 1, f"{ahead}\n{text[start : start + PART]}"))
+    return parts
 
 
 def _reason(reading: Reading, text: str) -> str:
