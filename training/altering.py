@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from crag.text.sentences import sentences as sentence_spans
 from training.pair import Pair, Spot
 
-__all__ = ["altered", "attacked", "changed", "claims", "cut", "found", "holds", "renamed", "shortened", "windows"]
+__all__ = [
+    *("altered", "around", "attacked", "changed", "claims", "cut", "found", "holds", "joined", "part", "renamed"),
+    *("shortened", "windows"),
+]
 
 LONG = 900
 """Characters from which on a text is cut to a run of sentences, as an index would cut it."""
@@ -29,6 +32,21 @@ def found(text: str, answers: Sequence[str]) -> tuple[Spot, ...]:
     return tuple(sorted(places))
 
 
+def around(text: str, spots: Sequence[Spot]) -> tuple[Spot, ...]:
+    """The sentences that hold any of the spots."""
+    return tuple(span for span in sentence_spans(text) if any(a < span[1] and span[0] < b for a, b in spots))
+
+
+def joined(parts: Sequence[str], marked: Collection[int], between: str = " ") -> tuple[str, tuple[Spot, ...]]:
+    """The parts as one text, and where those that are marked by number stand in it."""
+    spots, at = [], 0
+    for number, part in enumerate(parts):
+        if number in marked and part.strip():
+            spots.append((at + len(part) - len(part.lstrip()), at + len(part.rstrip())))
+        at += len(part) + len(between)
+    return between.join(parts), tuple(spots)
+
+
 def cut(pair: Pair, dice: random.Random) -> Pair:
     """A long text cut to a run of sentences that keeps one answer, as an index cuts pages into chunks."""
     if len(pair.text) <= LONG and dice.random() < 0.8:
@@ -37,7 +55,8 @@ def cut(pair: Pair, dice: random.Random) -> Pair:
     if len(spans) < 3:
         return pair
     size = dice.randint(500, LONG)
-    keep = dice.choice(pair.spots) if pair.spots else None
+    kept = pair.spots or pair.keeps
+    keep = dice.choice(kept) if kept else None
     at = dice.randrange(len(spans))
     if keep:
         at = next((n for n, span in enumerate(spans) if span[0] <= keep[0] < span[1]), at)
@@ -47,12 +66,16 @@ def cut(pair: Pair, dice: random.Random) -> Pair:
             first -= 1
         else:
             last += 1
-    return _part(pair, spans[first][0], spans[last][1])
+    return part(pair, spans[first][0], spans[last][1])
 
 
-def _part(pair: Pair, start: int, end: int) -> Pair:
+def part(pair: Pair, start: int, end: int) -> Pair:
+    """The pair with its text from `start` to `end`: whole answers, and what lies in it of the sentences to keep."""
     spots = tuple((a - start, b - start) for a, b in pair.spots if start <= a and b <= end)
-    return replace(pair, text=pair.text[start:end], spots=spots, closeness=None)
+    keeps = pair.keeps
+    if keeps is not None:
+        keeps = tuple((max(a, start) - start, min(b, end) - start) for a, b in keeps if a < end and start < b)
+    return replace(pair, text=pair.text[start:end], spots=spots, keeps=keeps, closeness=None)
 
 
 def windows(pair: Pair, dice: random.Random) -> Iterator[Pair]:
@@ -64,9 +87,9 @@ def windows(pair: Pair, dice: random.Random) -> Iterator[Pair]:
     miss = [cut for cut in cuts if not any(start < cut[1] and cut[0] < end for start, end in pair.spots)]
     kind = pair.source.split()[0]
     if hold:
-        yield replace(_part(pair, *dice.choice(hold)), label=pair.label, source=f"{kind} window")
+        yield replace(part(pair, *dice.choice(hold)), label=pair.label, source=f"{kind} window")
     if miss:
-        yield replace(_part(pair, *dice.choice(miss)), label=0.0, spots=(), source=f"{kind} window")
+        yield replace(part(pair, *dice.choice(miss)), label=0.0, spots=(), keeps=(), source=f"{kind} window")
 
 
 ORDERS = (
@@ -133,9 +156,8 @@ def changed(pair: Pair, spoken: Sequence[str], dice: random.Random) -> Iterator[
         return
     if other not in pair.text or numbers:
         question = pair.question[: match.start()] + other + pair.question[match.end() :]
-        yield cut(
-            replace(pair, question=question, label=0.0, spots=(), source="changed question", closeness=None), dice
-        )
+        asked = replace(pair, question=question, label=0.0, source="changed question", closeness=None)
+        yield replace(cut(asked, dice), spots=(), keeps=())
 
 
 def claims(pair: Pair, answers: Sequence[str], spoken: Sequence[str], dice: random.Random) -> Iterator[Pair]:
@@ -154,11 +176,8 @@ def claims(pair: Pair, answers: Sequence[str], spoken: Sequence[str], dice: rand
             return
         answer = dice.choice(pool)
     question = f"{asked}: {answer}" if dice.random() < 0.5 else f"{answer}: {asked}"
-    spots = pair.spots if right else ()
-    yield cut(
-        replace(pair, question=question, label=float(right), spots=spots, source="claim", weight=0.7, closeness=None),
-        dice,
-    )
+    made = cut(replace(pair, question=question, label=float(right), source="claim", weight=0.7, closeness=None), dice)
+    yield made if right else replace(made, spots=(), keeps=())
 
 
 def renamed(question: str, name: str, others: Sequence[str], dice: random.Random) -> str:

@@ -206,19 +206,20 @@ def _figures(dice: random.Random, company: str, year: int, group: str) -> Iterat
         question += f" It is defined by {' and '.join(line.lower() for _, line in needs)}."
     kind, line = dice.choice(needs)
     base = Pair(question, "", 1.0, group, "filing", _title(dice, company, year))
-    yield _with(base, _statement(dice, kind, line, year), 1.0)
+    text, row = _statement(dice, kind, line, year)
+    yield _with(base, text, 1.0, row)
     wrong = dice.random()
     if wrong < 0.4:
         other = dice.choice([k for k in LINES if all(k != need for need, _ in needs)] or [CASH])
         far = [text for text in LINES[other] if all(text != need for _, need in needs)]
-        yield _with(base, _statement(dice, other, dice.choice(far), year), 0.0)
+        yield _with(base, _statement(dice, other, dice.choice(far), year)[0], 0.0)
     elif wrong < 0.7:
         off = year + dice.choice((-5, -4, -3, 2, 3, 4))
-        text = _statement(dice, kind, line, off)
-        yield Pair(question, text, 0.0, group, "filing", _title(dice, company, off))
+        text, _ = _statement(dice, kind, line, off)
+        yield Pair(question, text, 0.0, group, "filing", _title(dice, company, off), keeps=())
     else:
-        text = _statement(dice, kind, line, year)
-        yield Pair(question, text, 0.0, group, "filing", _title(dice, _other(dice, company), year))
+        text, _ = _statement(dice, kind, line, year)
+        yield Pair(question, text, 0.0, group, "filing", _title(dice, _other(dice, company), year), keeps=())
     yield _with(base, _talk(dice, line), 0.0)
 
 
@@ -246,32 +247,38 @@ def _prose(dice: random.Random, company: str, year: int, group: str) -> Iterator
     base = Pair(question, "", 1.0, group, "filing", _title(dice, company, year))
     around = dice.sample(FILLER, 2)
     keep = [around[0], answer] if dice.random() < 0.5 else [answer, around[1]]
-    yield _with(base, " ".join(keep), 1.0)
+    yield _with(base, " ".join(keep), 1.0, answer)
     other = PROSE[dice.choice([n for n in range(len(PROSE)) if n != place])][1].format(**words)
     yield _with(base, f"{around[0]} {other}", 0.0)
     yield _with(base, " ".join(around), 0.0)
 
 
-def _with(pair: Pair, text: str, label: float) -> Pair:
-    return Pair(pair.question, text, label, pair.group, pair.source, pair.title)
+def _with(pair: Pair, text: str, label: float, keep: str | None = "") -> Pair:
+    """`keep`: the sentence or row of the text that answers; None where rows are not lines of their own."""
+    at = text.index(keep) if keep else 0
+    keeps = None if keep is None else ((at, at + len(keep)),) if keep else ()
+    return Pair(pair.question, text, label, pair.group, pair.source, pair.title, keeps=keeps)
 
 
-def _statement(dice: random.Random, kind: str, line: str, year: int) -> str:
-    """A run of a statement's lines with `line` in it, with amounts or, as tables are graded, without."""
+def _statement(dice: random.Random, kind: str, line: str, year: int) -> tuple[str, str | None]:
+    """A run of a statement's lines with `line` in it, and its row: with amounts or, in one line, without."""
     lines = LINES[kind]
     at = lines.index(line)
     first = max(0, at - dice.randint(0, 7))
     rows = [dice.choice((text, *OTHERS.get(text, ()))) for text in lines[first : at + dice.randint(1, 8)]]
     head = f"{dice.choice(HEADS[kind])} (in millions)"
     style = dice.random()
+    row = None
     if style < 0.6:
         text = "; ".join(rows)
     else:
-        text = "\n".join(
-            f"{row}: {year}: {dice.randint(100, 90000):,}; {year - 1}: {dice.randint(100, 90000):,}" for row in rows
-        )
+        rows = [
+            f"{name}: {year}: {dice.randint(100, 90000):,}; {year - 1}: {dice.randint(100, 90000):,}" for name in rows
+        ]
+        row, text = rows[at - first], "\n".join(rows)
     head = head.upper() if dice.random() < 0.5 else head
-    return f"{head}; {text}" if dice.random() < 0.7 else text
+    between = "; " if row is None else "\n"
+    return f"{head}{between}{text}" if dice.random() < 0.7 else text, row
 
 
 def _talk(dice: random.Random, line: str) -> str:

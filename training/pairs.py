@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.text.sentences import sentences as sentence_spans
-from training.altering import altered, attacked, changed, claims, cut, found, holds, renamed, shortened, windows
+from training.altering import altered, around, attacked, changed, claims, cut, found, holds, joined, renamed, shortened
+from training.altering import part, windows
 from training.filings import filing_pairs
 from training.pair import Pair
 
@@ -100,25 +101,26 @@ class Corpus:
                 spots = tuple({(a["answer_start"], a["answer_start"] + len(a["text"])) for a in qa["answers"]})
                 close = float(article["close"][row, number])
                 base = Pair(question, context, 1.0, group, "squad paragraph", title, spots, closeness=close)
+                base = replace(base, keeps=around(context, spots))
                 if qa.get("is_impossible"):
-                    yield cut(replace(base, label=0.0, source="squad unanswerable"), dice)
+                    yield cut(replace(base, label=0.0, keeps=(), source="squad unanswerable"), dice)
                     lures = qa.get("plausible_answers") or []
                     marks = tuple((a["answer_start"], a["answer_start"] + len(a["text"])) for a in lures)
                     if dice.random() < 0.6:
-                        for part in windows(replace(base, spots=marks), dice):
-                            if part.label:
-                                yield replace(part, label=0.0, spots=(), source="squad lure window")
+                        for run in windows(replace(base, spots=marks), dice):
+                            if run.label:
+                                yield replace(run, label=0.0, spots=(), keeps=(), source="squad lure window")
                     continue
                 yield cut(base, dice)
-                for part in windows(base, dice):
+                for run in windows(base, dice):
                     if dice.random() < 0.6:
-                        yield part
+                        yield run
                 if dice.random() < 0.9:
                     near = [n for n in article["near"][row] if n != number]
                     near = [n for n in near if not any(a["text"] in contexts[n] for a in qa["answers"])]
                     if near:
                         other = near[min(int(dice.expovariate(0.5)), len(near) - 1)]
-                        pair = replace(base, text=contexts[other], label=0.0, spots=(), source="squad other")
+                        pair = replace(base, text=contexts[other], label=0.0, spots=(), keeps=(), source="squad other")
                         yield cut(replace(pair, closeness=float(article["close"][row, other])), dice)
                 yield from changed(base, article["answers"], dice)
                 yield from claims(base, [a["text"] for a in qa["answers"][:1]], article["answers"], dice)
@@ -162,8 +164,8 @@ class Corpus:
         for _ in range(min(count, len(left))):
             other = left.pop(min(int(dice.expovariate(0.35)), len(left) - 1))
             title, text = self._pool[other]
-            pair = replace(base, text=text, title=title, label=0.0, spots=(), closeness=float(close[row, other]))
-            yield cut(pair, dice)
+            pair = replace(base, text=text, title=title, label=0.0, spots=(), keeps=())
+            yield cut(replace(pair, closeness=float(close[row, other])), dice)
 
     def _nq(self, dice: random.Random) -> Iterator[Pair]:
         at = {passage: number for number, passage in enumerate(self._pool)}
@@ -173,6 +175,7 @@ class Corpus:
             spots = found(gold["text"], row["answers"])
             close = float(self._near[0][number, at[gold["title"], gold["text"]]])
             base = Pair(row["question"], gold["text"], 1.0, group, "nq passage", gold["title"], spots, closeness=close)
+            base = replace(base, keeps=around(gold["text"], spots) if spots else None)
             yield cut(base, dice)
             yield cut(replace(base, title=""), dice)
             if spots:
@@ -191,6 +194,8 @@ class Corpus:
                 text = _untitled(passage)
                 spots = found(text, row["answers"]) if label == 1.0 else ()
                 base = Pair(row["question"], text, label, row["id"], "popqa passage", passage["title"], spots)
+                if spots or label == 0.0:
+                    base = replace(base, keeps=around(text, spots))
                 yield base
                 if label in (0.0, 1.0) and dice.random() < 0.4:
                     yield replace(base, title="")
@@ -198,7 +203,7 @@ class Corpus:
                     yield from windows(base, dice)
                     question = renamed(row["question"], row["name"], alike, dice)
                     if question != row["question"]:
-                        yield replace(base, question=question, label=0.0, spots=(), source="other name")
+                        yield replace(base, question=question, label=0.0, spots=(), keeps=(), source="other name")
             wrong = Pair(row["question"], "", 0.0, row["id"], "popqa other")
             yield from self._wrong(len(self._natural) + number, wrong, row["answers"], 1, dice)
 
@@ -239,17 +244,19 @@ class Corpus:
             at = dice.randrange(len(spans))
             claim = shortened(text[slice(*spans[at])], dice)
             first, last = max(0, at - dice.randint(0, 2)), min(len(spans), at + dice.randint(1, 3))
-            base = Pair(claim, text[spans[first][0] : spans[last - 1][1]], 1.0, group, "copied", weight=0.7)
+            begin, end = spans[first][0], spans[last - 1][1]
+            kept = ((spans[at][0] - begin, spans[at][1] - begin),)
+            base = Pair(claim, text[begin:end], 1.0, group, "copied", weight=0.7, keeps=kept)
             rest = [text[slice(*span)] for number, span in enumerate(spans) if number != at]
             begin = dice.randrange(len(rest))
             if dice.random() < 0.5:
                 yield base
             else:
-                yield replace(base, text=" ".join(rest[begin : begin + dice.randint(1, 4)]), label=0.0)
+                yield replace(base, text=" ".join(rest[begin : begin + dice.randint(1, 4)]), label=0.0, keeps=())
             if (other := altered(claim, text, dice)) != claim:
-                yield replace(base, question=other, label=0.0)
+                yield replace(base, question=other, label=0.0, keeps=())
             if dice.random() < 0.1:
-                yield replace(base, text=claim + "?", question=claim + "?", label=0.0, source="echo")
+                yield replace(base, text=claim + "?", question=claim + "?", label=0.0, keeps=(), source="echo")
 
     def _multihop(self, dice: random.Random) -> Iterator[Pair]:
         """A passage that a question of several steps needs answers a part of it."""
@@ -257,18 +264,22 @@ class Corpus:
             facts = {(title, index) for title, index in row["supporting_facts"]}
             pages = {title for title, _ in facts}
             for title, sentences in row["context"]:
-                pair = Pair(row["question"], "".join(sentences), 0.8 * (title in pages), f"hotpot {number}", "multihop")
+                text, kept = joined(sentences, {index for page, index in facts if page == title}, "")
+                pair = Pair(row["question"], text, 0.8 * (title in pages), f"hotpot {number}", "multihop", keeps=kept)
                 if title in pages or dice.random() < 0.5:
                     yield cut(replace(pair, title=title, weight=0.5), dice)
                 index = dice.randrange(len(sentences))
                 if (title, index) in facts or dice.random() < 0.2:
                     label = 0.8 * ((title, index) in facts)
-                    yield replace(pair, title=title, text=sentences[index].strip(), label=label, weight=0.5)
+                    text = sentences[index].strip()
+                    kept = ((0, len(text)),) if label and text else ()
+                    yield replace(pair, title=title, text=text, label=label, weight=0.5, keeps=kept)
         for row in json.loads((self.data / "multihop/musique_train.json").read_text("utf-8")):
             for passage in row["paragraphs"]:
                 if passage["is_supporting"] or dice.random() < 0.2:
                     label, text = 0.7 * passage["is_supporting"], passage["paragraph_text"]
                     pair = Pair(row["question"], text, label, row["id"], "multihop", passage["title"], weight=0.5)
+                    pair = pair if label else replace(pair, keeps=())
                     yield cut(pair, dice)
 
     @cached_property
@@ -288,19 +299,22 @@ class Corpus:
                 document = corpus[cited]
                 sentences = [sentence.strip() for sentence in document["sentences"]]
                 facts = {index for part in claim["evidence"].get(str(cited), []) for index in part["sentences"]}
-                base = Pair(claim["claim"], "", 0.0, group, "scifact window", document["title"])
+                base = Pair(claim["claim"], "", 0.0, group, "scifact window", document["title"], keeps=())
                 for index in sorted(facts):
-                    yield replace(base, text=sentences[index], label=1.0)
+                    yield replace(base, text=sentences[index], label=1.0, keeps=((0, len(sentences[index])),))
                     low, high = max(0, index - dice.randint(0, 2)), index + 1 + dice.randint(0, 1)
-                    yield replace(base, text=" ".join(sentences[low:high]), label=1.0)
+                    text, kept = joined(sentences[low:high], {fact - low for fact in facts})
+                    yield replace(base, text=text, label=1.0, keeps=kept)
                 rest = [index for index in range(len(sentences)) if index not in facts]
                 for index in dice.sample(rest, min(3, len(rest))):
                     yield replace(base, text=sentences[index])
-                label = float(bool(facts))
-                yield replace(base, text=" ".join(sentences)[:1500], label=label, source="scifact abstract", weight=0.5)
+                text, kept = joined(sentences, facts)
+                whole = replace(base, text=text, source="scifact abstract", weight=0.5)
+                whole = part(replace(whole, keeps=kept), 0, 1500)
+                yield replace(whole, label=float(bool(whole.keeps)))
             other = corpus[dice.choice([number for number in closest if number not in claim["cited_doc_ids"]])]
             text = dice.choice(other["sentences"]).strip()
-            yield Pair(claim["claim"], text, 0.0, group, "scifact window", other["title"])
+            yield Pair(claim["claim"], text, 0.0, group, "scifact window", other["title"], keeps=())
 
 
 def _untitled(passage: dict[str, Any]) -> str:
