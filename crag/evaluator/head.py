@@ -26,9 +26,11 @@ FEATURES = (
     *("coverage", "closeness"),
 )
 """One name a number that the layer weighs, in order."""
-STRIP_FEATURES = ("keep", "passage", "lesser", "place")
+STRIP_FEATURES = ("keep", "lesser", "place", "length")
 """The same for a strip of a passage."""
 CLIP = 12.0
+SHORT, LONG = 30, 480
+"""Characters between which a longer strip is likelier to be evidence."""
 FLOOR = 0.05
 """What a word counts that stands in every paragraph."""
 
@@ -94,13 +96,14 @@ class Head:
 def strip_features(reading: Reading, start: int, end: int, odds: float) -> tuple[float, ...]:
     """The numbers that `STRIP_FEATURES` names, of the text's [start, end): of its tokens, and of the text as a whole.
 
-    `odds`: the log-odds that the text answers. "lesser" is the lesser of the two, since no strip is evidence of a text
-    that answers nothing, nor is every strip of one that does. "place" is how sure the likeliest answer stands in it.
+    `odds`: the log-odds that the text answers. "lesser" is the lesser of these and of what its tokens say: no strip is
+    evidence in a text that answers nothing, nor is every strip of one that does. "place" is how sure the likeliest
+    answer stands in it. A higher number of any of them never is a lower score.
     """
-    keep, passage = reading.kept(start, end), max(-CLIP, min(CLIP, odds))
+    keep = reading.kept(start, end)
     holds = reading.start < end and start < reading.end
     place = max(0.0, min(CLIP, reading.span / 2)) if holds else 0.0
-    return keep, passage, min(keep, passage), place
+    return keep, max(-CLIP, min(keep, odds)), place, math.log(max(SHORT, min(LONG, end - start)) / 120)
 
 
 @dataclass(frozen=True, slots=True)

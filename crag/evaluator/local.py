@@ -66,7 +66,7 @@ class LocalEvaluator:
         if not spans or not isinstance(passage.text, str):
             return [None] * len(spans)
         text, parts = passage.text, _parts(passage.text)
-        clipped = [(max(0, start), max(0, end)) for start, end in spans]
+        clipped = [(max(0, start), min(max(0, end), len(text))) for start, end in spans]
         asked = [min(start // PART, len(parts) - 1) for start, _ in clipped]
         needed = sorted(set(asked))
         try:
@@ -102,7 +102,8 @@ class LocalEvaluator:
         with self._lock:
             known = {text: self._latest.get(_key(question, text)) for text in texts}
         missing = [text for text, read in known.items() if read is None]
-        known.update(zip(missing, self._read(question, missing), strict=True))
+        if missing:
+            known.update(zip(missing, self._read(question, missing), strict=True))
         return [read for text in texts if (read := known[text])]
 
     def _graded(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
