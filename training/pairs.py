@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import random
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.text.sentences import sentences as sentence_spans
-from training.altering import altered, around, attacked, changed, claims, cut, found, holds, joined, renamed, shortened
-from training.altering import part, windows
+from training.altering import (
+    altered,
+    around,
+    attacked,
+    changed,
+    claims,
+    cut,
+    found,
+    holds,
+    joined,
+    part,
+    renamed,
+    shortened,
+    windows,
+)
 from training.filings import filing_pairs
-from training.pair import Pair
+from training.pair import Pair, held_out
+from training.sources import Sources
+from training.sources.documents import Documents
+from training.sources.flattering import flattered, nonsense
 
 __all__ = ["Corpus", "held_out", "lines"]
 
@@ -33,11 +49,10 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 TITLED = 0.75
 """How often a text has its title before it, as chunks of a library have."""
-
-
-def held_out(group: str) -> bool:
-    """Every sixth group chooses checkpoints and calibrates; it is never fitted on."""
-    return zlib.crc32(group.encode()) % 6 == 0
+NEAR = 25
+"""Passages near a question, of its side of the split, among which wrong ones are drawn."""
+FLATTERED, NONSENSE = 9_000, 800
+"""Pairs of an epoch whose text flatters the question, and whose text says nothing at all."""
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -56,15 +71,40 @@ class Corpus:
         """All pairs of one pass, the same for the same seed, those held out among them."""
         dice = random.Random(seed)
         made = [*self._squad(dice), *self._nq(dice), *self._popqa(dice), *self._multihop(dice), *self._scifact(dice)]
+        made = [pair for pair in made if self._whole(pair)]
         if not self.plain:
             made += self._copied(dice)
+            made += self.sources.epoch(seed)
             made = [attacked(pair, dice) if dice.random() < 0.02 else pair for pair in made]
         made = [pair if dice.random() < TITLED else replace(pair, title="") for pair in made]
-        return made if self.plain else [*made, *filing_pairs(dice, 900)]
+        if self.plain:
+            return made
+        return [*made, *filing_pairs(dice, 900), *flattered(made, FLATTERED, dice), *nonsense(made, NONSENSE, dice)]
 
     @cached_property
-    def _articles(self) -> list[dict[str, Any]]:
-        """SQuAD articles, of version 2 where there is one; with the paragraphs nearest to each question."""
+    def sources(self) -> Sources:
+        """The sets of the train folder, and which document each text of any source belongs to."""
+        known = Documents()
+        for article in self._paragraphs:
+            contexts = [paragraph["context"] for paragraph in article["paragraphs"]]
+            known.add(contexts, article["title"], article["title"], parts=True)
+        for title, text in self._pool:
+            known.add([text], title)
+        for row in lines(self.data / "scifact/scifact_corpus.jsonl"):
+            known.add([" ".join(sentence.strip() for sentence in row["sentences"])], row["title"])
+        return Sources(self.data, known)
+
+    def _group(self, title: str) -> str:
+        """The document that splits go by, one and the same for all sources."""
+        return self.sources.documents.group("", title)
+
+    def _whole(self, pair: Pair) -> bool:
+        """Whether the pair's text is of a document on its question's side of the split."""
+        return not pair.title or held_out(pair.group) == held_out(self._group(pair.title))
+
+    @cached_property
+    def _paragraphs(self) -> list[dict[str, Any]]:
+        """SQuAD articles, of version 2 where there is one."""
         second = json.loads((self.data / "squad/v2_train.json").read_text(encoding="utf-8"))["data"]
         first = json.loads((self.data / "squad/v1_train.json").read_text(encoding="utf-8"))["data"]
         asked = {qa["question"] for a in second for p in a["paragraphs"] for qa in p["qas"]}
@@ -81,7 +121,12 @@ class Corpus:
                     known[paragraph["context"]]["qas"] += extra
                 elif extra:
                     titles[article["title"]]["paragraphs"].append({"context": paragraph["context"], "qas": extra})
-        for article in second:
+        return second
+
+    @cached_property
+    def _articles(self) -> list[dict[str, Any]]:
+        """The articles with the paragraphs nearest to each question."""
+        for article in self._paragraphs:
             contexts = [paragraph["context"] for paragraph in article["paragraphs"]]
             questions = [qa["question"] for p in article["paragraphs"] for qa in p["qas"]]
             close = self._embed(questions) @ self._embed(contexts).T
@@ -89,7 +134,7 @@ class Corpus:
             article["close"] = close
             spoken = [a["text"] for p in article["paragraphs"] for qa in p["qas"] for a in qa["answers"][:1]]
             article["answers"] = list(dict.fromkeys(spoken))
-        return second
+        return self._paragraphs
 
     def _squad(self, dice: random.Random) -> Iterator[Pair]:
         for article in self._articles:
@@ -151,16 +196,18 @@ class Corpus:
 
     @cached_property
     def _near(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """For each question of NQ, then of PopQA: cosines to the pool, and the 25 nearest of it."""
+        """For each question of NQ, then of PopQA: cosines to the pool, and the nearest of it."""
         questions = [row["question"] for row in [*self._natural, *self._asked]]
         close = self._embed(questions) @ self._embed([f"{title}\n{text}" for title, text in self._pool]).T
-        return close, np.argsort(-close, axis=1)[:, :25]
+        return close, np.argsort(-close, axis=1)[:, : 8 * NEAR]
 
     def _wrong(self, row: int, base: Pair, answers: Sequence[str], count: int, dice: random.Random) -> Iterator[Pair]:
         """Passages of the pool that are near the question and hold no answer; the nearest come most often."""
         close, near = self._near
-        left = [int(n) for n in near[row] if not holds(self._pool[int(n)][1], answers)]
-        left = [n for n in left if self._pool[n][1] != base.text]
+        side = held_out(base.group)
+        fit = (int(n) for n in near[row] if held_out(self._group(self._pool[int(n)][0])) == side)
+        texts = ((n, self._pool[n][1]) for n in fit)
+        left = list(islice((n for n, text in texts if text != base.text and not holds(text, answers)), NEAR))
         for _ in range(min(count, len(left))):
             other = left.pop(min(int(dice.expovariate(0.35)), len(left) - 1))
             title, text = self._pool[other]
@@ -171,7 +218,8 @@ class Corpus:
         at = {passage: number for number, passage in enumerate(self._pool)}
         spoken = [row["answers"][0] for row in self._natural]
         for number, row in enumerate(self._natural):
-            gold, group = row["ctxs"][0], f"nq {number}"
+            gold = row["ctxs"][0]
+            group = self._group(gold["title"])
             spots = found(gold["text"], row["answers"])
             close = float(self._near[0][number, at[gold["title"], gold["text"]]])
             base = Pair(row["question"], gold["text"], 1.0, group, "nq passage", gold["title"], spots, closeness=close)
@@ -188,14 +236,17 @@ class Corpus:
         """Where the paper's label (the title is the subject's page) and the text's disagree, something between."""
         for number, row in enumerate(self._asked):
             alike = [other["name"] for other in self._asked if other["asks"] == row["asks"]]
+            group = self._group(row["s_wiki_title"])
             for passage in row["passages"]:
                 by_title, by_text = passage["label_title"], passage["label_answer_in_text"]
                 label = {(1, 1): 1.0, (0, 0): 0.0, (1, 0): 0.6, (0, 1): 0.2}[by_title, by_text]
                 text = _untitled(passage)
                 spots = found(text, row["answers"]) if label == 1.0 else ()
-                base = Pair(row["question"], text, label, row["id"], "popqa passage", passage["title"], spots)
+                base = Pair(row["question"], text, label, group, "popqa passage", passage["title"], spots)
                 if spots or label == 0.0:
                     base = replace(base, keeps=around(text, spots))
+                if not self._whole(base):
+                    continue
                 yield base
                 if label in (0.0, 1.0) and dice.random() < 0.4:
                     yield replace(base, title="")
@@ -204,7 +255,7 @@ class Corpus:
                     question = renamed(row["question"], row["name"], alike, dice)
                     if question != row["question"]:
                         yield replace(base, question=question, label=0.0, spots=(), keeps=(), source="other name")
-            wrong = Pair(row["question"], "", 0.0, row["id"], "popqa other")
+            wrong = Pair(row["question"], "", 0.0, group, "popqa other")
             yield from self._wrong(len(self._natural) + number, wrong, row["answers"], 1, dice)
 
     def searched(self) -> Iterator[Pair]:
@@ -223,20 +274,20 @@ class Corpus:
                     if right or not any(a["text"] in contexts[n] for a in qa["answers"]):
                         yield replace(base, text=contexts[n], label=float(right))
         for number, row in enumerate(self._natural):
-            if held_out(f"nq {number}"):
-                gold = row["ctxs"][0]
-                base = Pair(row["question"], gold["text"], 1.0, f"nq {number}", "nq", gold["title"])
+            gold = row["ctxs"][0]
+            if held_out(group := self._group(gold["title"])):
+                base = Pair(row["question"], gold["text"], 1.0, group, "nq", gold["title"])
                 yield base
                 yield from self._wrong(number, base, row["answers"], 9, dice)
         for number, row in enumerate(self._asked):
-            if held_out(row["id"]):
-                base = Pair(row["question"], "", 0.0, row["id"], "popqa")
+            if held_out(group := self._group(row["s_wiki_title"])):
+                base = Pair(row["question"], "", 0.0, group, "popqa")
                 yield from self._wrong(len(self._natural) + number, base, row["answers"], 4, dice)
 
     def _copied(self, dice: random.Random) -> Iterator[Pair]:
         """Sentences as claims: supported by the text they stand in, not by the sentences around them."""
         texts = [(a["title"], p["context"]) for a in self._articles for p in a["paragraphs"]]
-        texts += [(f"nq {number}", row["ctxs"][0]["text"]) for number, row in enumerate(self._natural)]
+        texts += [(self._group(row["ctxs"][0]["title"]), row["ctxs"][0]["text"]) for row in self._natural]
         for group, text in texts:
             spans = [span for span in sentence_spans(text) if 40 < span[1] - span[0] < 300]
             if len(spans) < 3 or dice.random() < 0.4:
@@ -260,12 +311,13 @@ class Corpus:
 
     def _multihop(self, dice: random.Random) -> Iterator[Pair]:
         """A passage that a question of several steps needs answers a part of it."""
-        for number, row in enumerate(json.loads((self.data / "multihop/hotpotqa_train.json").read_text("utf-8"))):
+        for row in json.loads((self.data / "multihop/hotpotqa_train.json").read_text("utf-8")):
             facts = {(title, index) for title, index in row["supporting_facts"]}
             pages = {title for title, _ in facts}
+            group = self._group(min(pages))
             for title, sentences in row["context"]:
                 text, kept = joined(sentences, {index for page, index in facts if page == title}, "")
-                pair = Pair(row["question"], text, 0.8 * (title in pages), f"hotpot {number}", "multihop", keeps=kept)
+                pair = Pair(row["question"], text, 0.8 * (title in pages), group, "multihop", keeps=kept)
                 if title in pages or dice.random() < 0.5:
                     yield cut(replace(pair, title=title, weight=0.5), dice)
                 index = dice.randrange(len(sentences))
@@ -275,10 +327,11 @@ class Corpus:
                     kept = ((0, len(text)),) if label and text else ()
                     yield replace(pair, title=title, text=text, label=label, weight=0.5, keeps=kept)
         for row in json.loads((self.data / "multihop/musique_train.json").read_text("utf-8")):
+            group = self._group(min(p["title"] for p in row["paragraphs"] if p["is_supporting"]))
             for passage in row["paragraphs"]:
                 if passage["is_supporting"] or dice.random() < 0.2:
                     label, text = 0.7 * passage["is_supporting"], passage["paragraph_text"]
-                    pair = Pair(row["question"], text, label, row["id"], "multihop", passage["title"], weight=0.5)
+                    pair = Pair(row["question"], text, label, group, "multihop", passage["title"], weight=0.5)
                     pair = pair if label else replace(pair, keeps=())
                     yield cut(pair, dice)
 
@@ -294,7 +347,7 @@ class Corpus:
     def _scifact(self, dice: random.Random) -> Iterator[Pair]:
         corpus, claims, near = self._abstracts
         for claim, closest in zip(claims, near, strict=True):
-            group = f"scifact {min(claim['cited_doc_ids'])}"
+            group = self._group(corpus[min(claim["cited_doc_ids"])]["title"])
             for cited in claim["cited_doc_ids"]:
                 document = corpus[cited]
                 sentences = [sentence.strip() for sentence in document["sentences"]]

@@ -208,7 +208,7 @@ def _name_columns(columns: list[_Column], heads: Sequence[Sequence[Segment]]) ->
     for each in heads:
         cells = [cell for cell in each if cell.box.x > zone]
         captions += [cell.text for cell in each if cell.box.x <= zone]
-        for cell, over in zip(cells, _shares(cells, columns), strict=True):
+        for cell, over in zip(cells, _shares(cells, columns) if cells else [], strict=True):
             if 1 < len(over) == len(columns):
                 captions.append(cell.text)
                 continue

@@ -41,7 +41,7 @@ def epoch(corpus: Corpus) -> list[Pair]:
 def test_an_epoch_is_the_same_for_the_same_seed_and_another_for_another(corpus: Corpus, epoch: list[Pair]) -> None:
     assert list(corpus.epoch(5)) == epoch
     assert list(corpus.epoch(4)) != epoch
-    assert 50_000 < len(epoch) < 75_000
+    assert 150_000 < len(epoch) < 190_000
 
 
 @WHOLE
