@@ -15,9 +15,9 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from training.pair import Pair
-from training.pairs import held_out
+from training.pair import Pair, held_out
 from training.samples import Batch, Reader, batched, dealt
+from training.sources.checks import checks
 
 __all__ = ["Feed", "Place"]
 
@@ -72,9 +72,9 @@ class Feed:
         else:
             _begin(epochs)
 
-    def held_out(self, seed: int) -> list[Pair]:
-        """The pairs of one epoch that are never trained on."""
-        found: list[Pair] = self._drawing.submit(_held_out, seed).result()
+    def checks(self) -> dict[str, list[Pair]]:
+        """Pairs that are never trained on, by what they tell."""
+        found: dict[str, list[Pair]] = self._drawing.submit(_checks).result()
         return found
 
     def batches(self, at: Place) -> Iterator[tuple[Place, Batch]]:
@@ -112,8 +112,8 @@ def _begin(epochs: Epochs) -> None:
     _held["epochs"] = epochs
 
 
-def _held_out(seed: int) -> list[Pair]:
-    return [pair for pair in _held["epochs"].epoch(seed) if held_out(pair.group)]
+def _checks() -> dict[str, list[Pair]]:
+    return checks(_held["epochs"].epoch)
 
 
 def _drawn(seed: int, epoch: int, size: int) -> list[bytes]:

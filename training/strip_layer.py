@@ -15,8 +15,8 @@ from crag.correct.strips import StripRefiner
 from crag.evaluator.head import STRIP_FEATURES, Head, Lexicon, StripHead, load_head, strip_features
 from crag.models.cross_encoder import CrossEncoder
 from training.measures import auc, calibration_error
-from training.pair import Pair
-from training.pairs import Corpus, held_out
+from training.pair import Pair, held_out
+from training.pairs import Corpus
 
 __all__ = ["logistic", "strip_layer"]
 

@@ -28,9 +28,9 @@ import torch
 from safetensors.numpy import load as load_tensors
 from torch.nn import functional
 
-from training.checks import Checks, on_device, read_batch
 from training.export_embedding import installed, unpacked
 from training.feed import Feed, Place
+from training.figures import Checks, on_device, read_batch
 from training.pairs import Corpus
 from training.samples import STEP_TOKENS, Batch, Reader, remembered
 from training.shipped_weights import shipped_weights
@@ -165,7 +165,7 @@ class Run:
     def train(self) -> dict[str, object]:
         """Steps until the last one or the time is up; returns what goes into the log of all runs."""
         given, latest = self.given, dict[str, float]()
-        checks = Checks(self.feed.held_out(1))
+        checks = Checks(self.feed.checks())
         first, started, saved = self.step, time.monotonic(), time.monotonic()
         last = min(given.stop or given.steps, given.steps)
         for place, batch in self.feed.batches(self.place):

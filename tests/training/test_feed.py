@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 import pytest
 
 from training.feed import Feed, Place
-from training.pair import Pair
-from training.pairs import held_out
+from training.pair import Pair, held_out
 from training.samples import Batch
 
 START = Place()
@@ -29,6 +28,11 @@ class Numbers:
             )
             for number in range(self.count)
         ]
+
+
+class Named(Numbers):
+    def epoch(self, seed: int) -> list[Pair]:
+        return [replace(pair, source="copied") for pair in super().epoch(seed)]
 
 
 def content(batch: Batch) -> list[bytes]:
@@ -66,6 +70,10 @@ def test_an_epoch_is_read_once_and_without_what_is_held_out() -> None:
         if place.epoch:
             break
         rows += len(batch)
-    apart = feed.held_out(3)
-    assert rows == len(pairs) - len(apart)
-    assert apart == [pair for pair in pairs if held_out(pair.group)] != []
+    apart = [pair for pair in pairs if held_out(pair.group)]
+    assert apart and rows == len(pairs) - len(apart)
+
+
+def test_checks_are_of_what_is_held_out() -> None:
+    found = Feed(Named(), 3, 128).checks()
+    assert found["copied"] and all(held_out(pair.group) for pairs in found.values() for pair in pairs)

@@ -17,8 +17,8 @@ torch = pytest.importorskip("torch", reason="training's own requirements are not
 pytest.importorskip("onnx", reason="training's own requirements are not installed")
 
 from crag.models.cross_encoder import CrossEncoder as Shipped  # noqa: E402
-from training.checks import scored  # noqa: E402
 from training.feed import Feed  # noqa: E402
+from training.figures import scored  # noqa: E402
 from training.minilm_graph import build_evaluator  # noqa: E402
 from training.samples import Reader, batched  # noqa: E402
 from training.shipped_weights import shipped_weights  # noqa: E402
@@ -33,7 +33,7 @@ PAIRS = [
         f"It rained all day. The {told} was designed by Marta Keller in 19{number}0. Nobody came.",
         float(asked == told),
         f"group {number} {told}",
-        "all",
+        "copied",
         keeps=((19, 70),) if asked == told else (),
     )
     for number, asked in enumerate(SUBJECTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -17,36 +17,18 @@ from training.torch_model import CrossEncoder, Read
 
 __all__ = ["Checks", "on_device", "read_batch"]
 
-PAIRS, OF_EACH = 6000, 600
-"""Pairs that are read at a check, and at most of one set."""
-FEWEST = 30
-"""A set of fewer positives or negatives says nothing."""
-TOGETHER = {
-    "squad paragraph": "answerable",
-    "squad unanswerable": "answerable",
-    "nq passage": "nq",
-    "nq other": "nq",
-}
-"""Sources that are one set; each other source is a set of its own."""
+OF_EACH = 300
+"""Pairs of one set that are read at a check, at most."""
 Tensors = dict[str, torch.Tensor]
 
 
 class Checks:
     """Held-out pairs by what they tell, read once."""
 
-    def __init__(self, pairs: Sequence[Pair]) -> None:
+    def __init__(self, sets: Mapping[str, Sequence[Pair]]) -> None:
         dice, reader = random.Random(1), Reader()
-        kinds: dict[str, list[Pair]] = {}
-        for pair in pairs:
-            kinds.setdefault(TOGETHER.get(pair.source, pair.source), []).append(pair)
-        told = {}
-        for name, found in sorted(kinds.items()):
-            right = [pair for pair in found if pair.label > 0.5]
-            if min(len(right), len(found) - len(right)) >= FEWEST:
-                told[name] = found
-        size = min(OF_EACH, PAIRS // max(1, len(told)))
         self.sets: dict[str, list[Sample]] = {
-            name: reader.read(dice.sample(found, min(len(found), size))) for name, found in told.items()
+            name: reader.read(dice.sample(list(found), min(len(found), OF_EACH))) for name, found in sets.items()
         }
 
     def figures(self, model: CrossEncoder, device: torch.device) -> dict[str, float]:
@@ -59,15 +41,16 @@ class Checks:
             relevance, spans, keeps = scored(model, samples, device)
             labels = np.array([sample.label for sample in samples])
             hard = (labels > 0.5).astype(np.int64)
-            found[name], found[f"{name} span"] = round(auc(hard, relevance), 4), round(auc(hard, spans), 4)
+            if 0 < hard.sum() < len(hard):
+                found[name], found[f"{name} span"] = round(auc(hard, relevance), 4), round(auc(hard, spans), 4)
             losses.append(_loss(labels, relevance))
             targets = np.concatenate([sample.keep for sample in samples])
             known = targets >= 0
             if known.any():
                 logits = np.concatenate(keeps)[known]
                 keep_losses.append(_loss(targets[known].astype(np.float64), logits))
-                if 0 < targets[known].sum() < known.sum():
-                    found[f"{name} keep"] = round(auc(targets[known], logits), 4)
+                if name == "keep" and 0 < targets[known].sum() < known.sum():
+                    found["keep tokens"] = round(auc(targets[known], logits), 4)
         if losses:
             found["held-out"] = round(float(np.mean(losses)), 4)
         if keep_losses:
