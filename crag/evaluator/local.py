@@ -14,15 +14,12 @@ from crag.core.types import Grade, Passage
 from crag.evaluator.head import load_head, load_strip_head, probability
 from crag.evaluator.joint import joint_grade
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
-from crag.models.pairing import LONGEST_TITLE, title_end
 from crag.models.runtime import MAX_CHARACTERS
 from crag.text.sentences import sentences
 
 BATCH = 16
 """Passages read together: grades come out after each so many."""
 QUOTED = 140
-PART = MAX_CHARACTERS - LONGEST_TITLE - 1
-"""Characters of a long text that are read at once, later parts under its title."""
 REMEMBERED = 256
 """Latest readings that are kept, so that the strips of what was just graded need no other."""
 
@@ -58,29 +55,26 @@ class LocalEvaluator:
         return joint_grade(self.grade, question, passages, self.id)
 
     def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> list[float | None]:
-        """The scores of the passage's [start, end) spans, in order, each judged where it stands. None: not to be had.
+        """The scores of the passage's [start, end) spans, in order, each judged where it stands; None where not.
 
-        From the reading that graded the passage, where that was not long ago. Of a text longer than is read at once
-        each part with a span is read. A span without words scores 0.
+        From the reading that graded the passage, where that was not long ago. A span without words scores 0; one that
+        begins past the first 16,000 characters is not judged.
         """
-        if not spans or not isinstance(passage.text, str):
+        text = passage.text
+        if not spans or not isinstance(text, str):
             return [None] * len(spans)
-        text, parts = passage.text, _parts(passage.text)
-        clipped = [(max(0, start), min(max(0, end), len(text))) for start, end in spans]
-        asked = [min(start // PART, len(parts) - 1) for start, _ in clipped]
-        needed = sorted(set(asked))
         try:
-            strips = load_strip_head(self._folder)
-            found = dict(zip(needed, self._remembered(question, [parts[place][1] for place in needed]), strict=True))
+            strips, read = load_strip_head(self._folder), self._remembered(question, text)
         except CragError:
             return [None] * len(spans)
         scores: list[float | None] = []
-        for place, (start, end) in zip(asked, clipped, strict=True):
-            read, shift = found[place], parts[place][0]
+        for start, end in ((max(0, start), min(max(0, end), len(text))) for start, end in spans):
             if read.reading is None or not text[start:end].strip():
                 scores.append(0.0)
+            elif start >= MAX_CHARACTERS:
+                scores.append(None)
             else:
-                scores.append(strips.score(read.reading, start - shift, end - shift, read.odds))
+                scores.append(strips.score(read.reading, start, end, read.odds))
         return scores
 
     def _read(self, question: str, texts: Sequence[str]) -> list[_Read]:
@@ -98,13 +92,10 @@ class LocalEvaluator:
                 self._latest.popitem(last=False)
         return found
 
-    def _remembered(self, question: str, texts: Sequence[str]) -> list[_Read]:
+    def _remembered(self, question: str, text: str) -> _Read:
         with self._lock:
-            known = {text: self._latest.get(_key(question, text)) for text in texts}
-        missing = [text for text, read in known.items() if read is None]
-        if missing:
-            known.update(zip(missing, self._read(question, missing), strict=True))
-        return [read for text in texts if (read := known[text])]
+            known = self._latest.get(_key(question, text))
+        return known or self._read(question, [text])[0]
 
     def _graded(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         started = time.perf_counter()
@@ -133,15 +124,6 @@ class LocalEvaluator:
 def _key(question: str, text: str) -> tuple[str, str]:
     """All of the two that is read."""
     return question[:MAX_CHARACTERS], text[:MAX_CHARACTERS]
-
-
-def _parts(text: str) -> list[tuple[int, str]]:
-    """For each part of a text the offset that its own start has there, and what is read for it."""
-    ahead = text[: title_end(text)]
-    parts = [(0, text)]
-    for start in range(PART, len(text), PART):
-        parts.append((start - len(ahead) - 1, f"{ahead}\n{text[start : start + PART]}"))
-    return parts
 
 
 def _reason(reading: Reading, text: str) -> str:
