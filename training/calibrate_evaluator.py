@@ -110,7 +110,7 @@ def natural(corpus: Corpus) -> list[Pair]:
     found += [pair for kind in ("claim", "copied", "filing", "scifact window") for pair in by_source[kind]]
     squad = by_source["squad paragraph"] + by_source["squad unanswerable"]
     found += [replace(pair, source="answerable") for pair in dice.sample(squad, min(QUESTIONS, len(squad)))]
-    told = checks(corpus.epoch, 101)
+    told = checks(corpus, 101)
     found += [replace(pair, source=kind) for kind in ALSO for pair in told.get(kind, [])]
     for kind in ("squad paragraph", "nq passage"):
         answered = [pair for pair in by_source[kind] if pair.spots]

@@ -113,7 +113,7 @@ def _begin(epochs: Epochs) -> None:
 
 
 def _checks() -> dict[str, list[Pair]]:
-    return checks(_held["epochs"].epoch)
+    return checks(_held["epochs"])
 
 
 def _drawn(seed: int, epoch: int, size: int) -> list[bytes]:

@@ -48,7 +48,7 @@ __all__ = ["Corpus", "held_out", "lines"]
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 TITLED = 0.75
-"""How often a text has its title before it, as chunks of a library have."""
+"""How often a text that is no table has its title before it, as chunks of a library have."""
 NEAR = 25
 """Passages near a question, of its side of the split, among which wrong ones are drawn."""
 FLATTERED, NONSENSE = 9_000, 800
@@ -76,7 +76,7 @@ class Corpus:
             made += self._copied(dice)
             made += self.sources.epoch(seed)
             made = [attacked(pair, dice) if dice.random() < 0.02 else pair for pair in made]
-        made = [pair if dice.random() < TITLED else replace(pair, title="") for pair in made]
+        made = [pair if _tabular(pair) or dice.random() < TITLED else replace(pair, title="") for pair in made]
         if self.plain:
             return made
         return [*made, *filing_pairs(dice, 900), *flattered(made, FLATTERED, dice), *nonsense(made, NONSENSE, dice)]
@@ -368,6 +368,11 @@ class Corpus:
             other = corpus[dice.choice([number for number in closest if number not in claim["cited_doc_ids"]])]
             text = dice.choice(other["sentences"]).strip()
             yield Pair(claim["claim"], text, 0.0, group, "scifact window", other["title"], keeps=())
+
+
+def _tabular(pair: Pair) -> bool:
+    """Whether the text is a chunk of a table, which is nothing without its title and header."""
+    return pair.source.endswith((" table", " page"))
 
 
 def _untitled(passage: dict[str, Any]) -> str:

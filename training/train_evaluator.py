@@ -138,9 +138,9 @@ class Run:
         model.load_state_dict(state["model"])
         self._prepared(model, set(state["fresh"]))
         self.average.load_state_dict(state["average"])
+        for group in state["optimizer"]["param_groups"]:
+            group["fused"] = self.device.type == "cuda"  # it may have been saved on another device
         self.optimizer.load_state_dict(state["optimizer"])
-        for group in self.optimizer.param_groups:
-            group["fused"] = self.device.type == "cuda"
         self.place, self.losses = Place(*state["place"]), state["losses"].to(self.device)
         self.step, self.seen, self.seconds = state["step"], state["seen"], state["seconds"]
         torch.set_rng_state(state["dice"])

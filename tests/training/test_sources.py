@@ -271,7 +271,7 @@ def test_nonsense_answers_nothing(epoch: list[Pair]) -> None:
 
 
 def test_checks_are_held_out_and_of_one_size(sources: Sources) -> None:
-    found = checks(lambda seed: list(sources.epoch(seed)))
+    found = checks(sources)
     assert {"unansq", "near", "keep"} <= set(found)
     assert all(held_out(pair.group) for pairs in found.values() for pair in pairs)
     assert all(0 < len(pairs) <= MOST for pairs in found.values())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Protocol
 
 from crag.text.sentences import sentences
 from training.pair import Pair, held_out
@@ -41,13 +42,19 @@ CHECKS: dict[str, tuple[str, ...]] = {
 LEAST_SENTENCES = 3
 
 
-def checks(epoch: Callable[[int], Iterable[Pair]], seed: int = 1) -> dict[str, list[Pair]]:
+class Drawn(Protocol):
+    """What pairs are drawn from by seed: a corpus, or the sets alone."""
+
+    def epoch(self, seed: int, /) -> Iterable[Pair]: ...
+
+
+def checks(corpus: Drawn, seed: int = 1) -> dict[str, list[Pair]]:
     """At most 500 held-out pairs of each kind. `keep` has those whose sentences to keep are known, among others.
 
-    `epoch` draws pairs by seed, as a corpus does. Labels between yes and no are left out, but in `keep`.
+    Labels between yes and no are left out, but in `keep`.
     """
     kinds: dict[str, list[Pair]] = {}
-    for pair in epoch(seed):
+    for pair in corpus.epoch(seed):
         if held_out(pair.group):
             kinds.setdefault(pair.source, []).append(pair)
     dice = random.Random(seed)

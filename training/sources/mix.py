@@ -175,7 +175,9 @@ class Sources:
         """Tells the documents which titles and texts of the sets belong together."""
         known, late = self.documents, list[str]()
         for article in self._articles:
-            known.add([paragraph["context"] for paragraph in article["paragraphs"]], article["title"], parts=True)
+            texts = [paragraph["context"] for paragraph in article["paragraphs"]]
+            known.add(texts, article["title"], parts=True)
+            known.add([texts[0], *(_asks(qa["question"]) for p in article["paragraphs"] for qa in p["qas"])])
         for row in self._stored["tatqa"]:
             known.add([passage.text for passage in row.passages if passage.label is not None])
         for name, stored in self._stored.items():
@@ -186,6 +188,8 @@ class Sources:
                     else:
                         title = "" if name == "liveqa_med" else passage.title
                         known.add([passage.text], title, parts=name in UNTITLED)
+                    if name in OF_SQUAD and passage.label:
+                        known.add([passage.text, _asks(row.question)])
         for text in sorted(dict.fromkeys(late), key=lambda text: -len(text)):
             known.add_untitled(text)
             known.add([text], parts=True)
@@ -227,6 +231,13 @@ class Sources:
 
 UNTITLED = {"squad_train_extra", "squad_sentences", "squad_unansq", "quoref_part", "fever_part"}
 """Sets whose texts mostly come without the title of the article that they are from."""
+OF_SQUAD = {"squad_train_extra", "squad_sentences", "squad_unansq"}
+"""Sets that ask the same questions of whole paragraphs and of single sentences."""
+
+
+def _asks(question: str) -> str:
+    """A question as what documents are joined by: asked in two sets, it is about the same text."""
+    return f"asked {question}"
 
 
 def _rows(data: Path, name: str) -> Iterator[Row]:
