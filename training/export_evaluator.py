@@ -56,7 +56,7 @@ def main() -> None:
     files = {"model.onnx": model.SerializeToString(), "tokenizer.json": (EMBEDDING / "tokenizer.json").read_bytes()}
     files["lexicon.json"] = lexicon_file(given.data)
     # Heads that pass the relevance and the keep logit on, until training.calibrate_evaluator writes the fitted ones.
-    strips = {name: float(name == "keep") for name in STRIP_FEATURES}
+    strips = {name: float(name == "evidence") for name in STRIP_FEATURES}
     files["head.json"] = head_file([1.0] + [0.0] * (len(FEATURES) - 1), 0.0, list(strips.values()), 0.0)
     print(f"{sum(map(len, files.values())) / 1e6:.1f} MB")
     if sum(map(len, files.values())) > LARGEST:

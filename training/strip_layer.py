@@ -22,6 +22,8 @@ __all__ = ["logistic", "strip_layer"]
 
 OF_EACH = 120
 """Passages with evidence that are read of each kind of data, and as many without."""
+FEWEST = 3
+"""Strips of the shortest passage that is read: chunks of a library are no shorter."""
 PENALTY = 1e-3
 FLOORS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 """The strip filters whose worth is printed."""
@@ -81,7 +83,8 @@ def strips_of(pairs: list[Pair], head: Head, lexicon: Lexicon) -> list[Row]:
         if reading is None:
             continue
         odds, ahead = head.odds(reading, lexicon.coverage(pair.question, pair.read)), len(pair.read) - len(pair.text)
-        for start, end in refiner.decompose(pair.text, settings):
+        spans = refiner.decompose(pair.text, settings)
+        for start, end in spans if len(spans) >= FEWEST else ():
             inside = sum(max(0, min(end, last) - max(start, first)) for first, last in pair.keeps or ())
             values = (*strip_features(reading, start + ahead, end + ahead, odds), 1.0)
             words = len(pair.text[start:end].split())

@@ -26,9 +26,11 @@ FEATURES = (
     *("coverage", "closeness"),
 )
 """One name a number that the layer weighs, in order."""
-STRIP_FEATURES = ("keep", "lesser", "place", "length")
+STRIP_FEATURES = ("evidence", "place", "length")
 """The same for a strip of a passage."""
 CLIP = 12.0
+AHEAD = 2.0
+"""How much larger a strip's log-odds may be than its passage's."""
 SHORT, LONG = 30, 480
 """Characters between which a longer strip is likelier to be evidence."""
 FLOOR = 0.05
@@ -96,14 +98,13 @@ class Head:
 def strip_features(reading: Reading, start: int, end: int, odds: float) -> tuple[float, ...]:
     """The numbers that `STRIP_FEATURES` names, of the text's [start, end): of its tokens, and of the text as a whole.
 
-    `odds`: the log-odds that the text answers. "lesser" is the lesser of these and of what its tokens say: no strip is
-    evidence in a text that answers nothing, nor is every strip of one that does. "place" is how sure the likeliest
-    answer stands in it. A higher number of any of them never is a lower score.
+    `odds`: the log-odds that the text answers. "evidence" is what the tokens say, but no more than `AHEAD` over these:
+    no strip is good evidence in a text that answers nothing. "place" is how sure the likeliest answer stands in it.
     """
-    keep = reading.kept(start, end)
+    evidence = max(-CLIP, min(reading.kept(start, end), odds + AHEAD))
     holds = reading.start < end and start < reading.end
     place = max(0.0, min(CLIP, reading.span / 2)) if holds else 0.0
-    return keep, max(-CLIP, min(keep, odds)), place, math.log(max(SHORT, min(LONG, end - start)) / 120)
+    return evidence, place, math.log(max(SHORT, min(LONG, end - start)) / 120)
 
 
 @dataclass(frozen=True, slots=True)
