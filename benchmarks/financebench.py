@@ -47,13 +47,15 @@ RESULTS = ROOT / "benchmarks" / "results"
 DEFAULT = ("plain-rag", "balanced")
 TRIED = (
     "balanced max_rewrites=0",
-    "balanced lower=0.17",
-    "balanced lower=0.1",
-    "balanced strip_sentences=2,strip_top_k=6",
-    "balanced strip_filter=0.04",
-    "balanced strip_top_k=12",
-    "balanced lower=0.17,strip_top_k=12",
-    "balanced max_rewrites=0,lower=0.17",
+    "balanced after_loop=last",
+    "balanced doubt_margin=0",
+    "balanced doubt_margin=0.05",
+    "balanced strip_words=300",
+    "balanced strip_words=0,strip_top_k=8",
+    "balanced strip_filter=0.08",
+    "balanced strip_context=false",
+    "balanced passage_words=0",
+    "balanced passage_words=120",
 )
 """Other values for `balanced`; the data is for choosing."""
 EVERY = 5

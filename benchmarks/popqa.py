@@ -32,7 +32,7 @@ from benchmarks.popqa_report import report
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.keys import Keys
-from crag.core.protocols import RetrievalEvaluator
+from crag.core.protocols import Generator, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Document
@@ -191,10 +191,13 @@ class Bench:
     evaluator: RetrievalEvaluator
     own: bool
 
-    def run(self, case: Case, strategy: str, settings: Settings) -> Trace:
-        """One question through the graph, with the parts that the engine would compose, and nothing stored of it."""
+    def run(self, case: Case, strategy: str, settings: Settings, writer: Generator | None = None) -> Trace:
+        """One question through the graph, with the parts that the engine would compose, and nothing stored of it.
+
+        `writer` writes the answer in place of the extractive one.
+        """
         evaluator = CachedEvaluator(self.evaluator, self.library.cache)
-        generator = ExtractiveGenerator(evaluator)
+        generator = writer or ExtractiveGenerator(evaluator)
         web = OwnPages(case)
         local = Local(evaluator=evaluator, rewriter=KeywordRewriter(), generator=generator, folder=web)
         asked = Asked(

@@ -20,11 +20,12 @@ from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
-from crag.core.protocols import Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turn, Turns
 from crag.core.types import Answer, Grade, Passage, Step
+from crag.core.waiting import CLOCK, Clock
 from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
@@ -57,7 +58,7 @@ Events = collections.abc.Generator[ev.Event, None, CragError | None]
 class Engine:
     """One process's engine. Thread-safe: many runs may ask and add at once.
 
-    Parts that are not given are the local ones, made when first needed.
+    Parts that are not given are the local ones, made when first needed. `clock` tells the time outside calls have.
     """
 
     def __init__(
@@ -70,11 +71,12 @@ class Engine:
         web: WebSearch | None = None,
         rewriter: Rewriter | None = None,
         generator: Generator | None = None,
+        clock: Clock = CLOCK,
     ) -> None:
         self.config = config or AppConfig.from_environment()
         self.keys = keys or given_keys()
         self._given_embedder, self._given_evaluator = embedder, evaluator
-        self._given_web, self._given_generator = web, generator
+        self._given_web, self._given_generator, self._clock = web, generator, clock
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self.private_libraries = PrivateLibraries(self.config.data)
         self._room = Room(root=self.private_libraries.root)
@@ -112,7 +114,10 @@ class Engine:
 
     @cached_property
     def generator(self) -> Generator:
-        return self._given_generator or ExtractiveGenerator(self.evaluator)
+        if self._given_generator is not None:
+            return self._given_generator
+        reader = self.evaluator if isinstance(self.evaluator, AnswerReader) else None
+        return ExtractiveGenerator(self.evaluator, reader)
 
     def web(self, config: AppConfig | None = None) -> WebSearch | None:
         """The pages on this machine that `config` (else this engine's own) chooses; None where there are none."""
@@ -211,6 +216,7 @@ class Engine:
             allowed=allowed,
             cancel=cancel or threading.Event(),
             began=time.perf_counter(),
+            clock=self._clock,
         )
         return self._run(run, question, workspace, asked)
 
@@ -321,7 +327,7 @@ class Engine:
         ProviderError where what is configured can't be used at all.
         """
         passages = [Passage(id=str(place), text=text) for place, text in enumerate(texts)]
-        evaluator = grader(self.config, self.keys, self.evaluator)
+        evaluator = grader(self.config, self.keys, self.evaluator, self._clock)
         grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)
 

@@ -25,6 +25,16 @@ class Strategy:
     settings: Settings
 
 
+_BALANCED = Settings(
+    doubt_margin=0.1,
+    after_loop="union",
+    strip_filter=0.04,
+    strip_top_k=0,
+    strip_words=400,
+    strip_context=True,
+    passage_words=60,
+)
+
 _THREE_WAY = Settings(
     upper=0.7,
     lower=0.3,
@@ -62,7 +72,7 @@ _ALL = (
         title="Balanced",
         help="The default: every chunk graded, one corrective loop, strips always, citations checked.",
         source="this project",
-        settings=Settings(),
+        settings=_BALANCED,
     ),
     Strategy(
         name="paper",

@@ -11,6 +11,7 @@ what the first one says of the whole passage, and is fitted in `strip_layer.py`.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import zlib
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.evaluator.head import FEATURES, Head, features, load_head
-from crag.models.cross_encoder import CrossEncoder, Reading
+from crag.models.cross_encoder import FOLDER, CrossEncoder, Reading
 from crag.text.sentences import sentences
 from training.export_evaluator import head_file, write
 from training.measures import auc, calibration_error
@@ -54,7 +55,8 @@ def main() -> None:
     corpus = Corpus(given.data, remembered)
     head = load_head()[0] if given.strips else grade_layer(corpus, given.keep)
     strips = strip_layer(corpus, head)
-    content = head_file(list(head.weights), head.bias, list(strips.weights), strips.bias)
+    short = json.loads((FOLDER / "head.json").read_text("utf-8")).get("short") if given.strips else None
+    content = head_file(list(head.weights), head.bias, list(strips.weights), strips.bias, short)
     print(content.decode())
     write({"head.json": content})
 

@@ -98,8 +98,10 @@ def feeds(samples: list[Sample]) -> Iterator[dict[str, NDArray[np.int64]]]:
         }
 
 
-def head_file(weights: list[float], bias: float, strip_weights: list[float], strip_bias: float) -> bytes:
-    """The content of head.json."""
+def head_file(
+    weights: list[float], bias: float, strip_weights: list[float], strip_bias: float, short: object = None
+) -> bytes:
+    """The content of head.json. `short`: the layer of short answers, if it was fitted for these weights."""
     head: dict[str, object] = {
         "features": list(FEATURES),
         "weights": [round(x, 6) for x in weights],
@@ -110,6 +112,8 @@ def head_file(weights: list[float], bias: float, strip_weights: list[float], str
             "bias": round(strip_bias, 6),
         },
     }
+    if short:
+        head["short"] = short
     return (json.dumps(head, indent=1) + "\n").encode()
 
 

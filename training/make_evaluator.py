@@ -47,6 +47,7 @@ def main() -> None:
         return
     run("export_evaluator", str(given.work / "model.pt"), *data)
     run("calibrate_evaluator", *data)
+    run("calibrate_short", *data)
 
 
 def run(module: str, *arguments: str) -> None:

@@ -119,7 +119,7 @@ def page() -> Figure:
     def fetched(at: str, meter: Meter) -> None:
         found = WebPage(id="1", url=at, title="", text="", provider="p", query="q", rank=1)
         _, [problem] = PageFetcher(allow_private=True).fetched([found], seconds=SECONDS, cancel=meter.cancel)
-        raise CragError(problem)
+        raise CragError(problem.why)
 
     return attacked("web page", fetched, "text/html")
 

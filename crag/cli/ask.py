@@ -20,8 +20,15 @@ from crag.cli.record import event_record, trace_record
 from crag.core import events as ev
 from crag.core.errors import CancelledError
 from crag.core.trace import Trace
-from crag.core.types import Action, Citation
-from crag.core.wording import decision_sentence, failure_sentence, outcome_sentence, unread_sentence
+from crag.core.types import Action, Answer, Citation
+from crag.core.wording import (
+    decision_sentence,
+    failure_sentence,
+    outcome_sentence,
+    short_text,
+    unnamed_sentence,
+    unread_sentence,
+)
 from crag.spending.costs import cost_sentence
 from crag.spending.prices import table
 
@@ -43,16 +50,24 @@ def run(options: argparse.Namespace, output: Output) -> int:
     chosen = settings(options)
     place = existing(options)
     trace = Trace()
+    written = ""
     with interruptible() as cancel, opened(options, **providers(options)) as engine:
         asked = engine.ask(
             options.question, options.strategy, place, settings=chosen, allowed=output.approved, cancel=cancel
         )
         for event in asked:
-            before, trace = trace, trace.apply(event)
+            trace = trace.apply(event)
             if output.json:
                 output.record(event_record(event))
+            elif isinstance(event, ev.Token):
+                # Quotes come all at once, and the words that answer are told before them.
+                if engine.config.llm != "none" and engine.config.writer != "extractive" and not _quoted(trace):
+                    output.write(scrubbed(event.text))
+                    written += event.text
+            elif isinstance(event, ev.Answered):
+                _answer(event.answer, written, output)
             else:
-                _show(event, before, trace, output)
+                _show(event, trace, output)
         prices = table(engine.config.prices)
     if output.json:
         output.record(trace_record(trace))
@@ -67,8 +82,24 @@ def run(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _show(event: ev.Event, before: Trace, trace: Trace, output: Output) -> None:
-    """Progress and warnings to standard error; the answer to standard output as it is written."""
+def _quoted(trace: Trace) -> bool:
+    """Whether a language model was to write the answer and failed."""
+    return any(failure.instead == "quotes" for failure in trace.failures)
+
+
+def _answer(answer: Answer, written: str, output: Output) -> None:
+    """The answer to standard output, what of it is not `written` yet: the words that answer, then the sentences."""
+    unnamed = plain(unnamed_sentence(answer.unnamed))
+    if unnamed and not answer.abstained:
+        output.line(output.paint(unnamed, "amber"))
+    if answer.short:
+        output.line(f"{output.paint(plain(short_text(answer.short)), 'bold')} [{answer.short.citation}]")
+        output.line()
+    output.line("" if written else scrubbed(answer.text))
+
+
+def _show(event: ev.Event, trace: Trace, output: Output) -> None:
+    """Progress and warnings to standard error."""
     match event:
         case ev.StepStarted():
             output.progress(f"{event.step} …")
@@ -87,10 +118,6 @@ def _show(event: ev.Event, before: Trace, trace: Trace, output: Output) -> None:
                 output.note(plain(unread_sentence(problem)))
         case ev.Failed(fatal=False):
             output.message(f"warning: {failure_sentence(event)} {event.remedy}")
-        case ev.Token():
-            output.write(scrubbed(event.text))
-        case ev.Answered():
-            output.line("" if before.text else scrubbed(event.answer.text))
         case _:
             pass
 

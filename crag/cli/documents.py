@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from crag.cli.options import PROGRAM, add_library, existing, opened
+from crag.cli.options import add_library, existing, opened
 from crag.cli.output import Output, plain
+from crag.core.errors import PROGRAM
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

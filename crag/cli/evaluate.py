@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crag.cli.options import (
-    PROGRAM,
     add_library,
     add_providers,
     add_settings,
@@ -22,7 +21,7 @@ from crag.cli.options import (
 )
 from crag.cli.options import settings as chosen_settings
 from crag.cli.output import Output, plain
-from crag.core.errors import CancelledError, EmptyLibraryError, InputError, SettingsError
+from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError, InputError, SettingsError
 from crag.metrics.metrics import ResultRow
 from crag.questions.sets import MOST_BYTES, QuestionSet, read_set
 from crag.questions.tables import csv_export, json_export

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import crag
 from crag.cli import ask, documents, evaluate, grade, index, reindex, search
-from crag.cli.options import PROGRAM
 from crag.cli.output import ClosedOutputError, Output
-from crag.core.errors import CancelledError, CragError, SettingsError
+from crag.core.errors import PROGRAM, CancelledError, CragError, SettingsError
 
 if TYPE_CHECKING:
     from crag.core.config import AppConfig

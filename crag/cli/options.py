@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crag.core.config import AppConfig
-from crag.core.errors import NotFoundError, SettingsError
+from crag.core.errors import PROGRAM, NotFoundError, SettingsError
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Aggregation
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from crag.engine import Engine
 
 DEFAULT_WORKSPACE = "default"
-PROGRAM = "crag" if Path(sys.argv[0]).stem == "crag" else "python -m crag"
-"""How the person called this program."""
 
 
 def provider_settings() -> tuple[str, ...]:

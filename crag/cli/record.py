@@ -16,6 +16,7 @@ from crag.core.wording import (
     failure_sentence,
     instead_sentence,
     outcome_sentence,
+    short_text,
     unread_sentence,
 )
 
@@ -87,6 +88,10 @@ def trace_record(trace: Trace) -> Record:
         "strips": [_strip(strip, trace) for strips in trace.strips.values() for strip in strips],
         "web_sources": [{**asdict(page), **_grade(trace.web_grades.get(page.id))} for page in trace.pages],
         "answer": answer.text if answer else None,
+        "short_answer": {**asdict(answer.short), "sentence": short_text(answer.short)}
+        if answer and answer.short
+        else None,
+        "unnamed": list(answer.unnamed) if answer else [],
         "answered_by": answer.by if answer else None,
         "answered_instead_of": (answer.instead_of or None) if answer else None,
         "abstained": answer.abstained if answer else None,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from crag.cli.options import PROGRAM, add_library, add_settings, add_strategy, existing, opened, settings
+from crag.cli.options import add_library, add_settings, add_strategy, existing, opened, settings
 from crag.cli.output import Output, plain
 from crag.cli.record import hit_record
-from crag.core.errors import EmptyLibraryError, QuestionError
+from crag.core.errors import PROGRAM, EmptyLibraryError, QuestionError
 
 EXCERPT = 240
 

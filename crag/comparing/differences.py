@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Strip, WebPage
+from crag.core.wording import short_text
 from crag.spending.costs import spent
 from crag.spending.prices import PRICES, Price
 from crag.text.sentences import sentences
@@ -125,6 +126,7 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
         figure("pages_used", "Web pages used", lambda run: _count(run, WebPage)),
         figure("characters", "Characters kept", lambda run: sum(len(strip.text) for strip in run.kept)),
         figure("answer", "Answer", _ended),
+        *([figure("short", "Short answer", _short)] if any(run.answer and run.answer.short for run in traces) else []),
         figure("sources", "Sources cited", lambda run: len(run.cited)),
         figure("sentences", "Sentences", lambda run: len(run.said)),
         figure("faithfulness", "Faithfulness", lambda run: run.trace.faithfulness, "share"),
@@ -138,6 +140,11 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
             unit="$",
         ),
     )
+
+
+def _short(run: Side) -> Value:
+    answer = run.trace.answer
+    return short_text(answer.short) if answer and answer.short else None
 
 
 def _scores_say(run: Side) -> Value:

@@ -30,9 +30,12 @@ CragError
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 __all__ = [
+    "PROGRAM",
     "BudgetError",
     "BusyError",
     "CancelledError",
@@ -62,6 +65,8 @@ __all__ = [
     "WebSearchError",
 ]
 
+PROGRAM = "crag" if Path((sys.argv or [""])[0]).stem == "crag" else "python -m crag"
+"""How the person called the command line, for what names a command of it."""
 
 Reason = Literal[
     "input",
@@ -147,7 +152,7 @@ class EmptyLibraryError(LibraryError, remedy="Add a PDF on the Documents page, o
 
 
 class ModelMismatchError(
-    LibraryError, remedy="Re-index the library (Documents page, or: python -m crag reindex), or go back to that model."
+    LibraryError, remedy=f"Re-index the library (Documents page, or: {PROGRAM} reindex), or go back to that model."
 ):
     """The stored vectors were made by another embedding model."""
 

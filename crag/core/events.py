@@ -148,11 +148,15 @@ class Graded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionTaken:
-    """The decision on one round's retrieval."""
+    """The decision after one round's retrieval.
+
+    `chunks` are the ids of the chunks that it is of and that are acted on, where those are not simply this round's.
+    """
 
     decision: Decision
     at: float
     round: int = 0
+    chunks: tuple[str, ...] = ()
     kind: Literal["action_taken"] = "action_taken"
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from crag.core.errors import BudgetError, CancelledError, CragError
 from crag.core.types import Step
+from crag.core.waiting import CLOCK, Clock, iterate, wait_for
 
 __all__ = ["Budget", "Call", "DaySpending", "Meter", "OpenCall"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +109,17 @@ class Meter:
         cancel: threading.Event | None = None,
         listener: Callable[[Call], None] = lambda call: None,
         step: Step = "retrieve",
+        clock: Clock = CLOCK,
     ) -> None:
         """`listener` is told of every call when it ends, in the thread that made it.
 
-        `step` is the first or only one; given here, it has all of the time.
+        `step` is the first or only one; given here, it has all of the time. `clock` tells the time that is left.
         """
-        self.budget = budget or Budget()
+        self.budget, self.clock = budget or Budget(), clock
         self.cancel = cancel or threading.Event()
         self._step, self._kept = step, 0.0
         self._listener = listener
-        self._began = time.monotonic()
+        self._began = clock.now()
         self.waited = 0.0
         """Seconds in which a person was waited for."""
         self._lock = threading.Lock()
@@ -181,6 +186,14 @@ class Meter:
             self._calls += 1
         return left
 
+    def wait_for(self, work: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
+        """What the coroutine returns. Raises as `crag.core.waiting.wait_for` does."""
+        return wait_for(work, seconds=seconds, cancel=self.cancel, clock=self.clock)
+
+    def iterate(self, work: Callable[[], AsyncIterator[T]], seconds: float) -> Iterator[T]:
+        """The items as they come. Raises as `wait_for` does."""
+        return iterate(work, seconds=seconds, cancel=self.cancel, clock=self.clock)
+
     def check(self) -> None:
         """Raises CancelledError once the person has pressed Stop."""
         if self.cancel.is_set():
@@ -188,16 +201,16 @@ class Meter:
 
     def left(self) -> float:
         """Seconds until the step's time for outside calls is over; below 0 when it is."""
-        return self.budget.seconds - (time.monotonic() - self._began) - self._kept
+        return self.budget.seconds - (self.clock.now() - self._began) - self._kept
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Time in which the run waits for a person does not count."""
-        began = time.monotonic()
+        began = self.clock.now()
         try:
             yield
         finally:
-            waited = time.monotonic() - began
+            waited = self.clock.now() - began
             self._began += waited
             self.waited += waited
 

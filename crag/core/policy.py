@@ -2,28 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from crag.core.settings import Settings
 from crag.core.types import Action, Decision, Grade
 
-__all__ = ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"]
+__all__ = [
+    "acted_on",
+    "best_chunk",
+    "chunks_acted_on",
+    "keeps_chunk",
+    "loops",
+    "refines",
+    "searches_web",
+    "uses_documents",
+]
 
 
 def acted_on(decision: Decision, settings: Settings) -> Decision:
     """What is acted on after the last retrieval: the decision, or the forced action with what the scores say.
 
+    An INCORRECT by a score that is below the lower threshold by no more than the margin of doubt is AMBIGUOUS: scores
+    are not so exact that all documents should be dropped for so little, while another search costs little.
     Whether the library is searched again is the scores' matter alone, forced or not: a forced run retrieves exactly
     what it would without, and only what follows its last retrieval differs. So no forced action keeps a loop going.
     """
+    if _doubtful(decision, settings):
+        decision = replace(decision, action=Action.AMBIGUOUS, doubt=settings.doubt_margin)
     if not settings.forced:
         return decision
     return replace(decision, action=Action(settings.forced), instead_of=decision.action)
 
 
+def _doubtful(decision: Decision, settings: Settings) -> bool:
+    near = decision.score is not None and decision.score >= decision.lower - settings.doubt_margin
+    return decision.action is Action.INCORRECT and settings.doubt_margin > 0 and near
+
+
 def loops(action: Action, *, round: int, settings: Settings) -> bool:
     """Whether the library is searched again with a rewritten query. `round` counts retrievals from 0."""
     return action in settings.loop_on and round < settings.max_rewrites
+
+
+def chunks_acted_on(
+    graded: Sequence[Sequence[tuple[str, Grade | None]]], joint: Sequence[Grade | None], settings: Settings
+) -> list[tuple[int, int]]:
+    """Which chunks are acted on after several retrievals, as (round, place in it) in the order of retrieval.
+
+    `graded` has a round's chunks by id with their grades, `joint` its grade over all of them. The last round's; or
+    those of the round with the best score, the earlier one on a tie; or the `k` best of all rounds, each once, where
+    a failed grade counts as the best: nobody knows that the chunk is worse. What is graded jointly can't be ranked
+    chunk by chunk: there the union is the better round.
+    """
+    rounds, last = range(len(graded)), len(graded) - 1
+    if settings.after_loop == "last" or last < 1:
+        return [(last, place) for place in range(len(graded[last]))] if graded else []
+    if settings.after_loop == "better" or settings.evaluator == "joint":
+        scores = [
+            max(
+                (grade.score for grade in (own, *(grade for _, grade in chunks)) if grade and grade.score is not None),
+                default=-1.0,
+            )
+            for own, chunks in zip(joint, graded, strict=True)
+        ]
+        best = max(rounds, key=lambda number: (scores[number], -number))
+        return [(best, place) for place in range(len(graded[best]))]
+    once: dict[str, tuple[float, int, int]] = {}
+    for number in rounds:
+        for place, (id, grade) in enumerate(graded[number]):
+            score = 1.0 if grade is None or grade.score is None else grade.score
+            once.setdefault(id, (-score, number, place))
+    return sorted((number, place) for _, number, place in sorted(once.values())[: settings.k])
+
+
+def best_chunk(graded: Sequence[tuple[str, Grade | None]], action: Action | None, settings: Settings) -> str | None:
+    """The chunk whose best passage is kept: the best by score, the first one on a tie; None where none is to be kept.
+
+    `graded`: the chunks that are used, by id, with their grades.
+    """
+    if not settings.passage_words or action is None or action is Action.INCORRECT:
+        return None
+    scores = [
+        (grade.score, -place, id) for place, (id, grade) in enumerate(graded) if grade and grade.score is not None
+    ]
+    return max(scores)[2] if scores else None
 
 
 def uses_documents(action: Action | None, settings: Settings) -> bool:

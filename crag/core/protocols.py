@@ -10,13 +10,25 @@ from pydantic import BaseModel
 
 from crag.core.errors import ProviderError
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, SentenceCheck, Strip, Unread, WebPage
+from crag.core.types import (
+    Answer,
+    Chunk,
+    Grade,
+    Passage,
+    RetrievedChunk,
+    SentenceCheck,
+    SpanReading,
+    Strip,
+    Unread,
+    WebPage,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = [
+    "AnswerReader",
     "Chat",
     "Embedder",
     "Generator",
@@ -30,6 +42,7 @@ __all__ = [
     "Retriever",
     "Rewriter",
     "SearchCache",
+    "StripGrader",
     "StripSelector",
     "Verifier",
     "WebSearch",
@@ -69,6 +82,18 @@ class RetrievalEvaluator(Protocol):
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         """One grade over all passages together; its `passage_id` is "joint"."""
+        ...
+
+
+@runtime_checkable
+class AnswerReader(Protocol):
+    """Finds the words of a text that answer a question."""
+
+    def read(self, question: str, passage: str) -> SpanReading | None:
+        """The likeliest answer's place in `passage`, and how sure it is; None where nothing can be read. Never raises.
+
+        A first line that is a title is read with the text. The same question and text give the same reading.
+        """
         ...
 
 
@@ -139,6 +164,20 @@ class RerankServer(Protocol):
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One finite score a text, in order; higher is more relevant. Raises ProviderError."""
+        ...
+
+
+@runtime_checkable
+class StripGrader(Protocol):
+    """Scores the strips of a passage, each in its context: neighbours, heading, table header. `id`: the cache key."""
+
+    id: str
+
+    def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
+        """A score 0..1 for every [start, end) of the passage's text, in order; None where it could not be judged.
+
+        An evaluator that scores strips in the reading that makes a passage's grade has this method beside `grade`.
+        """
         ...
 
 

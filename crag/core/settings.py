@@ -79,6 +79,16 @@ class Settings(BaseModel):
         ge=0,
         le=1,
     )
+    doubt_margin: float = setting(
+        0.0,
+        "Margin of doubt",
+        "After the last retrieval, a score below the lower threshold by no more than this is AMBIGUOUS all the same: "
+        "documents stay beside the web. Corrective loops are made as without it. 0: none.",
+        group="action",
+        step=0.01,
+        ge=0,
+        le=0.5,
+    )
     aggregation: Aggregation = setting(
         Aggregation.ANY,
         "Aggregation",
@@ -114,6 +124,13 @@ class Settings(BaseModel):
         ge=0,
         le=3,
     )
+    after_loop: Literal["last", "better", "union"] = setting(
+        "last",
+        "After a corrective loop",
+        "last: the last retrieval is acted on. better: the one whose best chunk scored higher. union: the best chunks "
+        "of all of them, as many as one retrieval brings.",
+        group="retrieval",
+    )
     refine_on: Actions = setting(
         (_C, _A), "Refined on", "The actions after which chunks are cut into strips and filtered.", group="refinement"
     )
@@ -142,6 +159,34 @@ class Settings(BaseModel):
         ge=0,
         le=50,
     )
+    strip_words: int = setting(
+        0,
+        "Words kept",
+        "The best strips are kept until so many words are used up; separately for documents and web. 0: no limit.",
+        group="refinement",
+        unit="words",
+        step=50,
+        ge=0,
+        le=5_000,
+    )
+    strip_context: bool = setting(
+        False,
+        "Context kept",
+        "A kept table row brings its table's header and caption, a kept sentence the one it can't be understood "
+        "without, as far as the words kept allow.",
+        group="refinement",
+    )
+    passage_words: int = setting(
+        0,
+        "Best passage kept",
+        "After CORRECT and AMBIGUOUS, so many words of the best chunk are kept round its best strip, the whole chunk "
+        "where it is no longer. 0: none.",
+        group="refinement",
+        unit="words",
+        step=10,
+        ge=0,
+        le=1_000,
+    )
     rewrite_keywords: int = setting(
         3,
         "Keywords in a web query",
@@ -166,6 +211,16 @@ class Settings(BaseModel):
         step=1,
         ge=1,
         le=8,
+    )
+    short_answer: float = setting(
+        0.8,
+        "Short answer from",
+        "An extractive answer begins with the few words that answer, where they are at least so likely right. "
+        "1: never.",
+        group="answer",
+        step=0.01,
+        ge=0,
+        le=1,
     )
     answer_context: int = setting(
         3000,

@@ -43,13 +43,17 @@ class StepRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """One retrieval from the library, its grades and its decision. Round 0 is the question itself."""
+    """One retrieval from the library, its grades and its decision. Round 0 is the question itself.
+
+    `acted` are the ids of the chunks that its decision is of, where those are not simply its own.
+    """
 
     query: str
     chunks: tuple[RetrievedChunk, ...] = ()
     grades: dict[str, Grade] = field(default_factory=dict)
     joint: Grade | None = None
     decision: Decision | None = None
+    acted: tuple[str, ...] = ()
 
     @property
     def made(self) -> tuple[Grade, ...]:
@@ -89,9 +93,9 @@ class Trace:
     """Everything a person can see of a run, at any moment of it.
 
     `before` runs must end before it begins, for which it has waited `waited` seconds.
-    `rounds` are the retrievals in order; the last one is acted on. `strips` maps a chunk's or page's id to its
-    strips. `text` grows token by token; `answer` is set at the end. `newer`: a newer build of this program stored it,
-    with something that this one does not know and left out.
+    `rounds` are the retrievals in order; `round` says which of their chunks are acted on. `strips` maps a chunk's or
+    page's id to its strips. `text` grows token by token; `answer` is set at the end. `newer`: a newer build of this
+    program stored it, with something that this one does not know and left out.
     """
 
     run_id: str = ""
@@ -159,7 +163,7 @@ class Trace:
                 grades = {**self.rounds[event.round].grades, event.grade.passage_id: event.grade}
                 return after._with_round(event.round, grades=grades)
             case ev.ActionTaken():
-                return after._with_round(event.round, decision=event.decision)
+                return after._with_round(event.round, decision=event.decision, acted=event.chunks)
             case ev.Rewritten():
                 rewrite = Rewrite(query=event.query, purpose=event.purpose, by=event.by)
                 return replace(after, rewrites=(*self.rewrites, rewrite))
@@ -206,8 +210,20 @@ class Trace:
 
     @property
     def round(self) -> Round | None:
-        """The retrieval that is acted on: the last one."""
-        return self.rounds[-1] if self.rounds else None
+        """The retrieval that is acted on: the last one, with the chunks of earlier ones that are acted on too."""
+        if not self.rounds or not self.rounds[-1].acted:
+            return self.rounds[-1] if self.rounds else None
+        last, chunks, grades = self.rounds[-1], dict[str, RetrievedChunk](), dict[str, Grade]()
+        for each in reversed(self.rounds):
+            chunks.update({found.chunk.id: found for found in each.chunks})
+            grades.update(each.grades)
+        own = next((each for each in self.rounds if tuple(found.chunk.id for found in each.chunks) == last.acted), last)
+        return replace(
+            last,
+            chunks=tuple(chunks[id] for id in last.acted if id in chunks),
+            grades={id: grades[id] for id in last.acted if id in grades},
+            joint=own.joint,
+        )
 
     @property
     def decision(self) -> Decision | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from crag.text.amounts import without_amounts
+from crag.text.amounts import amountless, without_amounts
 
 __all__ = [
     "INDEXED_AS",
@@ -18,12 +19,15 @@ __all__ = [
     "Decision",
     "Document",
     "Grade",
+    "Kept",
     "LineBox",
     "Origin",
     "Passage",
     "Rect",
     "RetrievedChunk",
     "SentenceCheck",
+    "ShortAnswer",
+    "SpanReading",
     "Step",
     "Strip",
     "Unread",
@@ -55,6 +59,12 @@ Origin = Literal["internal", "external"]
 """internal: from the library. external: from the web. Never mixed without a mark."""
 
 Step = Literal["retrieve", "evaluate", "act", "refine", "rewrite", "search", "answer", "verify"]
+
+
+Kept = Literal["", "score", "selected", "unscored", "deciding", "context", "neighbour", "whole"]
+"""Why a strip is kept. score: it is among the best. selected: a language model named it. unscored: nothing of its
+source could be scored. deciding: it is of the best chunk's best passage. context: it heads a table of which a row is
+kept. neighbour: a kept sentence can't be understood without it. whole: its text is taken as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +148,21 @@ class Chunk:
         text = without_amounts(text) if self.kind == "table" else text
         return f"{self.context}\n{text}" if self.context else text
 
+    def graded_spans(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Where [start, end) spans of `text` stand in the whole `graded_text()`.
+
+        Of a table, each line's words without amounts; a line of nothing but amounts is an empty span.
+        """
+        shift = len(self.context) + 1 if self.context else 0
+        bare, lines = amountless(self.text) if self.kind == "table" else (self.text, [])
+        if bare == self.text:
+            return [(start + shift, end + shift) for start, end in spans]
+        found = []
+        for start, end in spans:
+            told = [place for line, place in lines if line[0] < end and start < line[1] and place[0] < place[1]]
+            found.append((told[0][0] + shift, told[-1][1] + shift) if told else (0, 0))
+        return found
+
     def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:
         """The rectangles that the characters [start, end) of `text` cover; a line cut short is cut in proportion."""
         stop = len(self.text) if end is None else end
@@ -162,13 +187,17 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievedChunk:
-    """A chunk with the retriever's own score. `similarity` is for ranking: never a relevance, never thresholded."""
+    """A chunk with the retriever's own score. `similarity` is for ranking: never a relevance, never thresholded.
+
+    `round`: which retrieval of the run brought it, from 0.
+    """
 
     chunk: Chunk
     rank: int
     similarity: float
     dense: float | None = None
     bm25: float | None = None
+    round: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +246,8 @@ class Decision:
 
     `deciding_id` is the chunk whose score decided; None where no single chunk did (mean, joint, none graded).
     `score` is the value compared with the thresholds; None where nothing was graded.
-    `unknown` counts failed grades. `instead_of`: what the scores say, where the action was forced.
+    `unknown` counts failed grades. `instead_of`: what the scores say, where the action was forced. `doubt`: the
+    margin within which the score lay below `lower`, where that made an INCORRECT AMBIGUOUS; else 0.
     """
 
     action: Action
@@ -229,6 +259,7 @@ class Decision:
     graded: int
     unknown: int = 0
     instead_of: Action | None = None
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +267,7 @@ class Strip:
     """One or a few sentences of a chunk or web page, scored alone (paper §4.4).
 
     `source_id` is the chunk's or web page's id; [start, end) are offsets into that text. `selected` is what a
-    language model said of it; None where none was asked, or failed.
+    language model said of it; None where none was asked, or failed. `why` it is kept, where it is, and that is known.
     """
 
     id: str
@@ -248,6 +279,7 @@ class Strip:
     score: float | None
     kept: bool
     selected: bool | None = None
+    why: Kept = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,10 +321,42 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpanReading:
+    """Where in a text the likeliest answer stands, as [start, end), and how sure it is to be right, 0..1."""
+
+    start: int
+    end: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortAnswer:
+    """The few words that answer: the characters [start, end) of its source's text, inside what `citation` quotes.
+
+    `text` is those characters on one line. Of a table's cell, `row` and `column` are its labels, and `scale` what the
+    table counts in ("million"); else empty. `rects` are where it lies on the page. `confidence` 0..1.
+    """
+
+    text: str
+    citation: int
+    source_id: str
+    strip_id: str
+    start: int
+    end: int
+    confidence: float
+    row: str = ""
+    column: str = ""
+    scale: str = ""
+    rects: tuple[Rect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """`text` holds citation marks like [1]. `by` names what wrote it: `extractive` or a model.
 
-    An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it.
+    An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it. `short`:
+    the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
+    nothing that was found does.
     """
 
     text: str
@@ -301,6 +365,8 @@ class Answer:
     abstained: bool = False
     low_confidence: bool = False
     instead_of: str = ""
+    short: ShortAnswer | None = None
+    unnamed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

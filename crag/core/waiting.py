@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from crag.core.errors import CancelledError, UnreachableError
 
-__all__ = ["iterate", "wait_for"]
+__all__ = ["CLOCK", "Clock", "iterate", "wait_for"]
 
 T = TypeVar("T")
 BEAT = 0.05
@@ -27,10 +27,30 @@ BEAT = 0.05
 _END = object()
 
 
-def wait_for(work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, cancel: threading.Event) -> T:
+class Clock:
+    """The time that outside calls have, and the pauses between them. A test's own need not make anybody wait."""
+
+    def now(self) -> float:
+        """Seconds since some moment."""
+        return time.monotonic()
+
+    def timer(self, seconds: float) -> Callable[[], bool]:
+        """Says whether so many seconds are over, counted from now."""
+        ends = self.now() + seconds
+        return lambda: self.now() > ends
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+CLOCK = Clock()
+
+
+def wait_for(
+    work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, cancel: threading.Event, clock: Clock = CLOCK
+) -> T:
     """What the coroutine returns. Raises what it raises, UnreachableError after `seconds`, CancelledError on Stop."""
-    future = _begun(work)
-    ends = time.monotonic() + seconds
+    future, over = _begun(work), clock.timer(seconds)
     try:
         while True:
             try:
@@ -38,12 +58,14 @@ def wait_for(work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, canc
             except StillRunning:
                 if future.done():  # the coroutine's own TimeoutError is the same class
                     raise
-                _check(ends, seconds, cancel)
+                _check(over, seconds, cancel)
     finally:
         future.cancel()
 
 
-def iterate(work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: threading.Event) -> Iterator[T]:
+def iterate(
+    work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: threading.Event, clock: Clock = CLOCK
+) -> Iterator[T]:
     """The items as they come. Raises as `wait_for` does. Closing the iterator ends the call."""
     items: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -53,19 +75,19 @@ def iterate(work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: thr
 
     future = _begun(pumped)
     future.add_done_callback(lambda _: items.put(_END))
-    ends = time.monotonic() + seconds
+    over = clock.timer(seconds)
     try:
         while True:
             try:
                 item = items.get(timeout=BEAT)
             except queue.Empty:
-                _check(ends, seconds, cancel)
+                _check(over, seconds, cancel)
                 continue
             if item is _END:
                 future.result()
                 return
             yield item
-            _check(ends, seconds, cancel)
+            _check(over, seconds, cancel)
     finally:
         future.cancel()
 
@@ -80,10 +102,10 @@ def _begun(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
     return asyncio.run_coroutine_threadsafe(inside(), _loop())
 
 
-def _check(ends: float, seconds: float, cancel: threading.Event) -> None:
+def _check(over: Callable[[], bool], seconds: float, cancel: threading.Event) -> None:
     if cancel.is_set():
         raise CancelledError("The run was stopped.")
-    if time.monotonic() > ends:
+    if over():
         raise UnreachableError(f"There was no complete reply within {seconds:.1f} seconds.")
 
 

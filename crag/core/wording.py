@@ -11,11 +11,11 @@ from crag.core.events import Failed, Instead
 from crag.core.fields import meta
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation, Decision, Grade, SentenceCheck, Unread
+from crag.core.types import Action, Aggregation, Decision, Grade, SentenceCheck, ShortAnswer, Unread
 
 __all__ = [
-    *("about", "check_sentence", "decision_sentence", "failure_sentence", "instead_sentence", "outcome_sentence"),
-    *("stored_sentence", "unread_sentence", "why_sentence"),
+    *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
+    *("outcome_sentence", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "why_sentence"),
 ]
 
 Name = Callable[[str], str]
@@ -43,6 +43,11 @@ _WHAT = {
 }
 
 
+def count(number: int, noun: str, plural: str = "s") -> str:
+    """So many of them, as "1 chunk" or "1,200 chunks"."""
+    return f"{number:,} {noun}" + ("" if number == 1 else plural)
+
+
 def about(cause: str | None, who: str, name: Name = str) -> str:
     """What failed, with who it is said of; nothing of nothing."""
     return f"{name(who)} {cause}" if who and cause else cause or ""
@@ -64,6 +69,23 @@ def why_sentence(grade: Grade, name: Name = str, it: str = "It") -> str:
     if not grade.failed_before:
         return last
     return f"{it} failed {grade.failed_before} times and is not asked again in this run. The last time: {last}"
+
+
+def short_text(short: ShortAnswer, *, labelled: bool = True) -> str:
+    """The short answer, an amount with what its table counts in; `labelled` with its cell's row and column."""
+    said = f"{short.text} {short.scale}".strip()
+    cell = cell_text(short)
+    return f"{cell}: {said}" if labelled and cell else said
+
+
+def cell_text(short: ShortAnswer) -> str:
+    """The row and column of a table's cell; empty for what is of no table."""
+    return ", ".join(filter(None, (short.row.rstrip(" :"), short.column.rstrip(" :"))))
+
+
+def unnamed_sentence(unnamed: Sequence[str]) -> str:
+    """That nothing found names what the question does; empty where it does."""
+    return f"Nothing found names {' or '.join(unnamed)}." if unnamed else ""
 
 
 def check_sentence(check: SentenceCheck, name: Name = str) -> str:
@@ -99,11 +121,13 @@ def _reason(decision: Decision) -> str:
         where = f"at or above {decision.upper:.2f}"
     elif decision.score < decision.lower:
         where = f"below {decision.lower:.2f}"
+        if decision.doubt:
+            where += f" by no more than {decision.doubt:.2f}: too little to drop the documents"
     else:
         where = f"between {decision.lower:.2f} and {decision.upper:.2f}"
     reason = f"{_WHAT[decision.aggregation]} {decision.score:.2f}, {where}"
     if decision.unknown:
-        reason += f"; {_count(decision.unknown, 'grade')} failed and might have changed it"
+        reason += f"; {count(decision.unknown, 'grade')} failed and might have changed it"
     return reason + "."
 
 
@@ -129,8 +153,8 @@ def _documents(trace: Trace) -> list[str]:
         return []
     kept = trace.kept("internal")
     if len(strips) == len({strip.source_id for strip in strips}) and len(kept) == len(strips):
-        return [f"{_count(len(kept), 'chunk')} from your documents"]
-    return [f"{len(kept)} of {_count(len(strips), 'strip')} from your documents"]
+        return [f"{count(len(kept), 'chunk')} from your documents"]
+    return [f"{len(kept)} of {count(len(strips), 'strip')} from your documents"]
 
 
 def _pages(trace: Trace) -> list[str]:
@@ -139,7 +163,7 @@ def _pages(trace: Trace) -> list[str]:
     if not used:
         return []
     fresh = {page.id for search in trace.searches if not search.found_at for page in search.pages}
-    return [_count(len(used), "web page") + ("" if used & fresh else " remembered from an earlier search")]
+    return [count(len(used), "web page") + ("" if used & fresh else " remembered from an earlier search")]
 
 
 def _no_web(trace: Trace) -> str:
@@ -172,7 +196,3 @@ def stored_sentence(stored: StoredSettings) -> str:
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - 5
     return ", ".join(name[:40] for name in names[:5]) + (f" and {more} more" if more > 0 else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

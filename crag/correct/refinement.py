@@ -1,4 +1,4 @@
-"""Knowledge refinement: texts decomposed into strips, scored by the evaluator, filtered (paper §4.4)."""
+"""Knowledge refinement: texts decomposed into strips, scored in their context, filtered (paper §4.4)."""
 
 from __future__ import annotations
 
@@ -6,50 +6,67 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from crag.core.errors import ProviderError
-from crag.core.protocols import Refiner, RetrievalEvaluator, StripSelector
+from crag.core.protocols import Refiner, StripSelector
 from crag.core.settings import Settings
-from crag.core.types import Origin, Passage, Strip
+from crag.core.types import Chunk, Origin, Strip, WebPage
+from crag.correct.scoring import StripScorer, likeliest
 from crag.correct.strips import filter_strips
-from crag.text.words import words
-
-PAGE_STRIPS = 60
-"""How many strips of one web page are scored: those that share most words with the question."""
 
 
 def scored_strips(
-    texts: Sequence[tuple[str, str]],
+    sources: Sequence[Chunk | WebPage],
     origin: Origin,
     question: str,
     *,
     settings: Settings,
     refiner: Refiner,
-    evaluator: RetrievalEvaluator,
+    scorer: StripScorer,
     check: Callable[[], None],
     selector: StripSelector | None = None,
     failed: Callable[[ProviderError], None] = lambda error: None,
+    anchor: str | None = None,
 ) -> tuple[Strip, ...]:
-    """The strips of all (source id, text) pairs, in reading order, kept or dropped.
+    """The strips of all sources, in reading order, kept or dropped. `anchor`: the source whose best passage is kept.
 
-    `check` is called between grades and raises to stop. Of a long web page not every strip is scored; the others
+    `check` is called between sources and raises to stop. Of a long web page not every strip is scored; the others
     are dropped, their score None. Where a `selector` reads them too, what it says decides; `failed` hears the first
     reason why it could not.
     """
-    strips = [
-        make_strip(source, text, origin, start, end, None, kept=False)
-        for source, text in texts
-        for start, end in refiner.decompose(text, settings)
-    ]
-    chosen = strips if origin == "internal" else likeliest(strips, question)
-    scores: dict[str, float | None] = {}
-    for grade in evaluator.grade(question, [Passage(id=strip.id, text=strip.text) for strip in chosen]):
+    strips: list[Strip] = []
+    for source in sources:
         check()
-        scores[grade.passage_id] = grade.score
-    scored = [replace(strip, score=scores[strip.id]) for strip in chosen]
+        spans = refiner.decompose(source.text, settings)
+        strips += [
+            make_strip(source.id, source.text, origin, start, end, score, kept=False)
+            for (start, end), score in zip(spans, scorer.scores(question, source, spans), strict=True)
+        ]
     if selector is not None:
-        scored = selected(scored, question, selector, check, failed)
-    filtered = filter_strips(scored, floor=settings.strip_filter, top_k=settings.strip_top_k)
-    by_id = {strip.id: strip for strip in filtered}
-    return tuple(by_id.get(strip.id, strip) for strip in strips)
+        read = strips if origin == "internal" else _readable(strips, question)
+        said = {strip.id: strip for strip in selected(read, question, selector, check, failed)}
+        strips = [said.get(strip.id, strip) for strip in strips]
+    return kept_strips(strips, settings, anchor)
+
+
+def kept_strips(strips: Sequence[Strip], settings: Settings, anchor: str | None = None) -> tuple[Strip, ...]:
+    """The strips kept or dropped as the settings ask."""
+    return filter_strips(
+        strips,
+        floor=settings.strip_filter,
+        top_k=settings.strip_top_k,
+        words=settings.strip_words,
+        context=settings.strip_context,
+        passage=settings.passage_words,
+        anchor=anchor,
+    )
+
+
+def _readable(strips: Sequence[Strip], question: str) -> list[Strip]:
+    """Of web pages the strips that have a score; of a page where none has, the likeliest."""
+    found = []
+    for group in _by_source(strips):
+        scored = [strip for strip in group if strip.score is not None]
+        found += scored or [group[place] for place in likeliest([strip.text for strip in group], question)]
+    return found
 
 
 def selected(
@@ -73,16 +90,6 @@ def selected(
     return [replace(strip, selected=said.get(strip.id)) for strip in strips]
 
 
-def likeliest(strips: Sequence[Strip], question: str) -> list[Strip]:
-    """Of each long web page, the strips that share most words with the question, in reading order."""
-    asked = set(words(question))
-    kept: set[str] = set()
-    for group in _by_source(strips):
-        ranked = sorted(group, key=lambda strip: -len(asked.intersection(words(strip.text))))
-        kept.update(strip.id for strip in ranked[:PAGE_STRIPS])
-    return [strip for strip in strips if strip.id in kept]
-
-
 def _by_source(strips: Sequence[Strip]) -> list[list[Strip]]:
     found: dict[str, list[Strip]] = {}
     for strip in strips:
@@ -102,4 +109,5 @@ def make_strip(
         text=text[start:end],
         score=score,
         kept=kept,
+        why="whole" if kept else "",
     )

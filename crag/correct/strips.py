@@ -12,7 +12,9 @@ from itertools import pairwise
 
 from crag.core.settings import Settings
 from crag.core.types import Strip
+from crag.correct.keeping import Facts, Rule, choose
 from crag.text.sentences import ended, sentences
+from crag.text.words import UNSPACED, counted
 
 Span = tuple[int, int]
 
@@ -23,9 +25,7 @@ TAIL_WORDS = 10
 FRAGMENT_WORDS = 5
 """A sentence of at most this many words says too little to be scored alone."""
 
-# Scripts that put no spaces between words: each character counts as one word.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\||\t")
 _PROSE = re.compile(r"[.!?;:,]\s*$|[.!?]\s+[A-Z]")
@@ -48,35 +48,20 @@ class StripRefiner:
                 return _trimmed(text, [(0, len(text))])
 
 
-def filter_strips(strips: Sequence[Strip], *, floor: float, top_k: int) -> tuple[Strip, ...]:
-    """The same strips in the same order with `kept` set.
-
-    Kept are the strips scored at least `floor`, of those the `top_k` best over all given strips (0: all; the
-    earlier one on a tie). A failed score (None) is neither relevant nor irrelevant: such a strip never takes the
-    place of a scored one, and is kept only where nothing of its source could be scored, so that a failing
-    evaluator can't silently drop a whole source; those fill what `top_k` leaves, in reading order. Where a language
-    model said whether to keep a strip, that takes the place of `floor`.
-    """
-    scored_sources = {strip.source_id for strip in strips if strip.score is not None}
-    passing = [(-strip.score, place) for place, strip in enumerate(strips) if strip.score is not None]
-    order = [place for score, place in sorted(passing) if _passes(strips[place], -score, floor)]
-    order += [
-        place
-        for place, strip in enumerate(strips)
-        if strip.score is None
-        and (strip.selected or (strip.selected is None and strip.source_id not in scored_sources))
-    ]
-    kept = set(order if top_k == 0 else order[:top_k])
-    return tuple(replace(strip, kept=place in kept) for place, strip in enumerate(strips))
-
-
-def _passes(strip: Strip, score: float, floor: float) -> bool:
-    return score >= floor if strip.selected is None else strip.selected
-
-
-def words(text: str) -> int:
-    """How many words a text has; in scripts without spaces each character is one."""
-    return sum(1 for _ in _WORD.finditer(text))
+def filter_strips(
+    strips: Sequence[Strip],
+    *,
+    floor: float,
+    top_k: int,
+    words: int = 0,
+    context: bool = False,
+    passage: int = 0,
+    anchor: str | None = None,
+) -> tuple[Strip, ...]:
+    """The same strips in the same order with `kept` set, and why: see `crag.correct.keeping.choose`."""
+    rule = Rule(floor=floor, top_k=top_k, words=words, context=context, passage=passage)
+    chosen = choose(Facts.of(strips), rule, anchor=anchor)
+    return tuple(replace(strip, kept=place in chosen, why=chosen.get(place, "")) for place, strip in enumerate(strips))
 
 
 def _by_sentences(text: str, group: int) -> list[Span]:
@@ -130,7 +115,7 @@ def _joined_fragments(text: str, parts: list[Span]) -> list[Span]:
     for start, end in parts:
         first = start if waiting is None else waiting
         waiting = None
-        if words(text[first:end]) > FRAGMENT_WORDS:
+        if counted(text[first:end]) > FRAGMENT_WORDS:
             found.append((first, end))
         elif found and ended(text[first:end]):
             found[-1] = (found[-1][0], end)
@@ -152,7 +137,7 @@ def _attached(text: str, parts: list[Span]) -> list[Span]:
     waiting: int | None = None
     for start, end in parts:
         first = start if waiting is None else waiting
-        is_fragment = words(text[start:end]) <= FRAGMENT_WORDS and not _CELLS.search(text[start:end])
+        is_fragment = counted(text[start:end]) <= FRAGMENT_WORDS and not _CELLS.search(text[start:end])
         waiting = first if is_fragment else None
         if not is_fragment:
             found.append((first, end))

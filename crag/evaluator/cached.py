@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from crag.core.protocols import GradeCache, RetrievalEvaluator
+from crag.core.protocols import GradeCache, RetrievalEvaluator, StripGrader
 from crag.core.types import Grade, Passage
 
 
@@ -19,7 +19,7 @@ class CachedEvaluator:
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         """Known grades first, then new ones as they come; new ones are saved when all have come."""
-        keys = {passage.id: self._key(question, passage.text) for passage in passages}
+        keys = {passage.id: _key(self.id, question, passage.text) for passage in passages}
         known = self.cache.load_grades(list(dict.fromkeys(keys.values())))
         todo = []
         for passage in passages:
@@ -42,7 +42,7 @@ class CachedEvaluator:
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         """The stored joint grade over exactly these texts, or a new one."""
-        key = self._key(question, *(passage.text for passage in passages), "joint")
+        key = _key(self.id, question, *(passage.text for passage in passages), "joint")
         found = self.cache.load_grades([key]).get(key)
         if found is not None:
             return replace(found, cached=True, seconds=0.0)
@@ -51,11 +51,34 @@ class CachedEvaluator:
             self.cache.save_grades({key: grade})
         return grade
 
-    def _key(self, *parts: str) -> str:
-        """Each part is hashed with its length, so that no two lists of parts share a key."""
-        digest = hashlib.sha256()
-        for part in (self.id, *parts):
-            data = part.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big"))
-            digest.update(data)
-        return digest.hexdigest()
+
+class CachedStripGrader:
+    """Wraps a strip grader. The key is its id, question, passage and span; what could not be judged is never kept."""
+
+    def __init__(self, inner: StripGrader, cache: GradeCache) -> None:
+        self.inner, self.cache, self.id = inner, cache, inner.id
+
+    def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
+        """The stored scores; the passage is read where one of them is not there."""
+        if not isinstance(passage.text, str):
+            return self.inner.grade_strips(question, passage, spans)
+        keys = [_key(self.id, question, passage.text, "strip", str(start), str(end)) for start, end in spans]
+        known = self.cache.load_grades(list(dict.fromkeys(keys)))
+        if all(key in known for key in keys):
+            return [known[key].score for key in keys]
+        found = self.inner.grade_strips(question, passage, spans)
+        scored = [(key, score) for key, score in zip(keys, found, strict=True) if score is not None]
+        self.cache.save_grades(
+            {key: Grade(passage_id="strip", score=score, evaluator=self.id) for key, score in scored}
+        )
+        return found
+
+
+def _key(*parts: str) -> str:
+    """Each part is hashed with its length, so that no two lists of parts share a key."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()

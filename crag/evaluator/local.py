@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crag.core.errors import CragError
-from crag.core.types import Grade, Passage
+from crag.core.types import Grade, Passage, SpanReading
 from crag.evaluator.head import load_head, load_strip_head, probability
 from crag.evaluator.joint import joint_grade
+from crag.evaluator.short import load_short
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 from crag.models.runtime import MAX_CHARACTERS
 from crag.text.sentences import sentences
@@ -21,7 +22,7 @@ BATCH = 16
 """Passages read together: grades come out after each so many."""
 QUOTED = 140
 REMEMBERED = 256
-"""Latest readings that are kept, so that the strips of what was just graded need no other."""
+"""Latest readings that are kept, so that strips and short answers of what was just graded need no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,16 @@ class LocalEvaluator:
             else:
                 scores.append(strips.score(read.reading, start, end, read.odds))
         return scores
+
+    def read(self, question: str, passage: str) -> SpanReading | None:
+        """The words of a passage that answer; None where it has no words, or the model can't be used."""
+        try:
+            short, read = load_short(self._folder), self._remembered(question, passage)
+        except CragError:
+            return None
+        if read.reading is None or short is None:
+            return None
+        return short.read(question, passage, read.reading, probability(read.odds))
 
     def _read(self, question: str, texts: Sequence[str]) -> list[_Read]:
         """Readings that are remembered from now on."""

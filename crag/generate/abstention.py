@@ -16,16 +16,27 @@ def usable_of(knowledge: Sequence[Strip]) -> tuple[list[Strip], float | None]:
 
 
 def abstention(
-    best: float | None, sources: dict[str, Chunk | WebPage], settings: Settings, by: str, reason: str = ""
+    best: float | None,
+    sources: dict[str, Chunk | WebPage],
+    settings: Settings,
+    by: str,
+    reason: str = "",
+    unnamed: tuple[str, ...] = (),
 ) -> Answer:
-    """Says where was looked and why nothing is answered: `best` is the best score of all, None where there was none."""
+    """Says where was looked and why nothing is answered: `best` is the best score of all, None where there was none.
+
+    `unnamed`: what the question names and nothing found does, which is then the reason.
+    """
     searched = any(isinstance(source, WebPage) for source in sources.values())
     where = "Neither your documents nor the web pages found say" if searched else "Your documents do not say"
-    if best is None:
+    if unnamed:
+        reason = f"nothing found names {' or '.join(unnamed)}"
+    elif best is None:
         reason = reason or "no passage was relevant enough to answer from"
     elif best < settings.answer_floor:
         reason = f"the best passage scored {best:.2f}, under the answer floor of {settings.answer_floor:.2f}"
-    return Answer(text=f"{where}: {reason}.", by=by, abstained=True, low_confidence=True)
+    text = f"{where}: {reason}."
+    return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed)
 
 
 def pieces_of(whole: Answer) -> Iterator[str | Answer]:

@@ -8,13 +8,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from crag.core.protocols import RetrievalEvaluator
+from crag.core.protocols import AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, Passage, Strip, WebPage
 from crag.generate.abstention import abstention, pieces_of, usable_of
 from crag.generate.citations import build_citation, quotable, with_mark
+from crag.generate.short import Found, found_words, short_answer
+from crag.generate.subjects import Subjects, subjects_of, years_of
 from crag.text.sentences import ended, sentences
-from crag.text.words import words
+from crag.text.words import FUNCTION_WORDS, stem, words
 
 LONG_STRIP = 400
 """A strip of more characters is quoted by its best sentence, not whole."""
@@ -31,6 +33,8 @@ HEADING = 0.7
 HEADING_WORDS = 5
 TIE = 0.1
 """The most that words shared with the question add to a score."""
+LABEL = 0.1
+"""What each word adds to the score of a table's row whose label the question says whole; at most for four words."""
 BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
@@ -55,12 +59,16 @@ class _Unit:
 
 
 class ExtractiveGenerator:
-    """Quotes; never paraphrases. With an `evaluator`, long strips are quoted by their best-scored sentences."""
+    """Quotes; never paraphrases.
+
+    With an `evaluator`, long strips are quoted by their best-scored sentences. With a `reader`, the words that answer
+    are told first.
+    """
 
     by = "extractive"
 
-    def __init__(self, evaluator: RetrievalEvaluator | None = None) -> None:
-        self._evaluator = evaluator
+    def __init__(self, evaluator: RetrievalEvaluator | None = None, reader: AnswerReader | None = None) -> None:
+        self._evaluator, self._reader = evaluator, reader
 
     def answer(
         self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
@@ -71,18 +79,53 @@ class ExtractiveGenerator:
         or its best score is under `answer_floor`. Of knowledge that was never scored (whole chunks) the sentences'
         scores stand in for it; plain RAG, whose floor is 0, quotes the best of them all the same. Such an answer is
         flagged as of low confidence, and so is one whose best strip is under the upper threshold.
+
+        Of what is kept, a source that lacks a name of the question which another has is not quoted. Where nothing
+        found names it, the answer says so; it abstains unless a strip reaches the upper threshold.
         """
         usable, best = usable_of(knowledge)
         if not usable or (best is not None and best < settings.answer_floor):
+            yield from pieces_of(abstention(best, sources, settings, self.by))
+            return
+        subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
+        usable, best = usable_of([strip for strip in usable if strip.source_id not in subjects.foreign])
+        sure = best is not None and best >= settings.upper
+        if subjects.unnamed and settings.answer_floor and not sure:
+            yield from pieces_of(abstention(best, sources, settings, self.by, unnamed=subjects.unnamed))
+            return
+        units, graded = self._units(question, usable, settings.answer_floor)
+        best = graded if best is None else best
+        if best is not None and best < settings.answer_floor:
             whole = abstention(best, sources, settings, self.by)
         else:
-            units, graded = self._units(question, usable, settings.answer_floor)
-            if best is None and graded is not None and graded < settings.answer_floor:
-                whole = abstention(graded, sources, settings, self.by)
-            else:
-                chosen = _presented(_chosen(units, settings.answer_sentences))
-                whole = _composed(chosen, sources, low=best is None or best < settings.upper, by=self.by)
+            whole = self._quoted(question, units, sources, settings, subjects, low=not sure)
         yield from pieces_of(whole)
+
+    def _quoted(
+        self,
+        question: str,
+        units: list[_Unit],
+        sources: dict[str, Chunk | WebPage],
+        settings: Settings,
+        subjects: Subjects,
+        *,
+        low: bool,
+    ) -> Answer:
+        units = [
+            replace(unit, rank=unit.rank + _labelled(question, unit.text)) for unit in _of_the_year(question, units)
+        ]
+        if subjects.unnamed:  # whatever it is about, it is one subject
+            best = min(units, key=_best_first)
+            units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
+        found, first = None, None
+        if self._reader is not None and settings.short_answer < 1 and not subjects.unnamed:
+            ranked = sorted(units, key=_best_first)
+            places = [(unit.strip, unit.start, unit.end) for unit in ranked]
+            found = found_words(question, places, sources, self._reader, settings.short_answer)
+            first = ranked[found.unit] if found else None
+        chosen = _presented(_chosen(units, settings.answer_sentences, first), first)
+        whole = _composed(chosen, sources, found, low=low or bool(subjects.unnamed), by=self.by)
+        return replace(whole, unnamed=subjects.unnamed)
 
     def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[_Unit], float | None]:
         """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.
@@ -124,6 +167,16 @@ class ExtractiveGenerator:
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 
 
+def _labelled(question: str, text: str) -> float:
+    """What it is worth that a text is the row which the question asks for: "total current assets" before "assets"."""
+    label, parted, values = text.partition(": ")
+    if not parted or not _CELLS.search(values) or "\n" in label:
+        return 0.0
+    asked = {stem(word) for word in words(question)}
+    told = {stem(word) for word in words(label) if word not in FUNCTION_WORDS}
+    return LABEL * min(len(told), 4) if told <= asked else 0.0
+
+
 def _quotable_spans(text: str) -> list[tuple[int, int]]:
     """A short strip whole but for headings on lines before it; a long one by sentence."""
     spans = sentences(text)
@@ -143,11 +196,21 @@ def _is_statement(text: str) -> bool:
     return ended(text) or _CELLS.search(text) is not None
 
 
-def _chosen(units: list[_Unit], limit: int) -> list[_Unit]:
-    """The best units, none saying again what a better one says."""
+def _of_the_year(question: str, units: list[_Unit]) -> list[_Unit]:
+    """Without those that speak of other years than the question's, where another speaks of the question's."""
+    asked = years_of(question)
+    told = [years_of(unit.text) for unit in units]
+    if not any(asked & years for years in told):
+        return units
+    return [unit for unit, years in zip(units, told, strict=True) if not years or asked & years]
+
+
+def _chosen(units: list[_Unit], limit: int, first: _Unit | None = None) -> list[_Unit]:
+    """The best units, none saying again what a better one says; `first` among them."""
     left = sorted(units, key=_best_first)
     left = [unit for unit in left if unit.rank >= BESIDE_BEST * left[0].rank]
-    chosen: list[_Unit] = []
+    chosen: list[_Unit] = [first] if first else []
+    left = [unit for unit in left if first is None or _likeness(unit, [first]) < REDUNDANT]
     while left and len(chosen) < limit:
         best = max(left, key=lambda unit: unit.rank + unit.tie - DIVERSITY * _likeness(unit, chosen))
         chosen.append(best)
@@ -159,16 +222,19 @@ def _best_first(unit: _Unit) -> tuple[float, int]:
     return -(unit.rank + unit.tie), unit.place
 
 
-def _presented(units: list[_Unit]) -> list[_Unit]:
-    """Sources by their best unit, units of one source in reading order."""
+def _presented(units: list[_Unit], first: _Unit | None = None) -> list[_Unit]:
+    """Sources by their best unit, units of one source in reading order; the source of `first` before all others."""
     best: dict[str, float] = {}
     for unit in units:
-        best[unit.strip.source_id] = max(best.get(unit.strip.source_id, 0.0), unit.rank + unit.tie)
+        rank = math.inf if unit is first else unit.rank + unit.tie
+        best[unit.strip.source_id] = max(best.get(unit.strip.source_id, 0.0), rank)
     order = {source: place for place, source in enumerate(sorted(best, key=lambda each: -best[each]))}
     return sorted(units, key=lambda unit: (order[unit.strip.source_id], unit.place))
 
 
-def _composed(units: list[_Unit], sources: dict[str, Chunk | WebPage], *, low: bool, by: str) -> Answer:
+def _composed(
+    units: list[_Unit], sources: dict[str, Chunk | WebPage], found: Found | None, *, low: bool, by: str
+) -> Answer:
     """The text with its marks, and one citation a strip that spans all that is quoted of it."""
     spans: dict[str, tuple[int, int]] = {}
     numbers: dict[str, int] = {}
@@ -189,7 +255,8 @@ def _composed(units: list[_Unit], sources: dict[str, Chunk | WebPage], *, low: b
         build_citation(number, strips[key], sources.get(strips[key].source_id), *spans[key])
         for key, number in numbers.items()
     ]
-    return Answer(text=text, by=by, citations=tuple(citations), low_confidence=low)
+    short = short_answer(found, numbers[found.strip.id], sources) if found else None
+    return Answer(text=text, by=by, citations=tuple(citations), low_confidence=low, short=short)
 
 
 def _cut(text: str) -> str:

@@ -186,12 +186,15 @@ def _render(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     scale *= min(1.0, (_MOST_PIXELS / max(1.0, width * height * scale * scale)) ** 0.5)
     scale = max(scale, 1.0 / min(width, height))
     picture = page.render(scale=scale).to_pil().convert("RGBA")
-    if job["highlights"]:
+    if job["highlights"] or job["strong"]:
         layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
         draw = ImageDraw.Draw(layer)
         for left, top, right, bottom in job["highlights"]:
             box = [left * scale - 1, top * scale - 1, right * scale + 1, bottom * scale + 1]
             draw.rectangle(box, fill=(255, 196, 0, 96), outline=(214, 140, 0, 200))
+        for left, top, right, bottom in job["strong"]:
+            box = [left * scale - 1, top * scale - 1, right * scale + 1, bottom * scale + 1]
+            draw.rectangle(box, fill=(255, 150, 0, 130), outline=(176, 84, 0, 255), width=max(2, round(scale)))
         picture = Image.alpha_composite(picture, layer)
     buffer = io.BytesIO()
     picture.convert("RGB").save(buffer, "PNG", dpi=(72 * scale, 72 * scale))  # so it tells how long a point is

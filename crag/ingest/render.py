@@ -18,17 +18,25 @@ _AT_ONCE = threading.BoundedSemaphore(4)
 
 
 def render_page(
-    data: bytes, page: int, config: AppConfig, *, highlights: Sequence[Rect] = (), width: int = 900
+    data: bytes,
+    page: int,
+    config: AppConfig,
+    *,
+    highlights: Sequence[Rect] = (),
+    strong: Sequence[Rect] = (),
+    width: int = 900,
 ) -> bytes:
     """A PNG `width` pixels wide (fewer for a very tall page) of page `page`, counted from 1; it holds its resolution.
 
-    Highlights of other pages are left out. Raises the errors of `read_pdf`, DocumentError for a page that is not.
+    `strong` is marked over the highlights. Marks of other pages are left out. Raises the errors of `read_pdf`,
+    DocumentError for a page that is not.
     """
     if not 16 <= width <= _WIDEST:
         raise SettingsError(f"An image is 16 to {_WIDEST} pixels wide, not {width}.")
     check_pdf(data, "The document", config)
     boxes = [[r.left, r.top, r.right, r.bottom] for r in highlights if r.page == page]
-    job = {"task": "render", "page": page, "width": width, "highlights": boxes}
+    over = [[r.left, r.top, r.right, r.bottom] for r in strong if r.page == page]
+    job = {"task": "render", "page": page, "width": width, "highlights": boxes, "strong": over}
     image = b""
     with _AT_ONCE:
         for message, body in run_child(job, data, "The document", config):

@@ -11,7 +11,7 @@ from typing import Annotated, get_args
 
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Step
-from crag.core.wording import failure_sentence
+from crag.core.wording import failure_sentence, short_text
 from crag.questions.expected import Label, chunk_place, files_of, is_expected, judge, label_of, name_of, pages_of
 from crag.questions.matching import answer_match, asked_scale, checkable, covered, holds, topic_coverage
 from crag.questions.sets import UNANSWERABLE, Question
@@ -39,7 +39,7 @@ class ResultRow:
 
     A field with a title is averaged over questions; of a Ranked, its three shares are.
     `problem` says why a run did not finish; what depends on its answer is then None.
-    `first_*` is of the first retrieval, `acted_*` of the one acted on: the last. Their `*_by_source` and `*_by_page`
+    `first_*` is of the first retrieval, `acted_*` of the one acted on. Their `*_by_source` and `*_by_page`
     rank chunks by file name, and by file name and page. `*_holds`: whether what is sought was retrieved: see
     `round_holds`; `judged_by` is the finest label there was to tell by.
     `first_right` and `acted_right`: see `action_right`.
@@ -47,6 +47,7 @@ class ResultRow:
     `evidence_source`: whether one of them is from an expected page or source, a web page too; `evidence_words`: how
     many words are kept.
     `answer_exact`, `answer_f1` (0..1), `answer_holds`: the answer against the accepted ones; an abstention gives none.
+    The first two are the better of the answer's and its `short_answer`'s, where it has one.
     `question_covered`: the share of the question's content words that the answer takes up, 0..1. It stands in for
     answer relevance and knows nothing of meaning: 0 for an abstention though an answer is expected.
     `topics_covered`: the share of expected topics that the answer names, 0..1.
@@ -65,6 +66,7 @@ class ResultRow:
     run_id: str = ""
     problem: str = ""
     answer: str = ""
+    short_answer: str = ""
     first_by_source: Annotated[Ranked | None, "by source, first retrieval"] = None
     first_by_page: Annotated[Ranked | None, "by page, first retrieval"] = None
     acted_by_source: Annotated[Ranked | None, "by source, retrieval acted on"] = None
@@ -103,7 +105,7 @@ class ResultRow:
 
 def measured(trace: Trace, expected: Question) -> ResultRow:
     """All measures of one run."""
-    first, acted = (trace.rounds[0], trace.rounds[-1]) if trace.rounds else (None, None)
+    first, acted = trace.rounds[0] if trace.rounds else None, trace.round
     first_holds, acted_holds = round_holds(first, expected), round_holds(acted, expected)
     first_by_source, first_by_page = _rankings(first, expected)
     acted_by_source, acted_by_page = _rankings(acted, expected)
@@ -113,7 +115,9 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
     abstained = answer.abstained if answer else None
     said = "" if answer is None or answer.abstained else answer.text
     accepted = () if UNANSWERABLE in expected.labels else expected.answers
-    match = answer_match(said, accepted, scale=asked_scale(expected.question)) if answer else None
+    scale = asked_scale(expected.question)
+    short = short_text(answer.short, labelled=False) if answer and answer.short else ""
+    matches = [found for each in (said, short) if answer and (found := answer_match(each, accepted, scale=scale))]
     again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
     return ResultRow(
         question_id=expected.id,
@@ -122,6 +126,7 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
         run_id=trace.run_id,
         problem=_problem(trace),
         answer=answer.text if answer else "",
+        short_answer=short,
         first_by_source=first_by_source,
         first_by_page=first_by_page,
         acted_by_source=acted_by_source,
@@ -138,9 +143,9 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
         evidence_source=_evidence_source(trace, expected),
         evidence_words=sum(len(strip.text.split()) for strip in trace.kept()) if answer else None,
         faithfulness=trace.faithfulness,
-        answer_exact=match.exact if match else None,
-        answer_f1=match.f1 if match else None,
-        answer_holds=match.holds if match else None,
+        answer_exact=any(match.exact for match in matches) if matches else None,
+        answer_f1=max((match.f1 for match in matches), default=None),
+        answer_holds=any(match.holds for match in matches) if matches else None,
         question_covered=_question_covered(said, abstained, expected),
         topics_covered=topic_coverage(said, expected.topics) if answer else None,
         abstained=abstained,

@@ -19,7 +19,6 @@ from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, CragError, ProviderError, ReplyError, UnreachableError
 from crag.core.meter import Meter, OpenCall
 from crag.core.protocols import Messages, Parsed
-from crag.core.waiting import iterate, wait_for
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.replies import Speech, ThoughtOnlyError, read, spoken, strict, text_of
 from crag.providers.translation import told_to_wait, translated
@@ -33,6 +32,8 @@ FIRST_WAIT, LONGEST_WAIT = 0.4, 6.0
 """Seconds before the second attempt, and at most before any."""
 CONNECT, SILENCE = 5.0, 60.0
 """Seconds for a connection, and without a byte after which it counts as dead: a small server answers others first."""
+REFUSAL_SECONDS = 10.0
+"""How long a call for which no time is left may take to be refused: it is, as soon as its thread gets to it."""
 ROOM = 4_000
 """Tokens that a model gets beside those of its reply once it was seen to think until its limit and say nothing."""
 REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exactly in the form asked for."
@@ -41,9 +42,9 @@ REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exa
 class ChatModel:
     """A connection, safe to share. `metered` gives what one run uses."""
 
-    def __init__(self, endpoint: Endpoint, *, parallel: int = 8, first_wait: float = FIRST_WAIT) -> None:
-        """`parallel`: calls at the same time, for all runs together. `first_wait`: seconds before a second attempt."""
-        self.endpoint, self.id, self.parallel, self.first_wait = endpoint, endpoint.id, parallel, first_wait
+    def __init__(self, endpoint: Endpoint, *, parallel: int = 8, connect: float = CONNECT) -> None:
+        """`parallel`: calls at the same time, for all runs together. `connect`: seconds for a connection."""
+        self.endpoint, self.id, self.parallel, self._connect = endpoint, endpoint.id, parallel, connect
         # No redirects: a key goes to the address it was given for and nowhere else.
         self._http = BoundedClient(follow_redirects=False)
         self._refused: frozenset[str] = frozenset()
@@ -76,7 +77,7 @@ class ChatModel:
             base_url=self.endpoint.base_url or OPENAI,
             api_key=key,
             max_retries=0,
-            timeout=httpx.Timeout(SILENCE, connect=CONNECT),
+            timeout=httpx.Timeout(SILENCE, connect=self._connect),
             stream_usage="stream_options" not in self._refused,
             http_async_client=self._http,
             openai_proxy=None,
@@ -125,26 +126,20 @@ class MeteredChat:
     def text(self, messages: Messages, *, max_tokens: int) -> str:
         """The whole reply. Raises ProviderError."""
         with self._time() as (seconds, calls):
-            reply = wait_for(
-                lambda: self._reply(messages, max_tokens, None, calls), seconds=seconds, cancel=self._meter.cancel
-            )
+            reply = self._meter.wait_for(lambda: self._reply(messages, max_tokens, None, calls), seconds)
         return reply.strip()
 
     def parsed(self, schema: type[Parsed], messages: Messages, *, max_tokens: int) -> Parsed:
         """The reply as an object of the schema, after one repair if need be. Raises ProviderError."""
         with self._time() as (seconds, calls):
-            return wait_for(
-                lambda: self._object(schema, messages, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
-            )
+            return self._meter.wait_for(lambda: self._object(schema, messages, max_tokens, calls), seconds)
 
     def parsed_each(
         self, schema: type[Parsed], each: Sequence[Messages], *, max_tokens: int
     ) -> Iterator[tuple[int, Parsed | ProviderError, float]]:
         """For every conversation its place, object or failure, and seconds: each as it is ready, many at a time."""
         with self._time() as (seconds, calls):
-            yield from iterate(
-                lambda: self._many(schema, each, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
-            )
+            yield from self._meter.iterate(lambda: self._many(schema, each, max_tokens, calls), seconds)
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
         """The reply piece by piece; one cut off at its limit ends in "…". Retried only before the first piece.
@@ -152,14 +147,13 @@ class MeteredChat:
         Raises ProviderError.
         """
         with self._time() as (seconds, calls):
-            yield from iterate(
-                lambda: self._pieces(messages, max_tokens, calls), seconds=seconds, cancel=self._meter.cancel
-            )
+            yield from self._meter.iterate(lambda: self._pieces(messages, max_tokens, calls), seconds)
 
     @contextmanager
     def _time(self) -> Iterator[tuple[float, set[OpenCall]]]:
         """The seconds there are for what is within, and its open calls. Those still open at its end were given up."""
-        seconds, calls = self._meter.left(), set[OpenCall]()
+        left, calls = self._meter.left(), set[OpenCall]()
+        seconds = left if left > 0 else REFUSAL_SECONDS
         try:
             yield seconds, calls
         except UnreachableError as error:
@@ -282,8 +276,8 @@ class MeteredChat:
         late = isinstance(error, (openai.APITimeoutError, httpx.TimeoutException))  # the time would be lost twice
         if late or attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
             raise failure
-        pause = self._model.first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
-        await asyncio.sleep(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
+        pause = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
+        await self._meter.clock.pause(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
 
 
 def _count(call: OpenCall, message: Any) -> None:

@@ -12,7 +12,6 @@ from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, KeyRejectedError, ProviderError, ReplyError
 from crag.core.fences import sendable
 from crag.core.meter import Meter
-from crag.core.waiting import wait_for
 from crag.providers.endpoint import Endpoint
 
 SECONDS = 30.0
@@ -37,8 +36,7 @@ class Reranker:
         with self._meter.call(
             where.provider, where.model, name=self.id, translate=lambda error: translated(error, self.id)
         ) as call:
-            seconds = min(SECONDS, call.seconds)
-            reply = wait_for(lambda: self._sent(query, texts), seconds=seconds, cancel=self._meter.cancel)
+            reply = self._meter.wait_for(lambda: self._sent(query, texts), min(SECONDS, call.seconds))
             return _scores(reply, len(texts), self.id)
 
     async def _sent(self, query: str, texts: Sequence[str]) -> Any:

@@ -151,7 +151,7 @@ def _states(text: Sequence[_Token], answer: Sequence[_Token], polar: bool) -> bo
     if _is_polar(answer):
         return polar and text[0] == answer[0]
     if len(answer) <= LONG:
-        first, starts = answer[0], text[: len(text) - len(answer) + 1]
+        first, starts = answer[0], text[: max(0, len(text) - len(answer) + 1)]
         if isinstance(first, str) and first not in starts:
             return False
         return any(_same(token, first) and _stands_at(text, place, answer) for place, token in enumerate(starts))

@@ -13,14 +13,15 @@ from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Meter
-from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, StripGrader, WebSearch
 from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
 from crag.core.types import Grade, RetrievedChunk, Step
+from crag.core.waiting import Clock
 from crag.correct.rewriting import LlmRewriter
 from crag.correct.selection import LlmStripSelector
 from crag.correct.strips import StripRefiner
-from crag.evaluator.cached import CachedEvaluator
+from crag.evaluator.cached import CachedEvaluator, CachedStripGrader
 from crag.evaluator.fallback import FallbackEvaluator
 from crag.generate.llm import LlmGenerator
 from crag.generate.verification import CitationVerifier
@@ -54,7 +55,10 @@ class Local:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter."""
+    """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter.
+
+    `clock` tells the time there is for outside calls.
+    """
 
     settings: Settings
     config: AppConfig
@@ -62,6 +66,7 @@ class Asked:
     allowed: Callable[[str], bool] | None
     cancel: threading.Event
     began: float
+    clock: Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +88,15 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     wiring = wired(config, asked.keys, asked.settings, given_web=given_web)
     problems: Problems = [(each.step, problem(each)) for each in wiring.missing]
     outlet = Outlet(asked.began)
-    meter = Meter(_budget(config), asked.cancel, lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())))
+    meter = Meter(
+        _budget(config),
+        asked.cancel,
+        lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())),
+        clock=asked.clock,
+    )
     chat = _chat(wiring, config, meter)
-    scorer = CachedEvaluator(local.evaluator, library.cache)
+    inner = local.evaluator
+    scorer = CachedEvaluator(inner, library.cache)
     outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
@@ -106,6 +117,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         retriever=_Scoped(library, asked.settings),
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
+        strip_grader=CachedStripGrader(inner, library.cache) if isinstance(inner, StripGrader) else None,
         refiner=StripRefiner(),
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, outlet),
@@ -118,10 +130,10 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     return parts, problems
 
 
-def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator) -> RetrievalEvaluator:
+def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator, clock: Clock) -> RetrievalEvaluator:
     """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
     wiring = wired(config, keys)
-    meter = Meter(_budget(config), step="evaluate")
+    meter = Meter(_budget(config), step="evaluate", clock=clock)
     lacks = wiring.lacks("evaluate") or (wiring.lacks("answer") if config.evaluator == LLM.name else None)
     if lacks is not None:
         raise problem(lacks)
@@ -172,7 +184,7 @@ def _webs(
     wiring: Wiring, config: AppConfig, meter: Meter, folder: WebSearch | None, problems: Problems
 ) -> list[WebSearch]:
     """The web providers in the order they are asked."""
-    fetcher = PageFetcher(allow_private=config.private_addresses) if config.fetch_pages else None
+    fetcher = PageFetcher(allow_private=config.private_addresses, clock=meter.clock) if config.fetch_pages else None
     found: list[WebSearch] = []
     for each in wiring.webs:
         endpoint = each.endpoint

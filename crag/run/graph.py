@@ -48,7 +48,8 @@ def after_act(
 ) -> Literal["rewrite_for_library", "refine_documents", "rewrite_for_web", "answer"]:
     settings, decision = runtime.context.settings, state["decision"]
     assert decision is not None
-    if decision.instead_of is None and loops(decision.action, round=state["round"], settings=settings):
+    settled = decision.instead_of is not None or decision.doubt > 0
+    if not settled and loops(decision.action, round=state["round"], settings=settings):
         return "rewrite_for_library"
     return "refine_documents" if uses_documents(decision.action, settings) else _web_or_answer(state, runtime)
 

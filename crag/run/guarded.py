@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from crag.core.errors import CragError, ProviderError, WebSearchError
@@ -19,12 +20,8 @@ def guarded_web(provider: WebProvider, parts: WebParts) -> WebSearch:
     """The provider's web. Raises ProviderError where it can't be made."""
     if provider in PROVIDERS:
         return provider.make(parts)
-    try:
+    with _theirs(ProviderError, f"{provider.title} can't be used"):
         return _Web(provider, provider.make(parts))
-    except CragError:
-        raise
-    except Exception as error:
-        raise ProviderError(f"{provider.title} can't be used ({type(error).__name__}).", ELSEWHERE) from error
 
 
 def guarded_evaluator(
@@ -33,12 +30,19 @@ def guarded_evaluator(
     """The provider's evaluator, made by `make`. Raises ProviderError where it can't be made."""
     if provider in PROVIDERS:
         return make(parts)
-    try:
+    with _theirs(ProviderError, f"{provider.title} can't be used"):
         return _Evaluator(provider, make(parts))
+
+
+@contextmanager
+def _theirs(kind: type[ProviderError], what: str) -> Iterator[None]:
+    """Whatever another package raises, as an error of ours that says `what`."""
+    try:
+        yield
     except CragError:
         raise
     except Exception as error:
-        raise ProviderError(f"{provider.title} can't be used ({type(error).__name__}).", ELSEWHERE) from error
+        raise kind(f"{what} ({type(error).__name__}).", ELSEWHERE) from error
 
 
 class _Web:
@@ -52,16 +56,12 @@ class _Web:
     def search(self, query: str, max_results: int) -> list[WebPage]:
         """At most `max_results` pages, each with an address that a browser may be sent to. Raises ProviderError."""
         self.problems = ()
-        try:
+        with _theirs(WebSearchError, f"{self._title} failed"):
             found = self._web.search(query, max_results)
             pages = [page for page in found if isinstance(page, WebPage) and usable_address(page.url) == page.url]
             self.problems = tuple(
                 each if isinstance(each, Unread) else Unread(why=str(each)) for each in self._web.problems
             )
-        except CragError:
-            raise
-        except Exception as error:
-            raise WebSearchError(f"{self._title} failed ({type(error).__name__}).", ELSEWHERE) from error
         return [replace(page, provider=self.name, rank=rank) for rank, page in enumerate(pages[:max_results], 1)]
 
 
@@ -75,27 +75,21 @@ class _Evaluator:
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         waiting, why, who = {passage.id for passage in passages}, f"{self._title} gave no grade.", ""
         try:
-            for grade in self._evaluator.grade(question, passages):
-                if isinstance(grade, Grade) and grade.passage_id in waiting:
-                    waiting.remove(grade.passage_id)
-                    yield replace(grade, evaluator=self.id)
+            with _theirs(ProviderError, f"{self._title} failed"):
+                for grade in self._evaluator.grade(question, passages):
+                    if isinstance(grade, Grade) and grade.passage_id in waiting:
+                        waiting.remove(grade.passage_id)
+                        yield replace(grade, evaluator=self.id)
         except ProviderError as error:
             why, who = error.cause, error.who
-        except CragError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever another package raises
-            why = f"{self._title} failed ({type(error).__name__})."
         yield from (self._failed(passage.id, why, who) for passage in passages if passage.id in waiting)
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         try:
-            grade = self._evaluator.grade_joint(question, passages)
+            with _theirs(ProviderError, f"{self._title} failed"):
+                grade = self._evaluator.grade_joint(question, passages)
         except ProviderError as error:
             return self._failed("joint", error.cause, error.who)
-        except CragError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever another package raises
-            return self._failed("joint", f"{self._title} failed ({type(error).__name__}).")
         fits = isinstance(grade, Grade) and grade.passage_id == "joint"
         return replace(grade, evaluator=self.id) if fits else self._failed("joint", f"{self._title} gave no grade.")
 

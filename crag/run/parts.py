@@ -17,11 +17,14 @@ from crag.core.protocols import (
     RetrievalEvaluator,
     Retriever,
     Rewriter,
+    StripGrader,
     StripSelector,
     Verifier,
 )
 from crag.core.settings import Settings
+from crag.core.trace import Round
 from crag.core.types import Answer, Decision, Grade, RetrievedChunk, Step, Strip, WebPage
+from crag.correct.scoring import InContext, OneByOne, StripScorer
 
 
 class Outlet:
@@ -70,6 +73,7 @@ class Parts:
     """What one run works with. `web` is None where no provider is on.
 
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
+    `strip_grader` scores strips in their context; where there is none, they are graded one by one.
     """
 
     settings: Settings
@@ -83,6 +87,7 @@ class Parts:
     meter: Meter = field(default_factory=Meter)
     outlet: Outlet = field(default_factory=Outlet)
     strip_evaluator: RetrievalEvaluator | None = None
+    strip_grader: StripGrader | None = None
     selector: StripSelector | None = None
 
     def now(self) -> float:
@@ -99,18 +104,29 @@ class Parts:
 
     @property
     def scorer(self) -> RetrievalEvaluator:
-        """What scores strips."""
+        """What scores web pages, and strips one by one."""
         return self.strip_evaluator or self.evaluator
+
+    @property
+    def strip_scorer(self) -> StripScorer:
+        """What scores strips."""
+        return InContext(self.strip_grader) if self.strip_grader else OneByOne(self.scorer, self.check)
 
 
 class State(TypedDict, total=False):
-    """What the steps hand on. `round` counts retrievals from 0; `query` is what the library is asked next."""
+    """What the steps hand on. `round` counts retrievals from 0; `query` is what the library is asked next.
+
+    `retrieved` is what the last retrieval brought, `rounds` are those whose action is known, and `acted` the chunks
+    that are acted on; `grades` has theirs.
+    """
 
     question: str
     query: str
     round: int
     tried: tuple[str, ...]
     retrieved: tuple[RetrievedChunk, ...]
+    rounds: tuple[Round, ...]
+    acted: tuple[RetrievedChunk, ...]
     grades: dict[str, Grade]
     joint: Grade | None
     decision: Decision | None

@@ -11,7 +11,8 @@ from dataclasses import replace
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError
 from crag.core.outgoing import outgoing
-from crag.core.policy import acted_on, keeps_chunk, loops, refines
+from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
+from crag.core.trace import Round
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
 from crag.correct.refinement import make_strip, scored_strips
 from crag.evaluator.trigger import decide
@@ -24,9 +25,10 @@ PAGE_CHARS = 2_000
 
 def retrieve(state: State, parts: Parts) -> State:
     """The k chunks most similar to the query."""
-    found = tuple(parts.retriever.search(state["query"], parts.settings.k))
-    parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=state["round"], at=parts.now()))
-    return {"retrieved": found, "grades": {}, "joint": None, "decision": None}
+    round = state["round"]
+    found = tuple(replace(each, round=round) for each in parts.retriever.search(state["query"], parts.settings.k))
+    parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
+    return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
 
 
 def evaluate(state: State, parts: Parts) -> State:
@@ -50,17 +52,29 @@ def evaluate(state: State, parts: Parts) -> State:
 
 def act(state: State, parts: Parts) -> State:
     """The action that the grades lead to; a forced one, where the library is not searched again."""
-    joint = state.get("joint")
-    grades = [joint] if joint else [state["grades"][found.chunk.id] for found in state["retrieved"]]
-    settings = parts.settings
+    settings, own = parts.settings, state["retrieved"]
+    here = Round(query=state["query"], chunks=own, grades=state["grades"], joint=state.get("joint"))
+    rounds = (*state.get("rounds", ()), here)
+    places = chunks_acted_on(
+        [[(found.chunk.id, each.grades.get(found.chunk.id)) for found in each.chunks] for each in rounds],
+        [each.joint for each in rounds],
+        settings,
+    )
+    acted = tuple(rounds[number].chunks[place] for number, place in places)
+    graded = {id: grade for each in reversed(rounds) for id, grade in each.grades.items()}
+    joint = rounds[places[0][0] if places else -1].joint
+    grades = [joint] if joint else [graded[found.chunk.id] for found in acted]
     decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
     if not loops(decision.action, round=state["round"], settings=settings):
         decision = acted_on(decision, settings)
-    return _decided(decision, state, parts)
+    following: State = {"rounds": rounds, "acted": acted, "grades": graded, "joint": joint}
+    return {**following, **_decided(decision, {**state, **following}, parts)}
 
 
 def _decided(decision: Decision, state: State, parts: Parts) -> State:
-    parts.emit(ev.ActionTaken(decision=decision, round=state["round"], at=parts.now()))
+    acted, own = ([found.chunk.id for found in each] for each in (state["acted"], state["retrieved"]))
+    chunks = () if acted == own else tuple(acted)
+    parts.emit(ev.ActionTaken(decision=decision, round=state["round"], chunks=chunks, at=parts.now()))
     return {"decision": decision}
 
 
@@ -76,8 +90,8 @@ def rewrite_for_library(state: State, parts: Parts) -> State:
                 question=state["question"], query=query, purpose="library", by=parts.rewriter.by, at=parts.now()
             )
         )
-    elif (decision := state["decision"]) and parts.settings.forced:
-        following.update(_decided(acted_on(decision, parts.settings), state, parts))
+    elif (decision := state["decision"]) and (last := acted_on(decision, parts.settings)) != decision:
+        following.update(_decided(last, state, parts))
     return following
 
 
@@ -85,10 +99,11 @@ def refine_documents(state: State, parts: Parts) -> State:
     """The chunks' strips, scored and filtered; or the chunks whole, where the strategy does not refine."""
     settings = parts.settings
     decision = state.get("decision")
-    chunks = [found.chunk for found in state["retrieved"] if keeps_chunk(_grade(state, found.chunk), settings)]
-    texts = [(chunk.id, chunk.text) for chunk in chunks]
-    if refines(decision.action if decision else None, settings):
-        strips = _refined(texts, "internal", state["question"], parts)
+    action = decision.action if decision else None
+    chunks = [found.chunk for found in state["acted"] if keeps_chunk(_grade(state, found.chunk), settings)]
+    if refines(action, settings):
+        best = best_chunk([(chunk.id, _grade(state, chunk)) for chunk in chunks], action, settings)
+        strips = _refined(chunks, "internal", state["question"], parts, best)
     else:
         strips = tuple(
             make_strip(chunk.id, chunk.text, "internal", 0, len(chunk.text), _score(_grade(state, chunk)), kept=True)
@@ -123,8 +138,7 @@ def refine_pages(state: State, parts: Parts) -> State:
         return {}
     scorer = parts.scorer
     if parts.settings.refine_web:
-        texts = [(page.id, page.text) for page in pages]
-        strips = _refined(texts, "external", state["question"], parts)
+        strips = _refined(pages, "external", state["question"], parts)
     else:
         passages = [Passage(id=page.id, text=page.text[:PAGE_CHARS]) for page in pages]
         scores = {grade.passage_id: grade.score for grade in scorer.grade(state["question"], passages)}
@@ -147,7 +161,7 @@ def refine_pages(state: State, parts: Parts) -> State:
 def answer(state: State, parts: Parts) -> State:
     """The answer to the question as it was asked, from the strips that were kept."""
     knowledge = _knowledge(state)
-    sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["retrieved"]}
+    sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["acted"]}
     sources.update({page.id: page for page in state.get("pages", ())})
     parts = _with_floor(state, parts)
     whole: Answer | None = None
@@ -172,21 +186,24 @@ def verify(state: State, parts: Parts) -> State:
     return {}
 
 
-def _refined(texts: Sequence[tuple[str, str]], origin: Origin, question: str, parts: Parts) -> tuple[Strip, ...]:
+def _refined(
+    sources: Sequence[Chunk | WebPage], origin: Origin, question: str, parts: Parts, anchor: str | None = None
+) -> tuple[Strip, ...]:
     asks = parts.settings.strip_judge == "llm"
     if asks and parts.selector is None:
         missing = ProviderError("Strips are to be chosen by a language model, and none is set.", "Set one in Settings.")
         parts.outlet.worked_around("refine", missing, "scores alone")
     return scored_strips(
-        texts,
+        sources,
         origin,
         question,
         settings=parts.settings,
         refiner=parts.refiner,
-        evaluator=parts.scorer,
+        scorer=parts.strip_scorer,
         selector=parts.selector if asks else None,
         check=parts.check,
         failed=lambda error: parts.outlet.worked_around("refine", error, "scores"),
+        anchor=anchor,
     )
 
 
@@ -220,10 +237,11 @@ def _with_floor(state: State, parts: Parts) -> Parts:
 def _unsure(state: State, answer: Answer) -> bool:
     """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
 
-    Between the two, and where nothing was graded, it is what the generator says of the strips it used.
+    Between the two, and where nothing was graded, it is what the generator says of the strips it used. One to a
+    question that names what nothing found names stands on weak ground whatever the grades say.
     """
     decision = state.get("decision")
-    if decision is None:
+    if decision is None or answer.unnamed:
         return answer.low_confidence
     if decision.action is Action.INCORRECT and not any(strip.kept for strip in state.get("web_strips", ())):
         return True

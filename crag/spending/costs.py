@@ -11,6 +11,7 @@ from crag.core.meter import Call, DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Step, WebPage
+from crag.core.wording import count
 from crag.spending.prices import Price, money, price_of
 
 CHARS_A_TOKEN = 4.0
@@ -198,8 +199,8 @@ def cost_sentence(trace: Trace, prices: Mapping[str, Price]) -> str:
     whole = spent(trace.calls, prices)
     if not whole.calls:
         return "No outside calls: local models cost nothing."
-    parts = [_count(whole.calls - whole.searches, "model call")]
-    parts += [_count(whole.searches, "web search", "es")] if whole.searches else []
+    parts = [count(whole.calls - whole.searches, "model call")]
+    parts += [count(whole.searches, "web search", "es")] if whole.searches else []
     parts += [f"{whole.failed} failed"] if whole.failed else []
     parts.append(f"{whole.input_tokens:,} tokens in, {whole.output_tokens:,} out")
     line = f"{', '.join(parts)}: {whole.cost}."
@@ -210,7 +211,3 @@ def cost_sentence(trace: Trace, prices: Mapping[str, Price]) -> str:
         return f"{line} Plain RAG: no calls."
     price = "no price known" if plain.dollars is None else f"about {money(plain.dollars)}"
     return f"{line} Plain RAG: 1 call, about {plain.input_tokens + plain.output_tokens:,} tokens, {price} (estimated)."
-
-
-def _count(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else plural)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
-from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, Unread, WebPage
+from crag.core.types import Chunk, Grade, Passage, RetrievedChunk, SpanReading, Unread, WebPage
+from crag.core.waiting import Clock
 
-__all__ = ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"]
+__all__ = [
+    *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader"),
+    *("ScriptedStripGrader", "chunk_of"),
+]
 
 
 def chunk_of(text: str, *, name: str = "paper.pdf", page: int = 1, ordinal: int = 0) -> Chunk:
@@ -66,6 +73,36 @@ class ScriptedEvaluator:
     def _grade(self, passage_id: str, score: float | None) -> Grade:
         error = "The evaluator did not answer." if score is None else None
         return Grade(passage_id=passage_id, score=score, error=error, evaluator=self.id, reason="scripted")
+
+
+@dataclass(kw_only=True)
+class ScriptedReader:
+    """Finds the first of the given words that a text holds, as surely as they say; remembers what it read."""
+
+    words: Mapping[str, float]
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    def read(self, question: str, passage: str) -> SpanReading | None:
+        self.asked.append((question, passage))
+        for word, confidence in self.words.items():
+            if (start := passage.find(word)) >= 0:
+                return SpanReading(start=start, end=start + len(word), confidence=confidence)
+        return None
+
+
+@dataclass(kw_only=True)
+class ScriptedStripGrader:
+    """Scores a strip by a function of its text and of the whole passage; remembers the passages that it read."""
+
+    score: Callable[[str, str], float | None]
+    id: str = "scripted strips"
+    read: list[str] = field(default_factory=list)
+
+    def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
+        if not isinstance(passage.text, str):
+            return [None] * len(spans)
+        self.read.append(passage.text)
+        return [self.score(passage.text[start:end], passage.text) for start, end in spans]
 
 
 @dataclass
@@ -130,3 +167,35 @@ class FixedWeb:
             )
             for rank, text in enumerate(self.texts[:max_results], start=1)
         ]
+
+
+@dataclass(kw_only=True)
+class FakeClock(Clock):
+    """Time that passes when it is told to, on top of that which passes by itself; nobody waits in a pause.
+
+    When `hangs` is set, what is waited for then has had all of its time: that once.
+    """
+
+    hangs: threading.Event = field(default_factory=threading.Event)
+    pauses: list[float] = field(default_factory=list)
+    ahead: float = 0.0
+    _passed: bool = False
+
+    def now(self) -> float:
+        return time.monotonic() + self.ahead
+
+    def timer(self, seconds: float) -> Callable[[], bool]:
+        ends = self.now() + seconds
+
+        def over() -> bool:
+            if self.hangs.is_set() and not self._passed:
+                self._passed = True
+                self.ahead += max(0.0, ends - self.now()) + 0.001
+            return self.now() > ends
+
+        return over
+
+    async def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.ahead += seconds
+        await asyncio.sleep(0)

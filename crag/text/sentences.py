@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 
 __all__ = ["ended", "sentences"]
 
@@ -13,15 +15,16 @@ def _words(text: str) -> frozenset[str]:
 
 # After these a full stop ends no sentence, whatever follows.
 _NEVER = _words(
-    "e.g i.e cf vs viz al approx ca mr mrs ms dr prof rev hon gen gov sen rep capt lt col sgt st mt ft fig figs "
-    "eq eqs sec secs ref refs ed eds vol vols ch chap pp art para nos no op tab app ex resp incl excl "
-    "dept univ messrs gr"
+    "e.g i.e cf v vs viz al approx ca mr mrs ms dr prof rev hon gen gov sen rep capt lt col maj brig adm cmdr sgt cpl "
+    "supt pres st mt ft fig figs eq eqs sec secs ref refs ed eds vol vols ch chap pp art para nos no op tab app ex "
+    "resp incl excl dept univ messrs gr rs"
 )
 # These may end a sentence: they do where the next word is one that opens sentences.
 _MAYBE = _words(
     "inc corp co ltd llc plc cos bros assn intl etc jr sr esq u.s u.k u.n e.u u.s.a d.c n.y n.a n.v s.a l.p "
     "a.m p.m ph.d m.d b.a m.a jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun "
-    "est max min avg hr hrs yr yrs ave blvd rd"
+    "est max min avg hr hrs yr yrs ave blvd rd "
+    "ala ariz calif colo conn fla kan ky mich minn neb nev okla tenn vt wis wyo"
 )
 # "No." and its like before a number is an abbreviation; elsewhere it is a short sentence.
 _BEFORE_NUMBER = _words("no nos art fig figs eq sec vol ch pp tab ex app p")
@@ -32,6 +35,14 @@ _OPENERS = _words(
     "accordingly refer based see"
 )
 
+# "c. 1890", "b. 1920": before a number these are short for about, born, died, page.
+_BEFORE_YEAR = frozenset("bcdp")
+# A line that ends with one of these goes on in the next, whatever that begins with.
+_LEADS_ON = _words(
+    "the a an of and or at in for to by from on with into near between under over per via than that which whose as "
+    "its his her their our mr mrs ms dr prof gen gov sen rep capt lt st mt no nos fig sec vol"
+)
+
 # A run of terminators with closing quotes or brackets, then white space or the end; East Asian stops need no space.
 # From the first stop of a run on, and never back: a run that ends nothing is looked at once.
 _STOP = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s|$)|[。！？]+["'”’」』）]*|\n""")
@@ -40,7 +51,11 @@ _NEXT = re.compile(r"""\s*["'“‘«(\[]*\s*([^\s]+)""")
 _MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}|[A-Za-z]|[ivxlcIVXLC]{1,5})$")
 _BULLET = re.compile(r"\s*(?:[•‣◦▪●○·*–—-]\s|\(?\w{1,3}[.)]\s|#+\s|\|)")
 _ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
+_LAST_WORD = re.compile(r"(?:^|\s)[(\[\"“]?([A-Za-z]+)\.?$|(,)$")
+_QUOTE = re.compile(r"[\"“”«»]")
 _FAR = 48
+_LONGEST_QUOTE = 240
+"""Characters of a quotation that is one sentence with what it stands in, however many stops are in it."""
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -51,8 +66,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
     """
     found: list[tuple[int, int]] = []
     begin = 0
+    quotes = [mark.start() for mark in _QUOTE.finditer(text)]
     for match in _STOP.finditer(text):
-        if not _ends(text, begin, match):
+        if not _ends(text, begin, match) or _in_quotation(text, quotes, begin, match):
             continue
         _keep(found, text, begin, match.end())
         begin = match.end()
@@ -79,7 +95,7 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
     """Whether a sentence that began at `begin` ends with the stop that was matched."""
     stop = match.group()
     if stop == "\n":
-        return _line_ends(text, match.end())
+        return _line_ends(text, begin, match.start())
     if stop[0] in "。！？":
         return True
     following = _NEXT.match(text, match.end(), match.end() + _FAR)
@@ -103,6 +119,8 @@ def _full_stop_ends(text: str, begin: int, at: int, following: str) -> bool:
     if at - begin < 12 and _MARKER.match(text[begin:at]):
         return False
     word = before.group().lower().strip("'’")
+    if word in _BEFORE_YEAR and following[0].isdigit() and before.group().islower():
+        return False
     if word in _BEFORE_NUMBER:
         return not (following[0].isdigit() or (following[0].isupper() and word not in ("no", "art", "app", "ex")))
     if word in _NEVER:
@@ -119,11 +137,39 @@ def _opener(word: str) -> bool:
     return word[0].isupper() and word.strip("\"'“”‘’().,;:[]").lower() in _OPENERS
 
 
-def _line_ends(text: str, after: int) -> bool:
-    """Whether the line break before `after` ends a sentence: yes, unless lower case goes on right behind it."""
+def _line_ends(text: str, begin: int, at: int) -> bool:
+    """Whether the line break at `at` ends a sentence: yes, unless lower case goes on right behind it.
+
+    Nor where the line ends with a comma or a word that no sentence ends with: "at the" and "Wausau Airport" is one.
+    """
+    after = at + 1
     if after >= len(text):
         return True
     following = text[after : after + 1]
     if following.islower():
         return bool(_BULLET.match(text, after))
-    return True
+    last = _LAST_WORD.search(text, max(begin, at - _FAR), at)
+    if last is None or not following.isalnum() or not (last[2] or last[1].islower() or last[0].endswith(".")):
+        return True
+    leads_on = last[2] or last[1].lower() in _LEADS_ON
+    return not leads_on or bool(_BULLET.match(text, after))
+
+
+def _in_quotation(text: str, quotes: Sequence[int], begin: int, match: re.Match[str]) -> bool:
+    """Whether the stop that was matched, no line break, stands inside a quotation that ends soon behind it.
+
+    `quotes`: where all quotation marks stand.
+    """
+    after = bisect_left(quotes, match.end())
+    before = bisect_left(quotes, max(begin, match.start() - _LONGEST_QUOTE), 0, after)
+    if before == after or match.group() == "\n" or not _opens(text, quotes[after - 1]):
+        return False
+    within = after < len(quotes) and quotes[after] < quotes[after - 1] + _LONGEST_QUOTE
+    return within and not _opens(text, quotes[after])
+
+
+def _opens(text: str, at: int) -> bool:
+    """Whether the quotation mark at `at` begins a quotation: nothing but a blank or a bracket is right before it."""
+    if text[at] in "“«”»":
+        return text[at] in "“«"
+    return (at == 0 or text[at - 1] in " \t\n([—–-/") and text[at + 1 : at + 2].strip() != ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "stem", "words"]
+__all__ = ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "UNSPACED", "counted", "stem", "words"]
 
 # The shipped evaluator has lists of its own, which it was trained with and which stay as they were then: `STOP` in
 # crag/models/pairing.py, `_STOP` in crag/evaluator/head.py.
@@ -35,6 +35,10 @@ STOP_WORDS = SEARCH_STOP_WORDS | frozenset(
 )
 """With all that name no subject: the verbs that only ask, short forms, and rarer function words."""
 
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Scripts that put no spaces between words, as a range of a regular expression."""
+
+_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _SUFFIXES = ("ational", "ization", "ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ness", "ions", "ing")
 _SHORT_SUFFIXES = ("ies", "ied", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "al", "s", "e", "y")
 
@@ -54,3 +58,8 @@ def stem(word: str) -> str:
 def words(text: str) -> list[str]:
     """The words of a text, folded in case, in order."""
     return re.findall(r"\w+", text.casefold())
+
+
+def counted(text: str) -> int:
+    """How many words a text has; in scripts without spaces each character is one."""
+    return len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.types import Aggregation
+from crag.core.wording import count
 from crag.evaluator.trigger import bounds
 from crag.thresholds.sweep import Effort, Gains, Pair, Scored, Sweep, Weights, best_pair, gains, sweep
 
@@ -112,26 +113,24 @@ def _too_little(questions: Sequence[Scored], usable: Sequence[Scored]) -> Refusa
     counts = {"hold": answerable, "do not hold": len(usable) - answerable}
     missing = []
     if len(usable) < QUESTIONS:
-        missing.append(f"{_count(QUESTIONS - len(usable), 'more labelled question')}")
-    for words, count in counts.items():
-        if count < EACH:
-            missing.append(f"{_count(EACH - count, 'more question')} whose documents {words} the answer")
+        missing.append(count(QUESTIONS - len(usable), "more labelled question"))
+    for words, known in counts.items():
+        if known < EACH:
+            missing.append(f"{count(EACH - known, 'more question')} whose documents {words} the answer")
     if not missing:
         return None
     ungraded = sum(question.answerable is not None and not question.known for question in questions)
-    left_out = (
-        f" ({_count(ungraded, 'labelled question')} left out: no chunk of theirs has a score)" if ungraded else ""
-    )
+    left_out = f" ({count(ungraded, 'labelled question')} left out: no chunk of theirs has a score)" if ungraded else ""
     if not usable:
         reason = f"No question has both a label and a score{left_out}."
     elif 0 in counts.values():
         other = "hold" if counts["hold"] else "do not hold"
         reason = f"All {len(usable)} labels are of one kind: the documents {other} the answer{left_out}."
     elif len(usable) < QUESTIONS:
-        reason = f"Only {_count(len(usable), 'labelled question')}; {QUESTIONS} are needed{left_out}."
+        reason = f"Only {count(len(usable), 'labelled question')}; {QUESTIONS} are needed{left_out}."
     else:
         words = min(counts, key=lambda each: counts[each])
-        reason = f"Only {_count(counts[words], 'question')} whose documents {words} the answer{left_out}."
+        reason = f"Only {count(counts[words], 'question')} whose documents {words} the answer{left_out}."
     return Refusal(reason=reason, missing=tuple(missing))
 
 
@@ -197,7 +196,7 @@ def _become(held: Sequence[bool | None], action: str) -> str:
     if not held:
         return f"no question becomes {action}"
     verb = "becomes" if len(held) == 1 else "become"
-    return f"{_count(len(held), 'question')} {verb} {action} (documents hold the answer to {sum(map(bool, held))})"
+    return f"{count(len(held), 'question')} {verb} {action} (documents hold the answer to {sum(map(bool, held))})"
 
 
 def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[str, ...]:
@@ -238,8 +237,3 @@ def _pair(pair: Pair) -> str:
 def _threshold_text(threshold: float) -> str:
     """Two decimals, or three where the second is not enough."""
     return f"{threshold:.3f}".removesuffix("0")
-
-
-def _count(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from crag.core.provider import Price, WebProvider
 from crag.core.types import Unread
-from crag.core.waiting import wait_for
 from crag.web.searching import Row, Searching
 
 
@@ -17,11 +16,7 @@ class DuckDuckGoSearch(Searching):
         from crag.web import ddgs_page
 
         address = self._address or ddgs_page.ADDRESS
-        reply = wait_for(
-            lambda: ddgs_page.reply(query, address=address, seconds=seconds),
-            seconds=seconds,
-            cancel=self._meter.cancel,
-        )
+        reply = self._meter.wait_for(lambda: ddgs_page.reply(query, address=address, seconds=seconds), seconds)
         unsure = Unread(why="DuckDuckGo gave no results: there are none, or it refused the search.")
         return list(reply.rows), [unsure] if not reply.rows and not reply.sure else []
 

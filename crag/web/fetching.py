@@ -17,7 +17,7 @@ import httpx
 from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import Unread, WebPage
-from crag.core.waiting import iterate
+from crag.core.waiting import CLOCK, Clock, iterate
 from crag.web.addresses import AddressError, Place, guarded_transport
 from crag.web.encodings import decoded
 from crag.web.webpage import read_page
@@ -40,13 +40,19 @@ class PageFetcher:
     """Fetches pages; a page that can't be had keeps the provider's snippet, and says so by `fetched`."""
 
     def __init__(
-        self, *, allow_private: bool = False, trusted: Collection[Place] = (), seconds: float = SECONDS
+        self,
+        *,
+        allow_private: bool = False,
+        trusted: Collection[Place] = (),
+        seconds: float = SECONDS,
+        clock: Clock = CLOCK,
     ) -> None:
         """`trusted`: the IP addresses and ports of servers in this network whose pages are fetched all the same.
 
         `seconds`: for one page; all together have twice as long.
         """
-        self._allow_private, self._trusted, self._seconds = allow_private, trusted, seconds
+        self._allow_private, self._trusted = allow_private, trusted
+        self._seconds, self._clock = seconds, clock
 
     def fetched(
         self, pages: Sequence[WebPage], *, seconds: float, cancel: threading.Event
@@ -59,7 +65,8 @@ class PageFetcher:
         reasons = dict.fromkeys(range(len(pages)), UNREAD)
         limit = max(0.0, min(seconds, self._seconds * 2))
         try:
-            for place, text, reason in iterate(lambda: self._all(pages), seconds=limit, cancel=cancel):
+            ready = iterate(lambda: self._all(pages), seconds=limit, cancel=cancel, clock=self._clock)
+            for place, text, reason in ready:
                 reasons[place] = reason
                 if not reason:
                     found[place] = replace(pages[place], text=text, fetched=True)

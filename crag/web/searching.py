@@ -17,7 +17,6 @@ from crag.core.errors import CragError, KeyRejectedError, ProviderError, Unreach
 from crag.core.outgoing import MAX_QUERY, outgoing
 from crag.core.provider import WebParts
 from crag.core.types import Unread, WebPage
-from crag.core.waiting import wait_for
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +86,7 @@ class Searching:
             async with BoundedClient(follow_redirects=False, timeout=seconds) as connection:
                 return await connection.get(address, params=asked, headers={"Accept": "application/json", **headers})
 
-        reply = wait_for(sent, seconds=seconds, cancel=self._meter.cancel)
+        reply = self._meter.wait_for(sent, seconds)
         if reply.status_code != 200:
             raise self._refused(reply)
         return reply.json()

@@ -8,7 +8,6 @@ from crag.core.connection import BoundedClient
 from crag.core.errors import CragError, KeyRejectedError, UnreachableError, WebSearchError
 from crag.core.provider import Price, WebProvider
 from crag.core.types import Unread
-from crag.core.waiting import wait_for
 from crag.web.searching import Row, Searching
 
 
@@ -26,7 +25,7 @@ class TavilySearch(Searching):
                 client = AsyncTavilyClient(self._key, api_base_url=self._address or None, client=connection)
                 return await client.search(query, max_results=max_results, timeout=seconds)
 
-        reply = wait_for(searched, seconds=seconds, cancel=self._meter.cancel)
+        reply = self._meter.wait_for(searched, seconds)
         rows = reply.get("results") if isinstance(reply, dict) else None
         # The client itself puts an empty list where there is none; a real reply repeats the query.
         names = {"url": "url", "title": "title", "text": "content", "date": "published_date"}

@@ -10,6 +10,8 @@ from typing import Literal
 from crag.core.settings import Settings
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Grade, Strip
+from crag.correct.leaning import Need, needs
+from crag.text.words import counted
 from crag.whatif.flips import Saved
 
 Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
@@ -34,6 +36,7 @@ class Source:
     """The strips of one chunk or web page, in reading order: scores (None: not scored, or failed), what a language
     model said of each, and which were kept.
 
+    `words` counts each strip's words; `needs` are the others that it can't be understood without, by place.
     `doubtful`: nothing on a web page has a score, so of its dropped strips nobody can tell which failed and which
     were left out for the length of the page.
     """
@@ -43,6 +46,8 @@ class Source:
     scores: tuple[float | None, ...]
     selected: tuple[bool | None, ...]
     kept: tuple[bool, ...]
+    words: tuple[int, ...]
+    needs: tuple[tuple[Need, ...], ...]
     doubtful: bool = False
 
 
@@ -136,6 +141,8 @@ def _source(id: str, strips: Sequence[Strip], is_page: bool) -> Source:
         scores=tuple(strip.score for strip in strips),
         selected=tuple(strip.selected for strip in strips),
         kept=tuple(strip.kept for strip in strips),
+        words=tuple(counted(strip.text) for strip in strips),
+        needs=tuple(needs([strip.text for strip in strips])),
         doubtful=is_page and silent and all(strip.score is None for strip in strips),
     )
 

@@ -13,6 +13,8 @@ import numpy as np
 from crag.core.policy import loops, refines, searches_web, uses_documents
 from crag.core.settings import Settings
 from crag.core.types import Action
+from crag.correct.keeping import Facts, Rule, choose
+from crag.correct.leaning import Need
 from crag.whatif.entries import Entry, Stage
 from crag.whatif.flips import FlipRow, Outcome, Saved
 from crag.whatif.plans import Plan, Planner
@@ -74,6 +76,7 @@ class _Facts:
     def __init__(self, entry: Entry, place: dict[str, int]) -> None:
         self.entry, self.place, self.planner = entry, place, Planner(entry)
         self.pages = tuple(place[source.id] for source in entry.sources if source.is_page)
+        self._facts: dict[bool, Facts] = {}
         self.kept = sum(sum(source.kept) for source in entry.sources)
         was, before = entry.settings, entry.before
         self.meant_web = searches_web(before, was)
@@ -105,13 +108,27 @@ class _Facts:
         """Strips kept of the round's chunks; None where unknown."""
         if plan.documents == "unknown":
             return None
-        return _room(sum(passing[self.place[id]] for id in plan.chunks), settings) if plan.cut else len(plan.chunks)
+        if not plan.cut:
+            return len(plan.chunks)
+        if not Rule.of(settings).counts_alone:
+            return self._chosen(frozenset(plan.chunks), settings, plan.anchor)
+        return _room(sum(passing[self.place[id]] for id in plan.chunks), settings)
 
     def _pages_kept(self, plan: Plan, settings: Settings, passing: list[int]) -> int | None:
         """Strips kept of web pages; None where unknown."""
         if plan.web != "known":
             return 0 if plan.web == "not needed" else None
-        return _room(sum(passing[place] for place in self.pages), settings) if settings.refine_web else len(self.pages)
+        if not settings.refine_web:
+            return len(self.pages)
+        if not Rule.of(settings).counts_alone:
+            return self._chosen(frozenset(source.id for source in self.entry.sources if source.is_page), settings)
+        return _room(sum(passing[place] for place in self.pages), settings)
+
+    def _chosen(self, used: frozenset[str], settings: Settings, anchor: str | None = None) -> int:
+        """How many strips of these sources `choose` keeps."""
+        heeds = settings.strip_judge == "llm"
+        facts = self._facts.get(heeds) or self._facts.setdefault(heeds, _facts_of(self.entry, heeds))
+        return len(choose(facts, Rule.of(settings), used=used, anchor=anchor))
 
     def _saved(self, action: Action | None, number: int, settings: Settings) -> Saved:
         """What the stages took that would not be taken."""
@@ -120,6 +137,23 @@ class _Facts:
 
 
 _NOTHING = Saved()
+
+
+def _facts_of(entry: Entry, heeds: bool) -> Facts:
+    """The strips of a run; `heeds`: with what a language model said of them."""
+    sources: list[str] = []
+    needed: list[tuple[Need, ...]] = []
+    for source in entry.sources:
+        start = len(sources)
+        sources += [source.id] * len(source.scores)
+        needed += [tuple((start + place, why) for place, why in each) for each in source.needs]
+    return Facts.made(
+        tuple(sources),
+        tuple(score for source in entry.sources for score in source.scores),
+        tuple(said if heeds else None for source in entry.sources for said in source.selected),
+        tuple(count for source in entry.sources for count in source.words),
+        tuple(needed),
+    )
 
 
 def _takes(stage: Stage, action: Action | None, number: int, settings: Settings) -> bool:

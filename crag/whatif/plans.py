@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crag.core.policy import acted_on, keeps_chunk, loops, refines, searches_web, uses_documents
+from crag.core.policy import (
+    acted_on,
+    best_chunk,
+    chunks_acted_on,
+    keeps_chunk,
+    loops,
+    refines,
+    searches_web,
+    uses_documents,
+)
 from crag.core.settings import Settings
 from crag.core.types import Action, Decision, Grade
 from crag.evaluator.trigger import decide
@@ -22,8 +31,9 @@ from crag.whatif.flips import Documents, Missing, Unknown, Web
 class Plan:
     """What a run would do. `decision` is None for plain RAG and where only a new run could tell, which `reason` says.
 
-    `round` is the retrieval acted on, from 0. `chunks` are the ids of the chunks it would use there, in order of rank;
-    `cut`: into strips that are scored, or whole. `open` is what is unknown though the action is known.
+    `round` is the retrieval acted on, from 0. `chunks` are the ids of the chunks it would use, in order of retrieval;
+    `cut`: into strips that are scored, or whole. `anchor`: the chunk whose best passage is kept. `open` is what is
+    unknown though the action is known.
     """
 
     decision: Decision | None
@@ -32,6 +42,7 @@ class Plan:
     documents: Documents = "not used"
     chunks: tuple[str, ...] = ()
     cut: bool = False
+    anchor: str | None = None
     web: Web = "not needed"
     open: tuple[Unknown, ...] = ()
 
@@ -62,9 +73,10 @@ class Planner:
             return Plan(None, reason, number)
         action = decision.action if decision else None
         documents, chunks, cut, about_documents = self._documents(action, number, settings)
+        anchor = self._anchor(chunks, number, action, settings) if cut else None
         web, about_web = self._web(action, settings)
         unknown = tuple(filter(None, (about_documents, about_web)))
-        return Plan(decision, None, number, documents, chunks, cut, web, unknown)
+        return Plan(decision, None, number, documents, chunks, cut, anchor, web, unknown)
 
     def first(self, settings: Settings) -> Sequence[Grade] | Unknown:
         """The grades of the first retrieval, those of a joint evaluation one; or why they can't be known."""
@@ -86,6 +98,8 @@ class Planner:
             grades = self._grades(stored, settings)
             if isinstance(grades, Unknown):
                 return None, number, grades
+            if number and settings.after_loop != "last":
+                grades = [grade for _, grade in self._acted(number, settings, joint=True) if grade is not None]
             decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
             if not loops(decision.action, round=number, settings=settings):
                 return acted_on(decision, settings), number, None
@@ -111,6 +125,17 @@ class Planner:
         grades = [grade for grade in stored.grades[: settings.k] if grade is not None]
         return grades if len(grades) == min(count, settings.k) else Unknown(Missing.NO_GRADES)
 
+    def _acted(self, number: int, settings: Settings, *, joint: bool = False) -> list[tuple[str, Grade | None]]:
+        """The chunks acted on after round `number`, with their grades; `joint`: one grade over all, where it is so."""
+        rounds = self.entry.rounds[: number + 1]
+        graded = [list(zip(each.chunks, each.grades, strict=True))[: settings.k] for each in rounds]
+        by_chunk = settings.evaluator == "chunk"
+        known = [[(id, grade if by_chunk else None) for id, grade in each] for each in graded]
+        places = chunks_acted_on(known, [None if by_chunk else each.joint for each in rounds], settings)
+        if joint and not by_chunk:
+            return [("joint", rounds[places[0][0]].joint)] if places else []
+        return [known[at][place] for at, place in places]
+
     def _same_loop(self, stored: Retrieval, settings: Settings) -> bool:
         """Whether the query of the next round would be made of the same: the rewriter sees the chunks that failed."""
         return settings.rewrite_keywords == self.was.rewrite_keywords and settings.k >= len(stored.chunks)
@@ -124,9 +149,8 @@ class Planner:
         cut = refines(action, settings)
         if why := self._not_retrieved(settings):
             return "unknown", (), cut, why
-        stored, k = self.entry.rounds[number], settings.k
         by_chunk = settings.evaluator == "chunk"
-        graded = zip(stored.chunks[:k], stored.grades[:k], strict=True)
+        graded = self._acted(number, settings)
         chunks = tuple(id for id, grade in graded if keeps_chunk(grade if by_chunk else None, settings))
         if not cut or not chunks:
             return "known", chunks, cut, None
@@ -135,6 +159,11 @@ class Planner:
         if settings.strip_judge == "llm" and not self._judged and not self._empty.issuperset(chunks):
             return "unknown", chunks, cut, Unknown(Missing.NOT_JUDGED)
         return "known", chunks, cut, None
+
+    def _anchor(self, chunks: tuple[str, ...], number: int, action: Action | None, settings: Settings) -> str | None:
+        if not settings.passage_words or settings.evaluator != "chunk":
+            return None
+        return best_chunk([each for each in self._acted(number, settings) if each[0] in chunks], action, settings)
 
     def _not_retrieved(self, settings: Settings) -> Unknown | None:
         """Why it is unknown what plain RAG would retrieve; None where it is known, as after any known decision."""

@@ -5,13 +5,13 @@ No model, library or web is asked. What only a call could tell is said to be unk
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
-from crag.correct.refinement import make_strip
-from crag.correct.strips import filter_strips
+from crag.correct.refinement import kept_strips, make_strip
 from crag.whatif.entries import Entry
 from crag.whatif.flips import Documents, Unknown, Web
 from crag.whatif.plans import Plan, Planner
@@ -63,15 +63,15 @@ def _documents(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[
     if plan.documents != "known":
         return {}
     if plan.cut:
-        return _filtered({id: trace.strips[id] for id in plan.chunks}, settings)
-    stored = trace.rounds[plan.round]
-    return {id: (_whole(stored, id, settings),) for id in plan.chunks}
+        return _filtered({id: trace.strips[id] for id in plan.chunks}, settings, plan.anchor)
+    return {id: (_whole(trace.rounds[: plan.round + 1], id, settings),) for id in plan.chunks}
 
 
-def _whole(stored: Round, id: str, settings: Settings) -> Strip:
+def _whole(rounds: Sequence[Round], id: str, settings: Settings) -> Strip:
     """A chunk that is used as it is."""
-    text = next(found.chunk.text for found in stored.chunks if found.chunk.id == id)
-    grade = stored.grades.get(id) if settings.evaluator == "chunk" else None
+    text = next(found.chunk.text for each in rounds for found in each.chunks if found.chunk.id == id)
+    grades = [each.grades[id] for each in rounds if id in each.grades]
+    grade = grades[0] if grades and settings.evaluator == "chunk" else None
     return make_strip(id, text, "internal", 0, len(text), grade.score if grade else None, kept=True)
 
 
@@ -83,10 +83,12 @@ def _pages(trace: Trace, plan: Plan, settings: Settings) -> dict[str, tuple[Stri
     return _filtered(groups, settings) if settings.refine_web else groups
 
 
-def _filtered(groups: dict[str, tuple[Strip, ...]], settings: Settings) -> dict[str, tuple[Strip, ...]]:
+def _filtered(
+    groups: dict[str, tuple[Strip, ...]], settings: Settings, anchor: str | None = None
+) -> dict[str, tuple[Strip, ...]]:
     """The strips with the filter applied anew."""
     strips = [strip for group in groups.values() for strip in group]
     if settings.strip_judge == "scores":
         strips = [replace(strip, selected=None) for strip in strips]
-    told = filter_strips(strips, floor=settings.strip_filter, top_k=settings.strip_top_k)
+    told = kept_strips(strips, settings, anchor)
     return {id: tuple(strip for strip in told if strip.source_id == id) for id in groups}

@@ -52,6 +52,17 @@ def test_a_question_ends_in_a_cited_answer_with_its_evidence(with_sample, app):
     assert app.query_params["run"] == trace.run_id, "a reload finds the run again"
 
 
+def test_the_words_that_answer_stand_first_and_on_their_page(with_sample, app):
+    ask(app, "Which president signed the Civil Service Act of 1883?")
+    short, page = run_of(app).answer.short, said(app)
+    assert short.text == "Chester A. Arthur" and short.rects
+    assert '<span class="words">Chester A. Arthur <button class="cite"' in page
+    assert '<span class="told">Chester A. Arthur</span>' in page
+    app.session_state.opened = "cite:1"
+    app.run()
+    assert not app.exception and len(app.image) == 1
+
+
 def test_every_sample_question_ends_as_expected(with_sample, app):
     app.run()
     for number, each in enumerate(program().engine.sample().questions):

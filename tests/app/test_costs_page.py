@@ -144,7 +144,7 @@ def test_prices_are_given_up_while_a_question_is_under_way_too(tab):
     program().configure(prices=("gpt-4o-mini=1/2",))
     shown(tab)
     release = threading.Event()
-    job = program().jobs.start("run", "a question", lambda cancel, emit: release.wait(30), workspace="default")
+    job = program().jobs.start("run", "a question", lambda cancel, emit: release.wait(60), workspace="default")
     tab.button(key="prices-back").click().run()
     assert not tab.error and program().config.prices == () and job.running
     release.set()

@@ -11,7 +11,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.trace import Trace
-from crag.core.types import Answer
+from crag.core.types import Answer, ShortAnswer
 from tests.support.inspector import Inspector
 from tests.support.whole_run import NASTY, events, strip
 from ui.run import answer, evidence, export, meter, path
@@ -113,6 +113,39 @@ def test_citations_are_buttons_and_only_known_ones():
     assert 'data-pick="cite:1"' in said and 'class="cite web" data-pick="cite:2"' in said
     assert 'data-pick="cite:9"' not in said and "[9]" in said
     assert "Extractive" in said and "<b>Faithfulness 50%</b>: 1 of 2 sentences supported" in said
+
+
+def short_answered(text: str, **of_a_cell: str) -> Trace:
+    """The whole run with words of its answer told first."""
+    trace = Trace.from_events(events())
+    assert trace.answer is not None
+    place = {"citation": 2, "source_id": "w1", "strip_id": "w1:0", "start": 0, "end": 4}
+    short = ShortAnswer(text=text, confidence=0.83, **place, **of_a_cell)
+    return replace(trace, answer=replace(trace.answer, short=short))
+
+
+def test_the_words_that_answer_stand_large_above_and_are_marked_in_the_sentence_that_cites_their_source():
+    trace = short_answered("else")
+    said = answer.answer(trace)
+    assert said.index('<span class="words">else <button class="cite web"') < said.index("Kept words.")
+    assert 'Something <span class="told">else</span>' in said
+    assert said.count('class="told"') == 1 and "83% likely right" in said
+    assert answer.told_at(short_answered("words").answer) is None  # they stand in a sentence of another source
+    seen = Inspector(drawn(trace))
+    assert not seen.open
+
+
+def test_a_cell_is_drawn_under_its_row_and_column():
+    said = answer.answer(short_answered(NASTY, row="Net sales", column="2018", scale="million"))
+    assert '<span class="cell">Net sales, 2018</span>' in said and " million " in said
+    assert "img" not in Inspector(said).tags
+
+
+def test_a_name_that_nothing_found_has_is_told():
+    trace = Trace.from_events(events())
+    unsure = replace(trace.answer, low_confidence=True, unnamed=("Springfield",))
+    said = answer.answer(replace(trace, answer=unsure))
+    assert "Low confidence" in said and "Nothing found names Springfield." in said
 
 
 def test_an_unsupported_sentence_is_flagged_with_its_reason():

@@ -115,7 +115,7 @@ def test_progress_counts_all_strategies_failures_and_what_is_left():
 
 
 def test_evaluations_that_would_be_called_alike_are_told_apart():
-    changed = Settings(upper=0.9)
+    changed = STRATEGIES["balanced"].settings.changed(upper=0.9)
     found = names(
         [
             evaluation("a"),

@@ -22,7 +22,7 @@ def test_followers_see_every_event_in_order_and_the_end():
 
     def work(cancel, emit):
         emit(1)
-        go.wait(10)
+        go.wait(60)
         emit(2)
         emit(3)
 
@@ -38,7 +38,7 @@ def test_followers_see_every_event_in_order_and_the_end():
 
 def test_a_beat_comes_without_events_so_that_the_page_stays_alive():
     jobs, go = Jobs(), threading.Event()
-    job = run(jobs, lambda cancel, emit: go.wait(10))
+    job = run(jobs, lambda cancel, emit: go.wait(60))
     beats = job.follow(beat=0.01)
     assert next(beats) == [] and next(beats) == []
     go.set()
@@ -50,7 +50,7 @@ def test_an_abandoned_follower_harms_nothing():
 
     def work(cancel, emit):
         emit("a")
-        go.wait(10)
+        go.wait(60)
         emit("b")
 
     job = run(jobs, work)
@@ -66,7 +66,7 @@ def test_stop_reaches_the_work():
 
     def work(cancel, emit):
         emit("begun")
-        assert cancel.wait(10)
+        assert cancel.wait(60)
         emit("stopped")
 
     job = run(jobs, work)
@@ -102,7 +102,7 @@ def test_ids_are_unguessable_and_a_job_can_be_renamed():
 
 def test_old_jobs_are_evicted_and_running_ones_never():
     jobs, go = Jobs(keep=3), threading.Event()
-    slow = jobs.start("upload", "slow", lambda cancel, emit: go.wait(10), workspace="w")
+    slow = jobs.start("upload", "slow", lambda cancel, emit: go.wait(60), workspace="w")
     over = []
     for _ in range(6):
         over.append(run(jobs, lambda cancel, emit: None))
@@ -115,7 +115,7 @@ def test_old_jobs_are_evicted_and_running_ones_never():
 
 def test_a_job_is_found_from_its_own_workspace_only():
     jobs, go = Jobs(), threading.Event()
-    mine = run(jobs, lambda cancel, emit: go.wait(10))
+    mine = run(jobs, lambda cancel, emit: go.wait(60))
     assert jobs.get(mine.id, workspace="w") is mine and jobs.get(mine.id, workspace="v") is None
     assert jobs.running("run", workspace="w") == [mine] == jobs.running() and not jobs.running(workspace="v")
     go.set()
@@ -158,7 +158,7 @@ def test_an_answer_that_comes_before_the_question_is_reached_is_not_lost():
 
     def work(cancel, emit):
         emit("asks")
-        held.wait(10)
+        held.wait(60)
         answers[0] = job.ask("May it leave?")
 
     job = Job("run", "q", work, "w")

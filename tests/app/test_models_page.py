@@ -415,7 +415,7 @@ def test_keeping_a_choice_leaves_what_is_under_way_and_what_is_loaded_as_they_ar
     with_model(models, model_server)
     engine = program().engine
     before = (engine, engine.embedder, engine.evaluator, engine.library())
-    job = program().jobs.start("run", "a question", lambda cancel, emit: cancel.wait(30), workspace="default")
+    job = program().jobs.start("run", "a question", lambda cancel, emit: cancel.wait(60), workspace="default")
     try:
         press(models, "keep")
         assert "Kept" in said(models) and program().config.llm == "openai-compatible" and job.running

@@ -16,6 +16,7 @@ from crag.core.protocols import RetrievalEvaluator
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.spending.prices import table
+from tests.support import local_models
 from tests.support.model_server import KEY as ECHOED
 from ui.app.jobs import Jobs
 from ui.app.program import program
@@ -48,7 +49,7 @@ def test_a_run_leaves_no_key_behind(data, with_sample, model_server, model, capl
         llm="openai-compatible", llm_base_url=model_server.address, llm_model=model, evaluator="llm"
     )
     with caplog.at_level(logging.DEBUG):
-        engine = Engine(config, keys)
+        engine = local_models.engine(config, keys=keys)
         events = list(engine.ask(QUESTION))
         engine.close()
     trace = Trace.from_events(events)

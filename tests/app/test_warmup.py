@@ -42,7 +42,7 @@ def test_the_first_engine_of_a_process_is_warmed_up_and_only_once():
     own = Program(make)
     assert not embedder.asked.is_set()
     engine = own.engine
-    assert embedder.asked.wait(30) and own.engine is engine and len(made) == 1
+    assert embedder.asked.wait(60) and own.engine is engine and len(made) == 1
 
 
 def test_a_failing_part_ends_the_warm_up_quietly(data, caplog):

@@ -173,7 +173,7 @@ def test_another_key_in_the_same_tab_takes_nothing_along(private, app):
 
 def test_an_upload_under_way_is_shown_in_its_own_library_only(private, app):
     owner = visit(app)
-    program().jobs.start("upload", "secret.pdf", lambda cancel, emit: cancel.wait(30), workspace=name_of(key(owner)))
+    program().jobs.start("upload", "secret.pdf", lambda cancel, emit: cancel.wait(60), workspace=name_of(key(owner)))
     [job] = program().jobs.running()
     try:
         assert "secret.pdf" not in said(visit(app, "pages/documents.py"))

@@ -103,7 +103,7 @@ def test_a_variant_is_a_strategy_with_other_values() -> None:
     assert all(variant(name) for name in (*TRIED, *LESS))
 
 
-@pytest.mark.parametrize(("score", "action", "kept"), [(0.9, Action.CORRECT, INSIDE), (0.15, Action.INCORRECT, ONLINE)])
+@pytest.mark.parametrize(("score", "action", "kept"), [(0.9, Action.CORRECT, INSIDE), (0.05, Action.INCORRECT, ONLINE)])
 def test_a_run_keeps_documents_or_the_question_s_own_web(
     score: float, action: Action, kept: str, tmp_path: Path
 ) -> None:

@@ -88,6 +88,24 @@ def test_an_answer_for_people_says_action_file_and_page(library: Path, sample: S
     assert "\x1b" not in ran.out + ran.err
 
 
+def test_the_words_that_answer_are_printed_first_and_are_in_the_record(library: Path) -> None:
+    question = "Which president signed the Civil Service Act of 1883?"
+    ran = crag("ask", question, "--library", library, "--set", "short_answer=0.5")
+    first, blank, sentence = ran.out.splitlines()[:3]
+    assert (first, blank) == ("Chester A. Arthur [1]", "")
+    assert "Chester A. Arthur" in sentence and sentence.endswith("[1].")
+    ran = crag("ask", question, "--library", library, "--set", "short_answer=0.5", "--json")
+    short = parts(ran)[1]["short_answer"]
+    assert short["sentence"] == short["text"] == "Chester A. Arthur" and short["confidence"] > 0.5
+    off = crag("ask", question, "--library", library, "--set", "short_answer=1")
+    assert off.out.splitlines()[0] == sentence
+
+
+def test_a_name_that_nothing_has_is_told_first(library: Path) -> None:
+    ran = crag("ask", "Who is the mayor of Springfield?", "--library", library, "--strategy", "plain-rag")
+    assert ran.out.splitlines()[0] == "Nothing found names Springfield."
+
+
 def test_plain_rag_takes_no_action(library: Path, sample: Sample) -> None:
     ran = crag("ask", sample.questions[0].question, "--library", library, "--strategy", "plain-rag", "--json")
     record = parts(ran)[1]

@@ -95,21 +95,21 @@ def test_interrupting_ends_with_130_and_leaves_a_library_that_opens(tmp_path: Pa
     for number in range(40):
         logbook = [f"On day {day} boat {number} met {'fog rain wind hail'.split()[day % 4]}." for day in range(20)]
         (tmp_path / f"{number}.pdf").write_bytes(small_pdf(*LIGHTHOUSE, "\n".join(logbook)))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "crag", "index", str(tmp_path), "--library", str(tmp_path / "library")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env=environment(),
-        text=True,
-    )
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in err
-    added = [line for line in [first, *out.splitlines()] if line.startswith("added")]
+    command = [sys.executable, "-m", "crag", "index", str(tmp_path), "--library", str(tmp_path / "library")]
+    with (
+        (tmp_path / "err").open("w+") as err,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=err, cwd=ROOT, env=environment(), text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
+        process.send_signal(signal.SIGINT)
+        lines += process.stdout  # not by communicate, which knows nothing of lines that were read with the first
+        assert process.wait(60) == 130
+        err.seek(0)
+        assert "Traceback" not in err.read()
+    added = [line for line in lines if line.startswith("added")]
     assert 1 <= len(added) < 40
     assert len(crag("documents", "--library", tmp_path / "library", "--json").records) == len(added)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from crag.core.errors import ProviderError, ReplyError, UnreachableError
 from crag.core.settings import Settings
-from crag.core.types import Strip
+from crag.core.types import Chunk, Strip
 from crag.correct.refinement import scored_strips
+from crag.correct.scoring import OneByOne
 from crag.correct.selection import LlmStripSelector
 from crag.correct.strips import StripRefiner
-from crag.testing.fakes import FakeChat, ScriptedEvaluator
+from crag.testing.fakes import FakeChat, ScriptedEvaluator, chunk_of
 
 OPENED = "The bridge was opened to trains in 1890."
 RED = "It is painted in a red of its own."
@@ -22,6 +24,10 @@ PIER = f"{FERRY} Its southern pier is a restaurant now."
 JUDGED = Settings(strip_judge="llm", strip_filter=0.5)
 
 
+def source(id: str, text: str) -> Chunk:
+    return replace(chunk_of(text), id=id)
+
+
 def keeping(*numbers: int) -> FakeChat:
     return FakeChat(lambda messages: json.dumps({"keep": list(numbers)}))
 
@@ -29,12 +35,12 @@ def keeping(*numbers: int) -> FakeChat:
 def strips(chat: FakeChat | None, failures: list[ProviderError] | None = None) -> tuple[Strip, ...]:
     heard = [] if failures is None else failures
     return scored_strips(
-        [("bridge", BRIDGE), ("ferry", PIER)],
+        [source("bridge", BRIDGE), source("ferry", PIER)],
         "internal",
         "When was the bridge opened?",
         settings=JUDGED,
         refiner=StripRefiner(),
-        evaluator=ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1),
+        scorer=OneByOne(ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1)),
         check=lambda: None,
         selector=LlmStripSelector(chat) if chat else None,
         failed=heard.append,
@@ -59,12 +65,12 @@ def test_an_empty_list_keeps_nothing() -> None:
 def test_at_most_top_k_of_the_named_are_kept_the_best_first() -> None:
     settings = JUDGED.changed(strip_top_k=1)
     found = scored_strips(
-        [("bridge", BRIDGE)],
+        [source("bridge", BRIDGE)],
         "internal",
         "?",
         settings=settings,
         refiner=StripRefiner(),
-        evaluator=ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1),
+        scorer=OneByOne(ScriptedEvaluator(score=lambda text: 0.9 if "red" in text else 0.1)),
         check=lambda: None,
         selector=LlmStripSelector(keeping(1, 2, 3)),
     )

@@ -7,7 +7,6 @@ import http.client
 import signal
 import socket
 import threading
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -44,6 +43,15 @@ def outside(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def app(tmp_path_factory, outside):
     with serving(tmp_path_factory.mktemp("app"), PYTHONPATH=f"{HOOK}:{ROOT}", OUTSIDE_LOG=str(outside)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def open_app(tmp_path_factory, outside):
+    """The same for the whole network, with an address of Streamlit's that takes bodies."""
+    log, options = outside.with_name("open"), ["--server.enableAgentApi", "true"]
+    hooked = {"PYTHONPATH": f"{HOOK}:{ROOT}", "OUTSIDE_LOG": str(log)}
+    with serving(tmp_path_factory.mktemp("open"), address="0.0.0.0", options=options, **hooked) as found:
         yield found
 
 
@@ -87,14 +95,13 @@ def test_the_hook_would_have_seen_it(tmp_path) -> None:
     assert "8.8.8.8" in log.read_text() and "amazonaws" in log.read_text()
 
 
-def test_a_start_for_the_whole_network_reaches_nobody_and_keeps_its_metrics(tmp_path) -> None:
-    log = tmp_path / "outside"
-    with serving(tmp_path, address="0.0.0.0", PYTHONPATH=f"{HOOK}:{ROOT}", OUTSIDE_LOG=str(log)) as app:
-        with pytest.raises(InvalidStatus):
-            dial(app, EVIL)
-        assert ask(app, "/_stcore/metrics").status == 404
-        assert ask(app, Host="crag.example").status == 200
-        assert f"localhost:{app.port}" in app.log.read_text()
+def test_a_start_for_the_whole_network_reaches_nobody_and_keeps_its_metrics(open_app, outside) -> None:
+    with pytest.raises(InvalidStatus):
+        dial(open_app, EVIL)
+    assert ask(open_app, "/_stcore/metrics").status == 404
+    assert ask(open_app, Host="crag.example").status == 200
+    assert f"localhost:{open_app.port}" in open_app.log.read_text()
+    log = outside.with_name("open")
     assert not log.exists(), log.read_text()
 
 
@@ -133,17 +140,16 @@ def test_a_name_that_a_stranger_turned_to_this_machine_is_refused(app) -> None:
     assert ask(app, Host=f"localhost:{app.port}").status == 200
 
 
-def test_bodies_that_are_too_large_are_cut_off(app, tmp_path) -> None:
+def test_bodies_that_are_too_large_are_cut_off(app, open_app) -> None:
     path = "/_stcore/agent/interact"
     assert ask(app, path, method="POST", body=b"x", Content_Length=str(2 * MB)).status == 413
-    with serving(tmp_path, options=["--server.enableAgentApi", "true"]) as reading:
-        line = http.client.HTTPConnection("127.0.0.1", reading.port, timeout=60)
-        with contextlib.suppress(OSError):  # the server may have hung up before all was sent
-            headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
-            line.request("POST", path, (b"x" * 2**16 for _ in range(32)), headers, encode_chunked=True)
-        assert line.getresponse().status == 413
-        line.close()
-        assert ask(reading, "/_stcore/health").status == 200
+    line = http.client.HTTPConnection("127.0.0.1", open_app.port, timeout=60)
+    with contextlib.suppress(OSError):  # the server may have hung up before all was sent
+        headers = {"Transfer-Encoding": "chunked", "Content-Type": "application/json"}
+        line.request("POST", path, (b"x" * 2**16 for _ in range(32)), headers, encode_chunked=True)
+    assert line.getresponse().status == 413
+    line.close()
+    assert ask(open_app, "/_stcore/health").status == 200
 
 
 def test_a_socket_s_message_that_is_too_large_closes_it(app) -> None:
@@ -157,14 +163,12 @@ def test_a_socket_s_message_that_is_too_large_closes_it(app) -> None:
 
 
 def test_health_says_when_files_run_out_and_when_they_are_back(tmp_path) -> None:
-    with serving(tmp_path, files=160) as app, ExitStack() as stack:
+    with serving(tmp_path, files=160) as app:
         assert ask(app, "/_stcore/health").text.strip() == "ok"
-        kept = http.client.HTTPConnection("127.0.0.1", app.port, timeout=60)
-        stack.callback(kept.close)
         held: list[socket.socket] = []
         status = 200
         while status == 200 and len(held) < 160:
-            held += [socket.create_connection(("127.0.0.1", app.port)) for _ in range(4 if held else 60)]
+            held += [socket.create_connection(("127.0.0.1", app.port)) for _ in range(4 if held else 96)]
             threading.Event().wait(0.3)  # until what was said of health is said anew
             found = ask(app, "/healthz")
             status = found.status

@@ -28,6 +28,7 @@ from crag.testing.fakes import ScriptedEvaluator
 from crag.whatif.whatif import redecide
 from tests.support.sizes import sized
 from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
+from tests.support.small_pdf import small_pdf
 
 QUESTION = "How long did hiring take in 2019?"
 
@@ -145,12 +146,13 @@ def test_another_config_gives_a_run_another_web(engine: Engine) -> None:
 
 
 def test_files_of_little_confidence_are_left_out_where_the_strategy_says_so(engine: Engine) -> None:
-    pdf = engine.sample().pdf.read_bytes()
+    pdf = small_pdf("Hiring took ninety days in 2019, they say.")
     with pytest.raises(InputError, match="between 0 and 1"):
         list(engine.add_files([("a.pdf", lambda: pdf)], confidence=1.5))
     added = list(engine.add_files([("sample.pdf", lambda: pdf)], confidence=0.5))[-1]
     assert added.kind == "document_added" and added.document.confidence == 0.5
     fill(engine)
+    assert "sample.pdf" in {found.chunk.source for found in engine.library().search(QUESTION, 10)}
     sources = {found.chunk.source for found in engine.library().search(QUESTION, 10, min_confidence=0.7)}
     assert sources == {"report.pdf"}
 

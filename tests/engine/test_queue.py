@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -23,6 +24,7 @@ from tests.support.small_pdf import small_pdf
 
 QUESTION = "How long did hiring take in 2019?"
 ROOT = Path(__file__).resolve().parents[2]
+LARGE = small_pdf("The moon circles the earth.", ballast=Random(0).randbytes(1_500_000))
 
 
 class Held:
@@ -145,9 +147,8 @@ def test_files_are_read_one_after_the_other_where_that_is_set(engine: Engine) ->
 
 
 def test_a_document_over_the_library_s_room_is_refused_in_words(tmp_path: Path) -> None:
-    report = next((ROOT / "samples").glob("*.pdf")).read_bytes()
     engine = Engine(AppConfig(data=tmp_path, library_mb=1), embedder=WordEmbedder())
-    [*_, last] = engine.add("one.pdf", report)
+    [*_, last] = engine.add("one.pdf", LARGE)
     assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and "CRAG_LIBRARY_MB" in last.remedy
     assert engine.library().documents.all() == []
     engine.close()
@@ -172,11 +173,10 @@ def test_a_saved_limit_lets_those_who_wait_in_and_what_runs_keeps_its_configurat
 
 
 def test_a_saved_limit_of_a_library_counts_for_the_next_file(tmp_path: Path) -> None:
-    report = next((ROOT / "samples").glob("*.pdf")).read_bytes()
     engine = Engine(AppConfig(data=tmp_path), embedder=WordEmbedder())
     library = engine.library()
     engine.reconfigure(engine.config.model_copy(update={"library_mb": 1}))
-    [*_, last] = engine.add("one.pdf", report)
+    [*_, last] = engine.add("one.pdf", LARGE)
     assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and engine.library() is library
     with pytest.raises(SettingsError, match="data folder"):
         engine.reconfigure(engine.config.model_copy(update={"data": tmp_path / "other"}))

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from crag.core.meter import Budget, Meter
+from crag.core.meter import Meter
 from crag.core.types import Grade, Passage
 from crag.evaluator.fallback import FallbackEvaluator
 from crag.evaluator.llm import LlmEvaluator, Relevance
 from crag.evaluator.local import LocalEvaluator
 from crag.providers.chat import ChatModel, Endpoint
 from crag.testing.evaluator_contract import QUESTION, TEXTS, EvaluatorContract
-from crag.testing.fakes import FakeChat
+from crag.testing.fakes import FakeChat, FakeClock
 from tests.support.model_server import Server, serving
 
 PASSAGES = [Passage(id=name, text=text) for name, text in TEXTS.items()]
@@ -25,10 +25,10 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def evaluator(server: Server, model: str = "ok", parallel: int = 8, seconds: float = 10) -> LlmEvaluator:
+def evaluator(server: Server, model: str = "ok", parallel: int = 8, clock: FakeClock | None = None) -> LlmEvaluator:
     endpoint = Endpoint(provider="openai-compatible", model=model, base_url=server.address)
-    model = ChatModel(endpoint, parallel=parallel, first_wait=0.05)
-    return LlmEvaluator(model.metered(Meter(Budget(seconds=seconds))))
+    model = ChatModel(endpoint, parallel=parallel)
+    return LlmEvaluator(model.metered(Meter(clock=clock or FakeClock())))
 
 
 TEN = [Passage(id=str(n), text=f"text {n}") for n in range(10)]
@@ -65,7 +65,9 @@ def test_every_failure_is_a_failed_grade_that_says_why(server: Server, model: st
 
 
 def test_what_is_not_graded_when_the_time_is_over_has_failed(server: Server) -> None:
-    grades = list(evaluator(server, "hang", seconds=0.4).grade(QUESTION, PASSAGES))
+    clock = FakeClock()
+    clock.hangs.set()
+    grades = list(evaluator(server, "hang", clock=clock).grade(QUESTION, PASSAGES))
     assert sorted(grade.passage_id for grade in grades) == sorted(TEXTS)
     assert all(grade.failed for grade in grades)
 

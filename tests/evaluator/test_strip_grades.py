@@ -16,12 +16,18 @@ from crag.evaluator.local import REMEMBERED, LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.models.runtime import MAX_CHARACTERS
 from crag.testing.evaluator_contract import QUESTION, TEXTS
+from crag.testing.strips_contract import StripGraderContract
 from crag.text.sentences import sentences
 
 SHIPPED = LocalEvaluator()
 FILLER = "The committee met on Monday and talked about the budget of the town. "
 TOWER = "The Eiffel Tower"
 ABOUT = f"{TOWER}\n{FILLER}{TEXTS['tower']} {FILLER}"
+
+
+class TestLocalEvaluator(StripGraderContract):
+    def make(self) -> LocalEvaluator:
+        return LocalEvaluator()
 
 
 def passage(text: Any) -> Passage:

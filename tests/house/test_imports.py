@@ -73,7 +73,10 @@ UI = {
 PURE = {
     "crag.evaluator.trigger",
     "crag.generate.verification",
+    "crag.correct.keeping",
+    "crag.correct.leaning",
     "crag.correct.refinement",
+    "crag.correct.scoring",
     "crag.correct.strips",
 }
 
@@ -222,7 +225,7 @@ def required(name: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         if line.startswith("-r "):
-            found |= required(line.removeprefix("-r "))
+            found |= required(str(Path(name).parent / line.removeprefix("-r ")))
         elif pair := re.fullmatch(r"([A-Za-z0-9_.-]+)\s*([<>=!~].*)", line):
             found[pair[1].lower().replace("_", "-")] = pair[2]
     return found
@@ -245,18 +248,18 @@ def test_the_engine_the_app_and_the_contract_suites_each_require_what_they_impor
     contracts = [path for path in modules() if path.name.endswith("_contract.py")]
     engine = [path for path in modules() if path.relative_to(ROOT).parts[0] == "crag" and path not in contracts]
     app = [path for path in modules() if path.relative_to(ROOT).parts[0] != "crag"]
-    own, base = packages(engine), set(required("requirements-engine.txt"))
+    own, base = packages(engine), set(required("requirements/engine.txt"))
     assert own <= base <= own | FIXED
-    assert packages(contracts) - base == set(required("requirements-testing.txt"))
-    assert packages(app) - base == set(required("requirements-app.txt"))
+    assert packages(contracts) - base == set(required("requirements/testing.txt"))
+    assert packages(app) - base == set(required("requirements/app.txt"))
 
 
 def test_the_locks_hold_one_tested_version_of_each_requirement() -> None:
     from packaging.requirements import Requirement
 
     for lock, files in {
-        "requirements.lock": ["requirements.txt"],
-        "requirements-dev.lock": ["requirements.txt", "requirements-dev.txt"],
+        "requirements/run.lock": ["requirements.txt"],
+        "requirements/dev.lock": ["requirements.txt", "requirements/dev.txt"],
     }.items():
         pins = [line for line in (ROOT / lock).read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
         locked = {pin.name: pin.specifier for pin in map(Requirement, pins)}

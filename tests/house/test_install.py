@@ -88,7 +88,7 @@ def installed(tmp_path: Path) -> Callable[..., str]:
     if int(version.partition(".")[0]) < 77:
         pytest.skip("building the package needs setuptools 77 or later: make setup")
     source, place, empty = tmp_path / "source", tmp_path / "place", tmp_path / "empty"
-    for name in tracked("crag", "samples", "*.toml", "setup.py", "requirements*.txt", "README.md", "LICENSE"):
+    for name in tracked("crag", "samples", "*.toml", "setup.py", "requirements", "README.md", "LICENSE"):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, source / name)
     empty.mkdir()

@@ -10,7 +10,7 @@ import pytest
 
 PUBLIC = {
     "crag": ["Engine", "__version__"],
-    "crag.text.amounts": ["without_amounts"],
+    "crag.text.amounts": ["amountless", "without_amounts"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
     "crag.core.errors": [
@@ -19,6 +19,7 @@ PUBLIC = {
         *("ModelError", "ModelMismatchError", "NotAPdfError", "NotApprovedError", "NotFoundError", "ProviderError"),
         *(
             "QuestionError",
+            "PROGRAM",
             "Reason",
             "ReplyError",
             "RoomError",
@@ -55,7 +56,10 @@ PUBLIC = {
         *("StepStarted", "Token", "Verified", "event_from_json", "event_to_json", "events_from_jsonl"),
         "events_to_jsonl",
     ],
-    "crag.testing.fakes": ["FakeChat", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "chunk_of"],
+    "crag.testing.fakes": [
+        *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader"),
+        *("ScriptedStripGrader", "chunk_of"),
+    ],
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["first_problem", "meta", "setting"],
     "crag.core.ingesting": [
@@ -67,15 +71,27 @@ PUBLIC = {
     "crag.core.makers": ["Maker", "maker", "named"],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
-    "crag.core.policy": ["acted_on", "keeps_chunk", "loops", "refines", "searches_web", "uses_documents"],
+    "crag.core.policy": [
+        *(
+            "acted_on",
+            "best_chunk",
+            "chunks_acted_on",
+            "keeps_chunk",
+            "loops",
+            "refines",
+            "searches_web",
+            "uses_documents",
+        ),
+    ],
     "crag.core.protocols": [
-        *("Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
+        *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
         *(
             "RerankServer",
             "RetrievalEvaluator",
             "Retriever",
             "Rewriter",
             "SearchCache",
+            "StripGrader",
             "StripSelector",
             "Verifier",
             "WebSearch",
@@ -84,19 +100,23 @@ PUBLIC = {
     "crag.text.sentences": ["ended", "sentences"],
     "crag.core.provider": ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"],
     "crag.core.settings": ["Settings", "StoredSettings"],
-    "crag.text.words": ["FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "stem", "words"],
+    "crag.text.words": [
+        *("FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "UNSPACED", "counted", "stem", "words"),
+    ],
     "crag.core.trace": ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
     "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
+        "Kept",
         *("LineBox", "Origin", "Passage", "Rect", "RetrievedChunk", "SentenceCheck", "Step", "Strip", "Unread"),
-        "WebPage",
+        *("ShortAnswer", "SpanReading", "WebPage"),
     ],
-    "crag.core.waiting": ["iterate", "wait_for"],
+    "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
-        *("about", "check_sentence", "decision_sentence", "failure_sentence", "instead_sentence", "outcome_sentence"),
-        *("stored_sentence", "unread_sentence", "why_sentence"),
+        *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
+        *("instead_sentence", "outcome_sentence", "short_text", "stored_sentence", "unnamed_sentence"),
+        *("unread_sentence", "why_sentence"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [

@@ -29,7 +29,7 @@ def relied_on(holds: object, package: str, what: str, file: str) -> None:
 
 @pytest.mark.parametrize("package", ["ddgs", "faiss-cpu", "httpx", "langchain-openai", "pypdfium2", "streamlit"])
 def test_each_such_package_is_required_up_to_a_version(package: str) -> None:
-    files = (ROOT / f"requirements-{name}.txt" for name in ("engine", "app"))
+    files = (ROOT / "requirements" / f"{name}.txt" for name in ("engine", "app"))
     lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     (found,) = (Requirement(line) for line in lines if line and line[0] != "#" and Requirement(line).name == package)
     assert any(each.operator == "<" for each in found.specifier), f"{package} needs an upper bound where it is required"

@@ -37,10 +37,10 @@ def test_both_ways_in_set_up_an_environment_of_their_own_from_a_lock(tmp_path: P
     fresh = f"VENV={tmp_path / 'fresh'}"
     run, test = make("--dry-run", "run", fresh, "PORT=8600"), make("--dry-run", "test", fresh)
     assert "-m venv" in run
-    assert "requirements.lock" in run
-    assert "requirements-dev.lock" not in run
+    assert "requirements/run.lock" in run
+    assert "requirements/dev.lock" not in run
     assert "--server.port 8600" in run
-    assert "requirements-dev.lock" in test
+    assert "requirements/dev.lock" in test
     assert "-m pytest" in test
 
 

@@ -34,6 +34,8 @@ def test_the_highlight_covers_the_line(turn: int) -> None:
     rect = page.lines[0].rect
     plain = _image(render_page(data, 1, LIMITS, width=600))
     lit = _image(render_page(data, 1, LIMITS, width=600, highlights=[rect]))
+    over = _image(render_page(data, 1, LIMITS, width=600, highlights=[rect], strong=[rect]))
+    assert over.tobytes() != lit.tobytes() != plain.tobytes()
     assert plain.size == lit.size
     assert lit.width == 600
     scale = 600 / page.width

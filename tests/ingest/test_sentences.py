@@ -31,12 +31,28 @@ def _split(text: str) -> list[str]:
         ("Total: 5\nTax: 2", ["Total: 5", "Tax: 2"]),
         ("你好。再见！", ["你好。", "再见！"]),
         ("Wait... what? Yes", ["Wait... what?", "Yes"]),
+        ('He "lost control. It ran off." He left.', ['He "lost control. It ran off."', "He left."]),
+        ("He said “Go. Now!” Then he left.", ["He said “Go. Now!”", "Then he left."]),
+        ('"We won. We are glad," he said. They left.', ['"We won. We are glad," he said.', "They left."]),
+        ('A 5" pipe. The next is "red". Done.', ['A 5" pipe.', 'The next is "red".', "Done."]),
+        ('She said "no. He left. It rained.', ['She said "no.', "He left.", "It rained."]),
+        ("See Roe v. Wade and Form No. 5. It is c. 1890.", ["See Roe v. Wade and Form No. 5.", "It is c. 1890."]),
+        ("It fell 4.5 percent at Durant, Okla. on May 3.", ["It fell 4.5 percent at Durant, Okla. on May 3."]),
+        ("It landed at the\nWausau Airport. It stopped.", ["It landed at the\nWausau Airport.", "It stopped."]),
+        ("On May 3,\n2008 it rained.", ["On May 3,\n2008 it rained."]),
+        ("Signed by Mr.\nSmith.", ["Signed by Mr.\nSmith."]),
+        ("All of the following,\n- salt\n- oil", ["All of the following,", "- salt", "- oil"]),
         ("", []),
         (" \n ", []),
     ],
 )
 def test_edges(text: str, expected: list[str]) -> None:
     assert _split(text) == expected
+
+
+def test_a_quotation_without_an_end_near_by_holds_nothing_together() -> None:
+    text = 'He said "no. ' + "It rained and rained. " * 20 + 'Done."'
+    assert _split(text)[0] == 'He said "no.'
 
 
 @given(st.text(alphabet=st.sampled_from("aB1.?! \n\"'()-•é。IncUS"), max_size=80))

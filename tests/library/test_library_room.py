@@ -20,6 +20,7 @@ from crag.engine import AWAKE, KNOWN, Engine
 from crag.library.library import Library
 from crag.library.room import Room, bytes_of
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
+from tests.support.sizes import sized
 
 Fill = Callable[..., Document]
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,7 +108,7 @@ def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path) -> Non
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
     try:
-        for number in range(2_000):
+        for number in range(sized(2_000, KNOWN + 100)):
             library = engine.library(f"p-{number}")
             assert library.size == (0, 0) and library.documents.all() == [] == library.runs.latest(1)
     finally:

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from crag.core import events as ev
 from crag.core.meter import Call, Meter
 from crag.core.trace import Rewrite, Round, Search, StepRecord, Trace
-from crag.core.types import Action, Aggregation, Answer, Decision, Grade, RetrievedChunk, Strip, WebPage
+from crag.core.types import Action, Aggregation, Answer, Decision, Grade, RetrievedChunk, ShortAnswer, Strip, WebPage
 from crag.correct.rewriting import KeywordRewriter
 from crag.correct.strips import StripRefiner
 from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
 from crag.metrics.metrics import ResultRow, action_right, evidence_holds, measured, ranked, round_holds
+from crag.metrics.results import flat
 from crag.questions.expected import label_of, name_of
 from crag.questions.sets import UNANSWERABLE, Question
 from crag.run.fallback import FallbackWeb
@@ -306,6 +307,17 @@ def test_abstaining_is_right_where_nothing_kept_answers(abstained: bool, held: b
     answer = replace(ANSWER, abstained=abstained)
     row = measured(replace(RUN, answer=answer, strips=KEPT if held else {}), ASKED)
     assert (row.abstained, row.abstention_right) == (abstained, right)
+
+
+def test_the_short_answer_may_be_the_closer_one() -> None:
+    place = {"citation": 1, "source_id": "s", "strip_id": "s", "start": 0, "end": 4}
+    short = ShortAnswer(text=ASKED.answers[0], confidence=0.9, row="Net sales", **place)  # type: ignore[arg-type]
+    said = replace(ANSWER, text="Nothing of the kind, as many other words say.")
+    without = measured(replace(RUN, answer=said), ASKED)
+    row = measured(replace(RUN, answer=replace(said, short=short)), ASKED)
+    assert (without.answer_exact, without.short_answer) == (False, "")
+    assert (row.answer_exact, row.answer_f1, row.answer_holds) == (True, 1.0, True)
+    assert flat(row)["short_answer"] == ASKED.answers[0]
 
 
 def test_an_abstention_answers_nothing() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel, Field, SecretStr
 
+from crag.core import waiting
 from crag.core.errors import (
     BudgetError,
     BusyError,
@@ -20,7 +21,8 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.core.meter import Budget, Call, Meter
-from crag.providers.chat import ChatModel, Endpoint, MeteredChat
+from crag.providers.chat import FIRST_WAIT, ChatModel, Endpoint, MeteredChat
+from crag.testing.fakes import FakeClock
 from tests.support.model_server import GRADE, KEY, WORDS, Server, serving
 
 ASKED = [("system", "Reply with JSON."), ("human", "How good is it?")]
@@ -37,10 +39,12 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def chat(server: Server, model: str, calls: list[Call] | None = None, **budget: float) -> MeteredChat:
-    heard = [] if calls is None else calls
-    meter = Meter(Budget(**{"seconds": 5.0, **budget}), listener=heard.append)  # type: ignore[arg-type]
-    return ChatModel(endpoint(server, model), first_wait=0.05).metered(meter)
+def chat(
+    server: Server, model: str, calls: list[Call] | None = None, clock: FakeClock | None = None, **budget: float
+) -> MeteredChat:
+    heard, limits = [] if calls is None else calls, {"seconds": 60.0, **budget}
+    meter = Meter(Budget(**limits), listener=heard.append, clock=clock or FakeClock())  # type: ignore[arg-type]
+    return ChatModel(endpoint(server, model)).metered(meter)
 
 
 def endpoint(server: Server, model: str) -> Endpoint:
@@ -111,6 +115,17 @@ def test_a_busy_server_is_asked_again(server: Server) -> None:
     assert chat(server, "busy-once").parsed(Score, ASKED, max_tokens=50).score == 0.7
 
 
+def test_each_attempt_waits_twice_as_long_more_or_less_and_the_run_s_time_goes_on(server: Server) -> None:
+    clock = FakeClock()
+    with pytest.raises(BusyError):
+        chat(server, "busy", clock=clock).text(ASKED, max_tokens=5)
+    first, second = clock.pauses
+    assert FIRST_WAIT / 2 <= first <= FIRST_WAIT * 1.5 and FIRST_WAIT <= second <= FIRST_WAIT * 3
+    with pytest.raises((BudgetError, UnreachableError)):
+        chat(server, "busy", seconds=0.55).text(ASKED, max_tokens=5)
+    assert len(server.seen) < 6
+
+
 def test_a_stream_that_breaks_off_is_an_error_and_never_begun_again(server: Server) -> None:
     pieces = []
     with pytest.raises(UnreachableError, match="broke off"):
@@ -168,14 +183,23 @@ def test_a_reply_that_only_begins_like_a_thought_is_one(server: Server) -> None:
 def test_no_server_at_all() -> None:
     nowhere = Endpoint(provider="openai-compatible", model="m", base_url="http://127.0.0.1:9/v1")
     with pytest.raises(UnreachableError):
-        ChatModel(nowhere).metered(Meter()).text(ASKED, max_tokens=5)
+        ChatModel(nowhere).metered(Meter(clock=FakeClock())).text(ASKED, max_tokens=5)
 
 
 def test_a_hanging_server_costs_no_more_than_the_runs_time(server: Server) -> None:
     calls: list[Call] = []
-    one = chat(server, "hang", calls, seconds=0.3)
+    clock = FakeClock()
+    clock.hangs.set()
+    one = chat(server, "hang", calls, clock)
     with pytest.raises(UnreachableError):
         one.text(ASKED, max_tokens=5)
+    with pytest.raises(BudgetError):
+        one.text(ASKED, max_tokens=5)
+
+
+def test_a_call_without_time_is_refused_for_that_also_when_its_thread_is_busy(server: Server) -> None:
+    one = chat(server, "hang", [], seconds=0.0)
+    waiting._loop().call_soon_threadsafe(time.sleep, 4 * waiting.BEAT)
     with pytest.raises(BudgetError):
         one.text(ASKED, max_tokens=5)
 
@@ -186,7 +210,7 @@ def test_stop_ends_a_stream_in_the_middle_and_the_server_sees_it(server: Server)
     with pytest.raises(CancelledError):
         for _ in one.written(ASKED, max_tokens=50):
             cancel.set()
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while server.open and time.monotonic() < until:
         time.sleep(0.02)
     assert server.cut_off == 1

@@ -180,3 +180,8 @@ def test_shares_lie_in_their_range_and_agree(one: str, other: str) -> None:
 @given(before=TEXT, answer=st.sampled_from(["Paris", "$1,234.5 million", "-7", "Q4 2019"]), after=TEXT)
 def test_an_answer_is_found_wherever_it_stands(before: str, answer: str, after: str) -> None:
     assert holds(f"{before} | {answer} | {after}", [answer])
+
+
+def test_a_text_of_fewer_words_than_the_answer_does_not_hold_it() -> None:
+    assert not holds("the tower of", ["the tower of London in 1890"])
+    assert not holds("Paris", ["Paris Saint Germain"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from crag.core.errors import ProviderError
 from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.testing.fakes import ScriptedEvaluator
+from crag.testing.fakes import FakeClock, ScriptedEvaluator, ScriptedStripGrader
 from tests.support.model_server import Server, serving
 from tests.support.small_library import WordEmbedder, fill, spread
 
@@ -54,6 +55,29 @@ def test_with_a_model_it_grades_answers_and_checks_and_every_call_is_on_record(a
     assert {call.step for call in trace.calls} >= {"evaluate", "answer", "verify"}
     assert {(call.input_tokens, call.output_tokens) for call in trace.calls if call.step == "answer"} == {(40, 12)}
     assert KEY not in told
+
+
+class ReadsStrips(ScriptedEvaluator):
+    """An evaluator that scores strips in the reading that makes a passage's grade."""
+
+    def __init__(self) -> None:
+        ScriptedEvaluator.__init__(self, score=spread)
+        self.strips = ScriptedStripGrader(score=lambda strip, passage: 0.77)
+
+    def grade_strips(self, question, passage, spans):
+        return self.strips.grade_strips(question, passage, spans)
+
+
+def test_strips_are_scored_in_their_text_by_an_evaluator_that_can(tmp_path: Path) -> None:
+    config = AppConfig(data=tmp_path)
+    with closing(Engine(config, Keys(), embedder=WordEmbedder(), evaluator=(reads := ReadsStrips()))) as made:
+        fill(made)
+        trace = Trace.from_events(made.ask(QUESTION, "paper"))
+        assert {strip.score for strip in trace.kept("internal")} == {0.77}
+        assert set(reads.strips.read) <= {found.chunk.graded_text() for found in trace.rounds[0].chunks}
+        read = len(reads.strips.read)
+        list(made.ask(QUESTION, "paper"))
+        assert len(reads.strips.read) == read
 
 
 def test_strips_are_scored_on_this_machine_where_a_grade_is_a_call(ask, server) -> None:
@@ -101,7 +125,7 @@ def test_grades_outside_a_run_come_from_the_configured_model(tmp_path, server) -
     local = ScriptedEvaluator(score=spread)
     engine = Engine(config, Keys(), embedder=WordEmbedder(), evaluator=local)
     assert [grade.score for grade in engine.grade(QUESTION, ["a", "b"])] == [0.7, 0.7]
-    failing = Engine(config.model_copy(update={"llm_model": "broken"}), Keys(), evaluator=local)
+    failing = Engine(config.model_copy(update={"llm_model": "broken"}), Keys(), evaluator=local, clock=FakeClock())
     grades = list(failing.grade(QUESTION, ["a", "b"]))
     assert [grade.score for grade in grades] == [spread("a"), spread("b")]
     assert all("failed" in grade.why and grade.instead_of for grade in grades)

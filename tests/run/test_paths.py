@@ -204,7 +204,7 @@ def test_events_arrive_while_the_step_is_under_way() -> None:
     first_seen, graded = threading.Event(), []
 
     def waiting(text: str) -> float:
-        if graded and not first_seen.wait(20):
+        if graded and not first_seen.wait(60):
             pytest.fail("the first grade was held back until the step ended")
         graded.append(text)
         return 0.9

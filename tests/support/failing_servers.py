@@ -17,10 +17,12 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
+from crag.core.connection import MAX_REPLY
+
 Part = Literal["grade", "support", "select", "rewrite", "search", "fetch", "answer"]
 Failure = Literal["429", "500", "hang", "garbage", "words", "refused", "killed", "bomb"]
-"""refused: the connection is reset before any byte. words: the form is right and what it says is of no use. bomb: a
-hundred megabytes of blanks as gzip."""
+"""refused: the connection is reset before any byte. words: the form is right and what it says is of no use. bomb: four
+times as many blanks as are read of any reply, as gzip."""
 
 LLM_KEY, TAVILY_KEY = "sk-secret-of-these-tests", "tvly-secret-of-these-tests"
 SERVER_WORDS = "words-that-only-the-failing-server-says"
@@ -208,8 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @cache
 def _bomb() -> bytes:
-    """A hundred megabytes of blanks as gzip."""
-    return gzip.compress(b" " * 100_000_000)
+    return gzip.compress(b" " * (4 * MAX_REPLY))
 
 
 _USAGE = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}

@@ -7,6 +7,7 @@ from typing import Any
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
+from crag.testing.fakes import FakeClock
 
 
 @cache
@@ -17,5 +18,5 @@ def parts() -> dict[str, Any]:
 
 
 def engine(config: AppConfig, **given: Any) -> Engine:
-    """An engine under `config` with the shared models, where no others are given."""
-    return Engine(config, **{**parts(), **given})
+    """An engine under `config` with the shared models, where no others are given, and no pauses between attempts."""
+    return Engine(config, **{**parts(), "clock": FakeClock(), **given})

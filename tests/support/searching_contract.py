@@ -17,6 +17,7 @@ from crag.core.outgoing import MAX_QUERY
 from crag.core.protocols import PageReader, WebSearch
 from crag.core.provider import WebParts, WebProvider
 from crag.core.types import Unread
+from crag.testing.fakes import FakeClock
 from crag.testing.websearch_contract import WebSearchContract
 from crag.web.fetching import PageFetcher
 from tests.support.search_replies import COMETS, query_of
@@ -141,8 +142,14 @@ class SearchingContract(WebSearchContract):
 
     @pytest.mark.parametrize("ends", ["hang", "drip"])
     def test_a_search_without_end_is_given_up(self, made: Made, server: Server, ends: str) -> None:
-        server.answer = lambda request: Reply(ends=ends)  # type: ignore[arg-type]
-        found = failure(made(Meter(Budget(seconds=0.3))))
+        clock = FakeClock()
+
+        def answer(request: Request) -> Reply:
+            clock.hangs.set()
+            return Reply(ends=ends)  # type: ignore[arg-type]
+
+        server.answer = answer
+        found = failure(made(Meter(clock=clock)))
         assert isinstance(found, UnreachableError) and "did not reply in time" in found.message
 
     def test_a_refused_or_broken_connection_is_told(self, made: Made, server: Server) -> None:

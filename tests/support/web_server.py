@@ -41,7 +41,7 @@ Answer = Callable[[Request], Reply]
 
 
 class Server(ThreadingHTTPServer):
-    """`seen`: all requests. `left`: set when a client went away before it had everything."""
+    """`seen`: all requests. `dripping`: some of a reply has dripped. `left`: a client went away before its end."""
 
     daemon_threads = True
 
@@ -56,7 +56,7 @@ class Server(ThreadingHTTPServer):
         self.answer = answer
         self.seen: list[Request] = []
         self.connections = 0
-        self.closing, self.left = threading.Event(), threading.Event()
+        self.closing, self.left, self.dripping = threading.Event(), threading.Event(), threading.Event()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hangs up is no news."""
@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _sent(self, reply: Reply) -> None:
         self.close_connection = reply.ends != "whole"
         if reply.ends == "hang":
-            self.server.closing.wait(30)
+            self.server.closing.wait(60)
         if reply.ends in ("hang", "closed"):
             return
         self.send_response(reply.status)
@@ -124,5 +124,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(reply.body)
         while reply.ends == "endless" and not self.server.closing.is_set():
             self.wfile.write(reply.body)
+        dripped = 0
         while reply.ends == "drip" and not self.server.closing.wait(0.05):
             self.wfile.write(b"<p>")
+            dripped += 1
+            if dripped == 3:
+                self.server.dripping.set()

@@ -47,7 +47,11 @@ def score(text: str) -> float | None:
 
 
 def text_of(name: object, sentences: int) -> str:
-    told = [f"Sentence {place} of {name} speaks of the {drawn(name, place)} matters." for place in range(sentences)]
+    begun = ("Sentence", "It is sentence", "However, sentence")
+    told = [
+        f"{begun[place % 3]} {place} of {name} speaks of the {drawn(name, place)} matters."
+        for place in range(sentences)
+    ]
     return " ".join(told)
 
 
@@ -180,6 +184,7 @@ FIELDS: dict[str, Any] = {
     "grade_chars": lambda draw: draw.choice([0, 30, 100]),
     "upper": hundredth,
     "lower": hundredth,
+    "doubt_margin": lambda draw: draw.choice([0.0, 0.05, 0.2]),
     "aggregation": lambda draw: draw.choice([Aggregation.ANY, Aggregation.WORST, Aggregation.MEAN]),
     "keep": lambda draw: draw.choice(["all", "relevant"]),
     "forced": lambda draw: draw.choice(["", *Action]),
@@ -187,12 +192,16 @@ FIELDS: dict[str, Any] = {
     "web_on": some,
     "loop_on": some,
     "max_rewrites": lambda draw: draw.randint(0, 3),
+    "after_loop": lambda draw: draw.choice(["last", "better", "union"]),
     "refine_on": some,
     "strips": lambda draw: draw.choice(["sentences", "windows", "selection"]),
     "strip_judge": lambda draw: draw.choice(["scores", "llm"]),
     "strip_sentences": lambda draw: draw.randint(1, 3),
     "strip_filter": hundredth,
     "strip_top_k": lambda draw: draw.choice([0, 1, 2, 4, 8]),
+    "strip_words": lambda draw: draw.choice([0, 15, 40, 120]),
+    "strip_context": lambda draw: draw.random() < 0.5,
+    "passage_words": lambda draw: draw.choice([0, 10, 30]),
     "rewrite_keywords": lambda draw: draw.choice([3, 4]),
     "web_results": lambda draw: draw.choice([2, 5]),
     "refine_web": lambda draw: draw.random() < 0.6,
@@ -200,6 +209,7 @@ FIELDS: dict[str, Any] = {
     "answer_sentences": lambda draw: draw.randint(1, 4),
     "answer_context": lambda draw: draw.choice([500, 3000]),
     "answer_floor": hundredth,
+    "short_answer": hundredth,
 }
 """A value for every setting, mostly one that makes a difference."""
 
@@ -230,7 +240,7 @@ def first_settings(draw: random.Random) -> Settings:
 
 def other_settings(draw: random.Random, settings: Settings) -> Settings:
     """These settings with one changed, or a few, or those that ask for nothing new."""
-    subtle = ["k", "evaluator", "keep", "refine_web", "strip_judge", "strips"]
+    subtle = ["k", "after_loop", "evaluator", "keep", "refine_web", "strip_judge", "strips"]
     names = draw.choice([draw.sample(subtle, 1), draw.sample(sorted(FIELDS), 1), draw.sample(sorted(FIELDS), 2), TUNED])
     return _with(draw, settings.model_dump(), names)
 

@@ -5,15 +5,21 @@ import sys
 
 import pytest
 
-from crag.core.protocols import Chat
+from crag.core.protocols import AnswerReader, Chat
 from crag.testing.chat_contract import GRADE, ChatContract
-from crag.testing.fakes import FakeChat
+from crag.testing.fakes import FakeChat, ScriptedReader
+from crag.testing.reader_contract import AnswerReaderContract
 
 
 class TestFakeChat(ChatContract):
     @pytest.fixture
     def chat(self) -> Chat:
         return FakeChat(reply=lambda messages: GRADE)
+
+
+class TestScriptedReader(AnswerReaderContract):
+    def make(self) -> AnswerReader:
+        return ScriptedReader(words={"March 1889": 0.9})
 
 
 def test_the_fakes_load_no_test_framework() -> None:

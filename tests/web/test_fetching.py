@@ -202,7 +202,7 @@ class TestSize:
 
     def test_what_has_no_end_is_left_at_the_limit(self, server: Server) -> None:
         fetched(f"{server.address}/endless")
-        assert server.left.wait(10), "the connection is closed while the server still sends"
+        assert server.left.wait(60), "the connection is closed while the server still sends"
 
     @pytest.mark.parametrize("layers", [1, 2])
     def test_a_bomb_does_not_unfold(self, server: Server, layers: int) -> None:

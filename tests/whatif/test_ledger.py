@@ -77,13 +77,18 @@ ON = st.sets(st.sampled_from(list(Action))).map(lambda found: tuple(sorted(found
 CHANGES: dict[str, st.SearchStrategy[Any]] = {
     "k": st.integers(1, 12),
     "grade_chars": st.sampled_from([0, 500, 2000]),
+    "doubt_margin": st.sampled_from([0.0, 0.05, 0.2]),
     "keep": st.sampled_from(["all", "relevant"]),
     "max_rewrites": st.integers(0, 3),
+    "after_loop": st.sampled_from(["last", "better", "union"]),
     "strips": st.sampled_from(["sentences", "sentences", "windows"]),
     "strip_sentences": st.integers(1, 3),
     "strip_judge": st.sampled_from(["scores", "llm"]),
     "strip_filter": st.integers(0, 100).map(lambda hundredth: hundredth / 100),
     "strip_top_k": st.integers(0, 12),
+    "strip_words": st.integers(0, 120),
+    "strip_context": st.booleans(),
+    "passage_words": st.integers(0, 40),
     "refine_web": st.booleans(),
     **dict.fromkeys(["internal_on", "web_on", "loop_on", "refine_on"], ON),
 }

@@ -19,6 +19,8 @@ Work = Callable[[threading.Event, Callable[[E], None]], None]
 
 PATIENCE = 1800.0
 """Seconds a job waits for its person's word before silence counts as a no."""
+KEPT, KEPT_SECONDS = 32, 3600.0
+"""How many jobs that are over are kept, and for how long at most."""
 
 _log = logging.getLogger(__name__)
 
@@ -153,8 +155,8 @@ threading._register_atexit(_stop_all)  # type: ignore[attr-defined]
 class Jobs:
     """All jobs of the process, whoever started them. Over ones are kept for reloads, then evicted."""
 
-    def __init__(self, keep: int = 32, keep_seconds: float = 3600) -> None:
-        self._keep, self._keep_seconds = keep, keep_seconds
+    def __init__(self, keep: int = KEPT) -> None:
+        self._keep = keep
         self._jobs: dict[str, Job[object]] = {}
         self._lock = threading.Lock()
 
@@ -194,7 +196,7 @@ class Jobs:
     def _evict(self) -> None:
         now = time.monotonic()
         over = [(job.over_at, id) for id, job in self._jobs.items() if job.over_at is not None]
-        old = [id for at, id in over if now - at > self._keep_seconds]
+        old = [id for at, id in over if now - at > KEPT_SECONDS]
         surplus = [id for _, id in sorted(over)][: max(0, len(over) - self._keep)]
         for id in {*old, *surplus}:
             del self._jobs[id]

@@ -14,7 +14,7 @@ from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.core.wording import stored_sentence
+from crag.core.wording import short_text, stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.ask import conversation, sliders
@@ -124,7 +124,14 @@ def _earlier(session: Session, run: str) -> None:
     except CragError:
         session.forget(run)
         return
-    said = trace.answer.text if trace.answer else ("working…" if not trace.finished else "no answer")
+    short = trace.answer.short if trace.answer else None
+    said = (
+        short_text(short)
+        if short
+        else trace.answer.text
+        if trace.answer
+        else ("working…" if not trace.finished else "no answer")
+    )
     draw(
         h.div("cx")[
             h.button("turn", data_pick=f"run:{run}")[

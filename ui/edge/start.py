@@ -21,7 +21,7 @@ from starlette.middleware import Middleware
 from streamlit import config as options
 from streamlit import file_util, net_util, runtime
 from streamlit.runtime import memory_session_storage
-from streamlit.runtime.stats import CACHE_MEMORY_FAMILY
+from streamlit.runtime.stats import CACHE_MEMORY_FAMILY, CacheStat
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
@@ -85,7 +85,7 @@ def held_uploads() -> int:
     if not runtime.exists():
         return 0
     stats = runtime.get_instance().uploaded_file_mgr.get_stats()
-    return sum(each.byte_length for each in stats.get(CACHE_MEMORY_FAMILY, ()))
+    return sum(each.byte_length for each in stats.get(CACHE_MEMORY_FAMILY, ()) if isinstance(each, CacheStat))
 
 
 def _nowhere() -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from crag.core.settings import Settings
 from crag.core.types import Action, Step
+from crag.core.wording import count as count
 from crag.providers import registry
 from crag.strategies import STRATEGIES
 
@@ -79,10 +80,6 @@ def _value(value: object) -> str:
     if isinstance(value, tuple | list):
         return "+".join(str(each) for each in value) or "none"
     return str(value)
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def duration(seconds: float) -> str:

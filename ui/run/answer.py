@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from crag.core.makers import maker, named
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Citation, SentenceCheck
-from crag.core.wording import about, check_sentence, failure_sentence
+from crag.core.wording import about, cell_text, check_sentence, failure_sentence, short_text, unnamed_sentence
 from crag.generate.citations import MARK
 from ui.kit import html as h
 from ui.kit import words
@@ -43,8 +43,32 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
         return _unanswered(trace) if trace.finished else _written(trace)
     known = {citation.number: citation for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
-    said = _marked(whole.text, known, trace.checks, alone)
-    return h.div("cx")[_quoted(whole, trace), h.div(kind)[said], _label(whole, trace)]
+    said = _marked(whole.text, known, trace.checks, alone, told_at(whole))
+    return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], _label(whole, trace)]
+
+
+def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
+    """The words that answer, large, with their source; a cell's row and column above them."""
+    short = whole.short
+    if short is None:
+        return Html()
+    citation, cell = known.get(short.citation), cell_text(short)
+    return h.div("short", title=f"{short.confidence:.0%} likely right, as the evaluator judges")[
+        cell and h.span("cell")[cell],
+        h.span("words")[short_text(short, labelled=False), " ", _button(citation) if citation else ""],
+    ]
+
+
+def told_at(whole: Answer) -> tuple[int, int] | None:
+    """Where the words of the short answer stand in the answer's text: in the first sentence that cites their source."""
+    if whole.short is None:
+        return None
+    wanted = r"\s+".join(map(re.escape, whole.short.text.split()))
+    for found in re.finditer(rf"(?<!\w){wanted}(?!\w)", whole.text):
+        mark = MARK.search(whole.text, found.end())
+        if mark and str(whole.short.citation) in re.findall(r"\d+", mark.group()):
+            return found.span()
+    return None
 
 
 def _written(trace: Trace) -> Html:
@@ -80,14 +104,25 @@ def _unanswered(trace: Trace) -> Html:
 
 
 def _marked(
-    whole: str, known: dict[int, Citation], checks: Sequence[SentenceCheck], alone: Sequence[tuple[int, int]]
+    whole: str,
+    known: dict[int, Citation],
+    checks: Sequence[SentenceCheck],
+    alone: Sequence[tuple[int, int]],
+    told: tuple[int, int] | None,
 ) -> Html:
-    """The text with flagged sentences underlined and tagged, and every mark turned into a button."""
+    """The text with flagged sentences underlined and tagged, and every mark turned into a button.
+
+    `told`: where the words of the short answer stand, which are marked.
+    """
     parts: list[object] = []
     at = 0
 
     def piece(start: int, end: int) -> Html:
-        return _apart(whole, start, end, known, alone)
+        first, last = (max(start, told[0]), min(end, told[1])) if told else (end, end)
+        if first >= last:
+            return _apart(whole, start, end, known, alone)
+        inside = h.span("told")[_apart(whole, first, last, known, alone)]
+        return h.fragment(_apart(whole, start, first, known, alone), inside, _apart(whole, last, end, known, alone))
 
     for start, end, check in placed(whole, checks):
         flag = flag_of(check, set(known))
@@ -160,6 +195,8 @@ def _unsure(whole: Answer, trace: Trace) -> list[Html]:
     """That the answer stands on weak ground, and why."""
     if not whole.low_confidence or whole.abstained:
         return []
+    if whole.unnamed:
+        return [h.fragment(h.span("tag")["Low confidence"], " ", unnamed_sentence(whole.unnamed))]
     if trace.action is Action.INCORRECT and not trace.kept("external"):
         why = "the chunks were graded as not answering, and nothing from the web helps"
     elif all(strip.score is None for strip in trace.kept()):

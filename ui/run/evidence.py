@@ -24,7 +24,11 @@ def chunks(trace: Trace, view: View) -> Html:
     if here is None:
         return Html()
     cards = [_chunk(found, here, trace, view) for found in here.chunks]
-    again = h.span("small")["found with the rewritten query ", h.span("query")[here.query]]
+    joined = any(found.round < len(trace.rounds) - 1 for found in here.chunks)
+    again = h.span("small")[
+        "the best of several searches, the last for " if joined else "found with the rewritten query ",
+        h.span("query")[here.query],
+    ]
     heading = h.h3[
         "From your documents ",
         h.span("small")[words.count(len(here.chunks), "chunk")],
@@ -71,10 +75,13 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     marks = view.deciding_id == chunk.id and (h.span("tag deciding")["decided"], " ")
     chosen = thumbs.buttons(found, view.thumbs) if view.thumbs is not None else ""
     own = _graded(trace) and not _jointly(here, trace)
+    earlier = found.round < len(trace.rounds) - 1 and (h.span("tag")[f"search {found.round + 1}"], " ")
     summary = h.fragment(
         h.span("rank num")[found.rank],
         h.span[
-            h.span("where")[marks, h.span("page")[f"p. {chunk.page}"], h.span("name")[chunk.source], _local(grade)],
+            h.span("where")[
+                marks, earlier, h.span("page")[f"p. {chunk.page}"], h.span("name")[chunk.source], _local(grade)
+            ],
             _noted(chunk.id, view),
             h.span("peek")[excerpt(chunk.text, 160)],
         ],

@@ -60,12 +60,17 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
     if isinstance(source, WebPage):
         _web(trace, citation, source)
     elif isinstance(source, Chunk):
-        _chunk(session, source, citation, bar)
+        short = trace.answer.short if trace.answer else None
+        told = short.rects if short and short.citation == citation.number else ()
+        _chunk(session, source, citation, bar, told)
     else:
         raise NotFoundError("The source of this citation is not part of the run.")
 
 
-def _chunk(session: Session, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
+def _chunk(
+    session: Session, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator, told: Sequence[Rect] = ()
+) -> None:
+    """`told`: where the words lie that are the short answer."""
     rects = citation.rects if citation and citation.rects else chunk.rects()
     home = min((rect.page for rect in rects), default=chunk.page)
     pages = session.library.documents.get(chunk.document_id).pages
@@ -75,7 +80,7 @@ def _chunk(session: Session, chunk: Chunk, citation: Citation | None, bar: Delta
     bar.button("‹ Page before", key="page-back", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
     bar.button("Page after ›", key="page-on", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
     here = [rect for rect in rects if rect.page == leaf]
-    drawn = image(session.library, chunk.document_id, leaf, here)
+    drawn = image(session.library, chunk.document_id, leaf, here, told)
     with st.container(key="page-image"):
         draw(h.div("cx", data_at=f"{_depth(drawn, here):.4f}"))
         st.image(drawn, width="stretch")
@@ -103,9 +108,9 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
     )
 
 
-def image(library: Library, document: str, page: int, rects: Sequence[Rect]) -> bytes:
+def image(library: Library, document: str, page: int, rects: Sequence[Rect], strong: Sequence[Rect] = ()) -> bytes:
     """A page as PNG with the rectangles marked; remembered. Raises NotFoundError, DocumentError."""
-    return _image(str(library.folder), document, page, tuple(rects), _library=library)
+    return _image(str(library.folder), document, page, tuple(rects), tuple(strong), _library=library)
 
 
 def _depth(png: bytes, rects: Sequence[Rect]) -> float:
@@ -123,6 +128,9 @@ def _depth(png: bytes, rects: Sequence[Rect]) -> float:
 
 
 @st.cache_data(show_spinner=False, max_entries=96, ttl=3600)
-def _image(folder: str, document: str, page: int, rects: tuple[Rect, ...], *, _library: Library) -> bytes:
+def _image(
+    folder: str, document: str, page: int, rects: tuple[Rect, ...], strong: tuple[Rect, ...], *, _library: Library
+) -> bytes:
     config = program().config  # a document that was read under other limits is drawn under them
-    return render_page(_library.documents.file(document), page, config, highlights=rects, width=_WIDTH)
+    data = _library.documents.file(document)
+    return render_page(data, page, config, highlights=rects, strong=strong, width=_WIDTH)

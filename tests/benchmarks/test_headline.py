@@ -1,0 +1,270 @@
+"""The headline benchmark: the paper's scoring, answers that survive a kill, what a model is asked, and the page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.headline import NO_RETRIEVAL, RAW, REFINED, Graders, made_of, run
+from benchmarks.headline_model import Endpoint, Said, ServedModel, ShortWriter, asked, digest, joined, model_of
+from benchmarks.headline_report import report, verdict
+from benchmarks.headline_rows import ARMS, Journal, Row, accepted_in, figures
+from benchmarks.overhead import HashEmbedder
+from benchmarks.popqa_cases import Case
+from crag.core.types import Answer
+from crag.questions.sets import Question
+from crag.strategies import strategy
+from crag.testing.fakes import ScriptedEvaluator, chunk_of
+from tests.support.model_server import serving
+
+INSIDE = "Jane Doe, who was born in Bergen in 1901, wrote novels and short stories for fifty years."
+ONLINE = "Jane Doe: Jane Doe was born in Oslo, as her own letters to the press say."
+ASKED = "Where was Jane Doe born?"
+
+
+class Recorder:
+    """A model that finds Bergen where it is shown it, and guesses elsewhere. Remembers what it was asked."""
+
+    id = "recorder"
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def reply(self, text: str) -> Said:
+        self.texts.append(text)
+        said = "in Bergen" if "Bergen" in text else "Paris, I guess"
+        return Said(text=said, prompt=digest(text), seconds=0.5, input_tokens=len(text.split()), output_tokens=2)
+
+
+def case(id: str = "1") -> Case:
+    return Case(Question(id=id, question=ASKED, answers=("Bergen",)), (chunk_of(INSIDE),), (ONLINE,))
+
+
+def row(arm: str, id: str, right: bool, **values: object) -> Row:
+    plain = Row(
+        arm=arm,
+        question_id=id,
+        made_of="m",
+        kind=RAW,
+        answer="Bergen" if right else "Oslo",
+        right=right,
+        stated=right,
+        prompt=f"{arm}-{id}",
+        seconds=0.1,
+        writing=1.0,
+        model="some-model",
+    )
+    return replace(plain, **values)  # type: ignore[arg-type]
+
+
+def graders(score: float = 0.9) -> Graders:
+    return Graders(ScriptedEvaluator(score=lambda text: score), HashEmbedder())
+
+
+def made(arms: Sequence[str] = ARMS, version: str = "1") -> dict[str, str]:
+    return {arm: f"{arm} {version}" for arm in arms}
+
+
+# ---- scoring -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted", "right"),
+    [
+        ("She was born in Bergen.", ["Bergen"], True),
+        ("politician", ["pol", "politician"], True),
+        ("policeman", ["pol"], True),  # the rule knows no words
+        ("bergen", ["Bergen"], False),  # nor does it fold letters
+        ("Oslo", ["Bergen", ""], False),
+        ("", ["Bergen"], False),
+    ],
+)
+def test_the_papers_rule(answer: str, accepted: list[str], right: bool) -> None:
+    assert accepted_in(answer, accepted) is right
+
+
+def test_the_difference_is_taken_question_by_question() -> None:
+    rows = [
+        *(row("plain-rag", str(place), place < 2, words=300) for place in range(4)),
+        *(row("balanced", str(place), place in (1, 2, 3), words=100) for place in range(4)),
+        row("balanced", "9", True),
+    ]
+    found = figures(rows)["all"]
+    assert found["arms"]["plain-rag"]["right"]["value"] == 0.5
+    assert (found["arms"]["balanced"]["questions"], found["arms"]["balanced"]["right"]["value"]) == (5, 0.8)
+    less = found["less"]["balanced"]
+    assert (less["questions"], less["gained"], less["lost"]) == (4, 2, 1)
+    assert (less["right"]["value"], less["words"]["value"]) == (0.25, -200)
+    assert less["right"]["low"] < 0 < less["right"]["high"]
+    assert found["arms"]["plain-rag"]["evidence"]["value"] is None
+
+
+def test_what_the_product_would_not_have_answered_counts_as_wrong_apart() -> None:
+    found = figures([row("paper", "1", True, abstains=True), row("paper", "2", True)])["all"]["arms"]["paper"]
+    assert (found["right"]["value"], found["unless_abstaining"]["value"], found["abstains"]) == (1.0, 0.5, 0.5)
+
+
+def test_kinds_of_text_are_told_apart() -> None:
+    found = figures([row("paper", "1", True), row("paper", "2", False, kind=REFINED)])
+    assert {name: each["arms"]["paper"]["right"]["value"] for name, each in found.items()} == {
+        "all": 0.5,
+        RAW: 1.0,
+        REFINED: 0.0,
+    }
+
+
+# ---- the journal ---------------------------------------------------------------------------------------------------
+
+
+def test_a_line_cut_short_by_a_kill_loses_only_itself(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "rows.jsonl"
+    journal = Journal(path)
+    journal.add(row("paper", "1", True))
+    journal.add(row("paper", "2", True))
+    path.write_text(path.read_text(encoding="utf-8")[:-40], encoding="utf-8")
+    again = Journal(path)
+    assert [each.question_id for each in again.rows] == ["1"]
+    again.add(row("paper", "3", True))
+    assert [each.question_id for each in Journal(path).rows] == ["1", "3"]
+
+
+def test_rows_of_another_version_are_not_taken_up_but_what_was_said_is(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    old = asdict(row("paper", "1", True, made_of="old"))
+    path.write_text(f"{json.dumps(old)}\n{json.dumps(old | {'of_tomorrow': 1})}\n[]\n", encoding="utf-8")
+    journal = Journal(path)
+    assert journal.done({"paper": "new"}) == {} and len(journal.done({"paper": "old"})) == 1
+    assert journal.said("some-model")["paper-1"].text == "Bergen" and journal.said("another") == {}
+
+
+def test_a_run_is_taken_up_where_it_was_left(tmp_path: Path) -> None:
+    chosen, path = [(case(id), RAW) for id in "123"], tmp_path / "rows.jsonl"
+    first, second, third = Recorder(), Recorder(), Recorder()
+    assert run(chosen[:2], made(), first, Journal(path), graders())
+    assert len(first.texts) == 2 * len(ARMS)
+    journal = Journal(path)
+    assert run(chosen, made(), second, journal, graders())
+    assert len(second.texts) == len(ARMS)
+    assert len(journal.done(made())) == 3 * len(ARMS)
+    assert run(chosen[:1], made(["paper"], "2"), third, journal, graders())
+    assert len(third.texts) == 1, "another version answers anew"
+
+
+def test_no_question_is_begun_after_its_time(tmp_path: Path) -> None:
+    writer, journal = Recorder(), Journal(tmp_path / "rows.jsonl")
+    assert not run([(case(), RAW)], made(), writer, journal, graders(), minutes=1e-9)
+    assert not writer.texts and not journal.rows
+
+
+def test_arms_take_turns_at_being_first(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "rows.jsonl")
+    run([(case(id), RAW) for id in "12"], made(["plain-rag", "paper"]), Recorder(), journal, graders())
+    assert [each.arm for each in journal.rows] == ["plain-rag", "paper", "paper", "plain-rag"]
+
+
+# ---- what the model is asked ---------------------------------------------------------------------------------------
+
+
+def test_every_arm_has_the_same_prompt_but_for_its_evidence(tmp_path: Path) -> None:
+    writer, journal = Recorder(), Journal(tmp_path / "rows.jsonl")
+    run([(case(), RAW)], made(), writer, journal, graders(score=0.5))
+    shown = {each.arm: text for each, text in zip(journal.rows, writer.texts, strict=True)}
+    found = {each.arm: each for each in journal.rows}
+    assert all(text.endswith(f"Question: {ASKED}\nAnswer:") for text in writer.texts)
+    assert shown[NO_RETRIEVAL] == asked(ASKED) and "Passages" not in shown[NO_RETRIEVAL]
+    assert "Bergen" in shown["plain-rag"] and "Oslo" not in shown["plain-rag"]
+    assert "Bergen" in shown["paper"] and f"- {ONLINE}" in shown["paper"], "AMBIGUOUS keeps both, no title twice"
+    assert found["paper"].action == "AMBIGUOUS" and found["paper"].searches == 1
+    assert found["plain-rag"].words == len(INSIDE.split()) and found["plain-rag"].evidence
+    assert found["plain-rag"].right and not found[NO_RETRIEVAL].right
+    assert found[NO_RETRIEVAL].evidence is None and found[NO_RETRIEVAL].words == 0
+
+
+def test_where_nothing_is_kept_the_model_answers_from_what_it_knows() -> None:
+    model = Recorder()
+    writer = ShortWriter(model)
+    *_, whole = writer.answer(ASKED, [], {}, strategy("balanced").settings)
+    assert isinstance(whole, Answer) and whole.text == "Paris, I guess"
+    assert model.texts == [asked(ASKED)] and writer.empty and writer.abstains
+
+
+def test_a_server_is_asked_greedily_and_never_twice() -> None:
+    with serving() as server:
+        server.reply = " in Bergen\n"
+        endpoint = Endpoint(provider="openai-compatible", model="ok", base_url=server.address)
+        model = ServedModel(endpoint, said={digest("known"): row_said("known")})
+        first, again, known = model.reply("new"), model.reply("new"), model.reply("known")
+    assert (first.text, first.anew, first.input_tokens) == ("in Bergen", True, 30)
+    assert again == replace(first, anew=False) and known.text == "said before" and not known.anew
+    ((_, body),) = server.seen
+    assert body["temperature"] == 0.0 and body["max_completion_tokens"] == 40
+    assert [each["role"] for each in body["messages"]] == ["system", "user"]
+
+
+def row_said(text: str) -> Said:
+    return Said(text="said before", prompt=digest(text), seconds=2.0, anew=False)
+
+
+def test_the_environment_names_the_server() -> None:
+    given = {"CRAG_LLM": "openai-compatible", "CRAG_LLM_BASE_URL": "http://127.0.0.1:8080/v1", "CRAG_LLM_MODEL": "m"}
+    found = model_of({**given, "CRAG_LLM_KEY": "sk-of-a-test"})
+    assert found is not None and (found.model, found.base_url) == ("m", "http://127.0.0.1:8080/v1")
+    assert found.key is not None and found.key.get_secret_value() == "sk-of-a-test"
+    assert model_of({}) is None
+    with pytest.raises(SystemExit, match="address"):
+        model_of({"CRAG_LLM": "openai-compatible", "CRAG_LLM_MODEL": "m"})
+
+
+def test_a_model_in_parts_is_joined_once_and_checked(tmp_path: Path) -> None:
+    parts = [tmp_path / "1.bin", tmp_path / "2.bin"]
+    for part, data in zip(parts, (b"GG", b"UF"), strict=True):
+        part.write_bytes(data)
+    whole = tmp_path / "made" / "model.gguf"
+    with pytest.raises(SystemExit, match="another file"):
+        joined(parts, whole, "0" * 64)
+    assert not whole.exists()
+    assert joined(parts, whole, hashlib.sha256(b"GGUF").hexdigest()).read_bytes() == b"GGUF"
+    parts[0].write_bytes(b"XX")
+    assert joined(parts, whole, "0" * 64).read_bytes() == b"GGUF", "it is there already"
+
+
+def test_what_an_arm_rests_on() -> None:
+    assert len({made_of(arm, "m") for arm in ARMS}) == len(ARMS)
+    assert made_of("paper", "m") == made_of("paper", "m") != made_of("paper", "another")
+
+
+# ---- the page ------------------------------------------------------------------------------------------------------
+
+
+def results(rows: Sequence[Row], questions: int) -> dict[str, object]:
+    answered = len({each.question_id for each in rows})
+    return {
+        "model": "some-model",
+        "questions": questions,
+        "answered": answered,
+        "finished": len(rows) == questions * len(ARMS),
+        "machine": {"cores": 2, "python": "3.11"},
+        "instructions": "Answer.",
+        "max_tokens": 40,
+        "figures": figures(rows),
+    }
+
+
+def test_the_page_says_the_model_and_how_far_it_is() -> None:
+    part = report(results([row("plain-rag", "1", True), row("balanced", "1", False)], 300))
+    assert "model `some-model`, 1 of 300 questions" in part and "The run is not finished" in part
+    whole = report(results([row(arm, "1", True) for arm in ARMS], 1))
+    assert "not finished" not in whole and "| no retrieval | 1 | 1.000 |" in whole
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "said"),
+    [(0.01, 0.05, 0.1, "ahead"), (-0.1, -0.05, -0.01, "behind"), (-0.01, 0.05, 0.1, "may be chance")],
+)
+def test_what_a_difference_allows_to_say(low: float, value: float, high: float, said: str) -> None:
+    assert verdict({"low": low, "value": value, "high": high}) == said
