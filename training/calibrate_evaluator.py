@@ -1,15 +1,17 @@
-"""Fits the evaluator's last layer on held-out pairs at natural rates, and writes head.json.
+"""Fits the evaluator's last layers on held-out pairs at natural rates, and writes head.json.
 
     python -m training.calibrate_evaluator [--data FOLDER] [--keep FILE]
 
 Training shows one negative for one positive; a library shows many. So here every sentence of a passage is a pair, and
 a question meets its own passage and the nearest others. Each kind of data counts the same. Figures are by two halves
-of the groups, each fitted on the other; what is written is fitted on both.
+of the groups, each fitted on the other; what is written is fitted on both. The layer for strips comes second: it reads
+what the first one says of the whole passage, and is fitted in `strip_layer.py`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import zlib
@@ -18,25 +20,27 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from crag.evaluator.head import FEATURES, features, load_head
-from crag.models.cross_encoder import CrossEncoder, Reading
+from crag.evaluator.head import FEATURES, Head, features, load_head
+from crag.models.cross_encoder import FOLDER, CrossEncoder, Reading
 from crag.text.sentences import sentences
 from training.export_evaluator import head_file, write
 from training.measures import auc, calibration_error
 from training.pair import Pair
 from training.pairs import Corpus, held_out
 from training.samples import remembered
+from training.sources.checks import checks
+from training.strip_layer import logistic, strip_layer
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS, BY_SENTENCE = 700, 250
 """Held-out questions of SQuAD that are used, and how many of each set are asked of single sentences."""
-PENALTY = 1e-3
 ADDED = {"coverage": 1.0, "closeness": 4.0}
 """What the words in common and the cosine add to the log-odds: chosen on data marked dev, since on held-out training
 data, which is full of passages that share all words and answer nothing, they seem to be worth nothing."""
+ALSO = ("near", "sections", "tatqa", "table", "time", "medical")
+"""What else is read of the train folder, as often right as it is drawn."""
 PAPER_UPPER, PAPER_LOWER = (1 + 0.59) / 2, (1 - 0.99) / 2
 """The thresholds on PopQA of Yan et al. 2024, read as probabilities."""
 
@@ -46,9 +50,21 @@ def main() -> None:
     shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
     parser.add_argument("--data", type=Path, default=shared)
     parser.add_argument("--keep", type=Path, help="keeps the readings between runs; delete it when the model changes")
+    parser.add_argument("--strips", action="store_true", help="fits the layer for strips alone")
     given = parser.parse_args()
-    pairs = natural(Corpus(given.data, remembered))
-    rows = read(pairs, given.keep)
+    corpus = Corpus(given.data, remembered)
+    head = load_head()[0] if given.strips else grade_layer(corpus, given.keep)
+    strips = strip_layer(corpus, head)
+    short = json.loads((FOLDER / "head.json").read_text("utf-8")).get("short") if given.strips else None
+    content = head_file(list(head.weights), head.bias, list(strips.weights), strips.bias, short)
+    print(content.decode())
+    write({"head.json": content})
+
+
+def grade_layer(corpus: Corpus, keep: Path | None) -> Head:
+    """The layer for grades, fitted; its figures are printed."""
+    pairs = natural(corpus)
+    rows = read(pairs, keep)
     labels = np.array([pair.label for pair in pairs])
     kinds = np.array([pair.source for pair in pairs])
     weights = 1.0 / np.array([(kinds == kind).sum() for kind in kinds])
@@ -67,9 +83,7 @@ def main() -> None:
     popqa = kinds == "popqa"
     print(mapped(labels[popqa], scores[popqa]))
     found = fitted(rows, labels, weights, np.ones(len(pairs), bool))
-    head = head_file([float(weight) for weight in found[:-1]], float(found[-1]))
-    print(head.decode())
-    write({"head.json": head})
+    return Head(tuple(float(weight) for weight in found[:-1]), float(found[-1]))
 
 
 def mapped(labels: NDArray[np.float64], scores: NDArray[np.float64]) -> str:
@@ -98,6 +112,8 @@ def natural(corpus: Corpus) -> list[Pair]:
     found += [pair for kind in ("claim", "copied", "filing", "scifact window") for pair in by_source[kind]]
     squad = by_source["squad paragraph"] + by_source["squad unanswerable"]
     found += [replace(pair, source="answerable") for pair in dice.sample(squad, min(QUESTIONS, len(squad)))]
+    told = checks(corpus, 101)
+    found += [replace(pair, source=kind) for kind in ALSO for pair in told.get(kind, [])]
     for kind in ("squad paragraph", "nq passage"):
         answered = [pair for pair in by_source[kind] if pair.spots]
         answered = dice.sample(answered, min(BY_SENTENCE, len(answered)))
@@ -136,39 +152,19 @@ def fitted(
 ) -> NDArray[np.float64]:
     """Weights and bias: what is read first, by itself; then, with what is added to it, one slope, length and bias."""
     own = [*range(FEATURES.index("coverage")), len(FEATURES)]
-    read = _logistic(rows[used][:, own], labels[used], weights[used])
+    read = logistic(rows[used][:, own], labels[used], weights[used])
     found = np.zeros(rows.shape[1])
     found[own] = read
     for name, weight in ADDED.items():
         found[FEATURES.index(name)] = weight
     length = FEATURES.index("length")
-    scale = _logistic(
+    scale = logistic(
         np.stack([rows[used] @ found, rows[used][:, length], np.ones(used.sum())], axis=1), labels[used], weights[used]
     )
     found *= scale[0]
     found[length] += scale[1]
     found[-1] += scale[2]
     return found
-
-
-def _logistic(
-    rows: NDArray[np.float64], labels: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """By weighted cross-entropy with a small penalty on the weights; the last column is the bias's."""
-    inputs, wanted = torch.tensor(rows), torch.tensor(labels)
-    importance = torch.tensor(weights / weights.sum())
-    found = torch.zeros(rows.shape[1], dtype=torch.float64, requires_grad=True)
-    solver = torch.optim.LBFGS([found], max_iter=200, line_search_fn="strong_wolfe")
-
-    def step() -> torch.Tensor:
-        solver.zero_grad()
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(inputs @ found, wanted, importance, reduction="sum")
-        loss = loss + PENALTY * found[:-1].square().sum()
-        loss.backward()
-        return loss
-
-    solver.step(step)
-    return found.detach().numpy()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import onnx
 import torch
 from numpy.typing import NDArray
 
-from crag.evaluator.head import FEATURES
+from crag.evaluator.head import FEATURES, STRIP_FEATURES
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder
 from training.export_embedding import TARGET as EMBEDDING
 from training.export_embedding import measured
@@ -30,13 +30,13 @@ from training.minilm_graph import build_evaluator
 from training.pair import Pair
 from training.pairs import Corpus, held_out
 from training.samples import Reader, Sample, remembered
+from training.torch_model import published_names
 from training.word_counts import lexicon_file
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports its use to its maker
 import onnxruntime
 
 ROOT = Path(__file__).resolve().parent.parent
-HIDDEN = 384
 LARGEST = 35_000_000
 
 
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("--data", type=Path, default=shared)
     given = parser.parse_args()
-    weights = published_names(torch.load(given.checkpoint, weights_only=True))
+    weights = published_names(torch.load(given.checkpoint, "cpu", weights_only=True))
     pairs = Corpus(given.data, remembered).epoch(1)
     fitted = random.Random(5).sample([pair for pair in pairs if not held_out(pair.group)], 500)
     samples = Reader().read(fitted)
@@ -55,8 +55,9 @@ def main() -> None:
     model = build_evaluator(weights, plan)[0]
     files = {"model.onnx": model.SerializeToString(), "tokenizer.json": (EMBEDDING / "tokenizer.json").read_bytes()}
     files["lexicon.json"] = lexicon_file(given.data)
-    # A head that passes the relevance logit on, until training.calibrate_evaluator writes the fitted one.
-    files["head.json"] = head_file([1.0] + [0.0] * (len(FEATURES) - 1), 0.0)
+    # Heads that pass the relevance and the keep logit on, until training.calibrate_evaluator writes the fitted ones.
+    strips = {name: float(name == "evidence") for name in STRIP_FEATURES}
+    files["head.json"] = head_file([1.0] + [0.0] * (len(FEATURES) - 1), 0.0, list(strips.values()), 0.0)
     print(f"{sum(map(len, files.values())) / 1e6:.1f} MB")
     if sum(map(len, files.values())) > LARGEST:
         sys.exit("The model is larger than 35 MB: do not commit it.")
@@ -66,46 +67,26 @@ def main() -> None:
 
 
 def fidelity(plain: onnx.ModelProto, samples: list[Sample], pairs: list[Pair]) -> dict[str, float]:
-    """The shipped int8 model beside float32 on pairs that set no range: relevance logits, and AUC of either."""
+    """The shipped int8 model beside float32 on pairs that set no range: relevance and keep logits, AUC of either."""
     session = onnxruntime.InferenceSession(plain.SerializeToString(), providers=["CPUExecutionProvider"])
-    whole = np.array([session.run(["relevance"], feed)[0][0] for feed in feeds(samples)], np.float64)
-    encoder, read = CrossEncoder(), []
-    for pair in pairs:
+    made = [session.run(["relevance", "keep"], feed) for feed in feeds(samples)]
+    whole = np.array([relevance[0] for relevance, _ in made], np.float64)
+    encoder, read, kept = CrossEncoder(), [], list[tuple[float, float]]()
+    for pair, sample, (_, keep) in zip(pairs, samples, made, strict=True):
         [reading] = encoder.read(pair.question, [pair.read])
         read.append(reading.relevance if reading else 0.0)
+        own = keep[0, sample.asked + 2 : -1]
+        if reading and len(own) == len(reading.keep):
+            kept += zip(own, reading.keep, strict=True)
     small, labels = np.array(read), np.array([int(pair.label > 0.5) for pair in pairs])
     return {
         "difference": round(float(np.abs(whole - small).mean()), 4),
         "spread": round(float(whole.std()), 4),
         "correlation": round(float(np.corrcoef(whole, small)[0, 1]), 5),
+        "correlation_keep": round(float(np.corrcoef(np.array(kept).T)[0, 1]), 5),
         "auc_float32": round(auc(labels, whole), 4),
         "auc_int8": round(auc(labels, small), 4),
     }
-
-
-def published_names(state: dict[str, torch.Tensor]) -> dict[str, NDArray[np.float32]]:
-    """The checkpoint's tensors under the names that `training.minilm_graph` reads."""
-    given = {name: tensor.float().numpy() for name, tensor in state.items()}
-    found = {
-        "embeddings.word_embeddings.weight": given["words.weight"],
-        "embeddings.position_embeddings.weight": given["positions.weight"],
-        "kinds": given["kinds.weight"],
-    }
-    for side in ("weight", "bias"):
-        found[f"embeddings.LayerNorm.{side}"] = given[f"norm.{side}"]
-        for head in ("relevance_hidden", "relevance", "closeness", "span"):
-            found[f"{head}.{side}"] = given[f"{head}.{side}"]
-        for number in range(6):
-            old, new = f"layers.{number}", f"encoder.layer.{number}"
-            for at, part in enumerate(("query", "key", "value")):
-                rows = given[f"{old}.qkv.{side}"][at * HIDDEN : (at + 1) * HIDDEN]
-                found[f"{new}.attention.self.{part}.{side}"] = rows
-            found[f"{new}.attention.output.dense.{side}"] = given[f"{old}.out.{side}"]
-            found[f"{new}.attention.output.LayerNorm.{side}"] = given[f"{old}.attended.{side}"]
-            found[f"{new}.intermediate.dense.{side}"] = given[f"{old}.up.{side}"]
-            found[f"{new}.output.dense.{side}"] = given[f"{old}.down.{side}"]
-            found[f"{new}.output.LayerNorm.{side}"] = given[f"{old}.done.{side}"]
-    return found
 
 
 def feeds(samples: list[Sample]) -> Iterator[dict[str, NDArray[np.int64]]]:
@@ -117,9 +98,22 @@ def feeds(samples: list[Sample]) -> Iterator[dict[str, NDArray[np.int64]]]:
         }
 
 
-def head_file(weights: list[float], bias: float) -> bytes:
-    """The content of head.json."""
-    head = {"features": list(FEATURES), "weights": [round(x, 6) for x in weights], "bias": round(bias, 6)}
+def head_file(
+    weights: list[float], bias: float, strip_weights: list[float], strip_bias: float, short: object = None
+) -> bytes:
+    """The content of head.json. `short`: the layer of short answers, if it was fitted for these weights."""
+    head: dict[str, object] = {
+        "features": list(FEATURES),
+        "weights": [round(x, 6) for x in weights],
+        "bias": round(bias, 6),
+        "strips": {
+            "features": list(STRIP_FEATURES),
+            "weights": [round(x, 6) for x in strip_weights],
+            "bias": round(strip_bias, 6),
+        },
+    }
+    if short:
+        head["short"] = short
     return (json.dumps(head, indent=1) + "\n").encode()
 
 

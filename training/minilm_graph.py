@@ -2,8 +2,8 @@
 
 Both take token ids (batch, length) without padding, all texts of a batch equally long. The first gives unit
 sentence vectors (batch, 384); the second takes kinds of tokens and the number of question tokens too, and gives a
-relevance logit (batch) and start and end logits (batch, length). No padding means no mask, so attention runs in its
-fastest form and a text's result does not depend on its neighbours. Activations are quantized with fixed ranges for
+relevance logit (batch) and start, end and keep logits (batch, length). No padding means no mask, so attention runs in
+its fastest form and a text's result does not depend on its neighbours. Activations are quantized with fixed ranges for
 the same reason. The float32 form also gives the inputs of its linear layers, to measure those ranges.
 """
 
@@ -17,9 +17,11 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["HIDDEN", "MAX_TOKENS", "Int8Plan", "build", "build_evaluator"]
+__all__ = ["HIDDEN", "MAX_TOKENS", "READ_OUT", "Int8Plan", "build", "build_evaluator", "layers_of"]
 
-HIDDEN, HEADS, LAYERS, MAX_TOKENS = 384, 12, 6, 256
+HIDDEN, HEADS, MAX_TOKENS = 384, 12, 256
+READ_OUT = ("relevance_hidden", "relevance", "closeness", "span", "keep")
+"""The evaluator's heads: what is read from the encoder."""
 MICROSOFT = "com.microsoft"
 IDS = ("batch", "length")
 Weights = Mapping[str, NDArray[np.float32]]
@@ -32,6 +34,11 @@ class Int8Plan:
     divisors: Mapping[str, NDArray[np.float32]]
     ranges: Mapping[str, tuple[float, float]]
     weight_bits: int = 7
+
+
+def layers_of(weights: Mapping[str, object]) -> int:
+    """How many layers an encoder has, by its weights' published names."""
+    return 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
 
 
 class _Graph:
@@ -70,7 +77,9 @@ def build(weights: Weights, plan: Int8Plan | None = None) -> tuple[onnx.ModelPro
     graph = _Graph()
     table = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS]
     table = table + weights["embeddings.token_type_embeddings.weight"][0]
-    x, probes = _encoded(graph, weights, plan, _embedded(graph, weights, table, plan is not None), range(LAYERS))
+    x, probes = _encoded(
+        graph, weights, plan, _embedded(graph, weights, table, plan is not None), range(layers_of(weights))
+    )
     mean = graph.add("ReduceMean", [x, graph.constant("axis", np.array([1], np.int64))], keepdims=0)
     graph.nodes.append(helper.make_node("LpNormalization", [mean], ["embedding"], axis=-1, p=2))
     outputs = {"embedding": ["batch", HIDDEN]}
@@ -81,12 +90,12 @@ def build_evaluator(weights: Weights, plan: Int8Plan | None = None) -> tuple[onn
     """The evaluator's cross-encoder in the same two forms; its heads stay float32.
 
     `weights` holds the encoder's tensors under the published names, and `kinds`, `relevance_hidden.*`,
-    `relevance.*`, `closeness.*`, `span.*` as `training.torch_model` trains them.
+    `relevance.*`, `closeness.*`, `span.*`, `keep.*` as `training.torch_model` trains them.
     """
-    graph = _Graph()
+    graph, final = _Graph(), layers_of(weights) - 1
     x = _embedded(graph, weights, weights["embeddings.position_embeddings.weight"], plan is not None)
     kinds = graph.add("Gather", [graph.constant("kinds.table", weights["kinds"]), "kinds"])
-    read, probes = _encoded(graph, weights, plan, graph.add("Add", [x, kinds]), range(LAYERS - 1))
+    read, probes = _encoded(graph, weights, plan, graph.add("Add", [x, kinds]), range(final))
 
     def number(name: str, *value: int) -> str:
         return graph.constant(name, np.array(value, np.int64))
@@ -100,7 +109,7 @@ def build_evaluator(weights: Weights, plan: Int8Plan | None = None) -> tuple[onn
     # The last layer's work for [CLS] and the question alone: nothing reads the passage's part of it.
     end = graph.add("Add", ["asked", number("one", 1)])
     asked = graph.add("Slice", [read, number("zero", 0), end, "one"])
-    x, last = _layer(graph, weights, plan, read, LAYERS - 1, asked)
+    x, last = _layer(graph, weights, plan, read, final, asked)
     first = graph.add("Squeeze", [graph.add("Gather", [x, "zero"], axis=1), "one"])
     question = graph.add("Slice", [x, "one", end, "one"])
     mean = graph.add("ReduceMean", [question, "one"], keepdims=0)
@@ -110,10 +119,12 @@ def build_evaluator(weights: Weights, plan: Int8Plan | None = None) -> tuple[onn
     sides = graph.add_many("Split", [head(read, "span")], 2, axis=-1, num_outputs=2)
     for side, name in zip(sides, ("start", "end"), strict=True):
         graph.nodes.append(helper.make_node("Squeeze", [side, number("two", 2)], [name]))
+    # Not one product with the span's: its numbers would then differ from those before there was a keep head.
+    graph.nodes.append(helper.make_node("Squeeze", [head(read, "keep"), number("two", 2)], ["keep"]))
     probes |= last
     inputs = {"input_ids": IDS, "kinds": IDS, "asked": [1]}
     outputs: dict[str, list[str | int]] = {"relevance": ["batch"], "closeness": ["batch"]}
-    outputs |= {"start": list(IDS), "end": list(IDS)}
+    outputs |= {"start": list(IDS), "end": list(IDS), "keep": list(IDS)}
     return _model(graph, "crag-evaluator", inputs, outputs, probes if plan is None else {}), probes
 
 

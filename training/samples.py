@@ -1,4 +1,7 @@
-"""Pairs as the numbers that the cross-encoder is trained on, and the vectors that choose its negatives."""
+"""Pairs as the numbers that the cross-encoder is trained on, and the vectors that choose its negatives.
+
+Without torch, so that processes which only prepare steps are small.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from crag.models.minilm import MiniLM
+from crag.models.minilm import FOLDER, MiniLM
 from crag.models.pairing import WordReader, Words, cut_question, paired, title_end
-from training.export_embedding import TARGET
 from training.pair import Pair
 
-__all__ = ["STEP_TOKENS", "Reader", "Sample", "dealt", "remembered", "tensors"]
+__all__ = ["STEP_TOKENS", "UNKNOWN", "Batch", "Reader", "Sample", "batched", "dealt", "remembered"]
 
 STEP_TOKENS = 3072
+UNKNOWN = -1
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One input as numbers; `start`, `end`: positions of the answer's first and last token, 0 for none, -1 unknown.
+    """One input as numbers; `start`, `end`: positions of the answer's first and last token, 0 for none, UNKNOWN.
 
-    `closeness` is not a number where it is unknown.
+    `keep`: for each position 1 where its token is evidence, 0 where not, UNKNOWN for the question, for the title, and
+    wherever nobody knows. `closeness` is not a number where it is unknown.
     """
 
     ids: list[int]
@@ -39,13 +42,33 @@ class Sample:
     start: int
     end: int
     closeness: float
+    keep: list[int]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples one below the other, padded to the longest. `real`, `asked`: tokens of each, and of its question."""
+
+    ids: NDArray[np.int32]
+    kinds: NDArray[np.int32]
+    real: NDArray[np.int32]
+    asked: NDArray[np.int32]
+    label: NDArray[np.float32]
+    weight: NDArray[np.float32]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    closeness: NDArray[np.float32]
+    keep: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.label)
 
 
 class Reader:
     """Pairs to samples with the shipped tokenizer."""
 
     def __init__(self) -> None:
-        self.tokenizer = Tokenizer.from_file(str(TARGET / "tokenizer.json"))
+        self.tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         self.tokenizer.encode_special_tokens = True
@@ -69,8 +92,19 @@ class Reader:
             asked = len(question.ids)
             start, end = self._place(pair, encoding.offsets, asked + 2, len(ids) - 1)
             closeness = math.nan if pair.closeness is None else pair.closeness
-            samples.append(Sample(ids, kinds, asked, pair.label, pair.weight, start, end, closeness))
+            keep = self._keep(pair, encoding.offsets, title)
+            keep = [UNKNOWN] * (asked + 2) + keep[: len(ids) - asked - 3] + [UNKNOWN]
+            samples.append(Sample(ids, kinds, asked, pair.label, pair.weight, start, end, closeness, keep))
         return samples
+
+    @staticmethod
+    def _keep(pair: Pair, offsets: Sequence[tuple[int, int]], title: int) -> list[int]:
+        """For each token of the text whether it is evidence: a text that answers nothing has none."""
+        keeps = () if pair.label == 0 and pair.keeps is None else pair.read_keeps
+        if keeps is None:
+            return [UNKNOWN] * len(offsets)
+        inside = [int(any(start < last and first < end for first, last in keeps)) for start, end in offsets]
+        return [UNKNOWN] * title + inside[title:]
 
     @staticmethod
     def _place(pair: Pair, offsets: Sequence[tuple[int, int]], ahead: int, room: int) -> tuple[int, int]:
@@ -95,16 +129,24 @@ def dealt(samples: Sequence[Sample], tokens: int = STEP_TOKENS) -> Iterator[list
         yield batch
 
 
-def tensors(batch: Sequence[Sample]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    length = max(len(sample.ids) for sample in batch)
-    ids, kinds = torch.zeros((2, len(batch), length), dtype=torch.int64)
-    real, asked = torch.zeros((2, len(batch), length), dtype=torch.bool)
-    for row, sample in enumerate(batch):
-        ids[row, : len(sample.ids)] = torch.tensor(sample.ids)
-        kinds[row, : len(sample.ids)] = torch.tensor(sample.kinds)
-        real[row, : len(sample.ids)] = True
-        asked[row, 1 : sample.asked + 1] = True
-    return ids, kinds, real, asked
+def batched(samples: Sequence[Sample]) -> Batch:
+    shape = len(samples), max(len(sample.ids) for sample in samples)
+    ids, kinds, keep = np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.full(shape, UNKNOWN, np.int8)
+    for row, sample in enumerate(samples):
+        count = len(sample.ids)
+        ids[row, :count], kinds[row, :count], keep[row, :count] = sample.ids, sample.kinds, sample.keep
+    return Batch(
+        ids=ids,
+        kinds=kinds,
+        real=np.array([len(sample.ids) for sample in samples], np.int32),
+        asked=np.array([sample.asked for sample in samples], np.int32),
+        label=np.array([sample.label for sample in samples], np.float32),
+        weight=np.array([sample.weight for sample in samples], np.float32),
+        start=np.array([sample.start for sample in samples], np.int64),
+        end=np.array([sample.end for sample in samples], np.int64),
+        closeness=np.array([sample.closeness for sample in samples], np.float32),
+        keep=keep,
+    )
 
 
 def remembered(texts: Sequence[str]) -> NDArray[np.float32]:

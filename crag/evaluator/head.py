@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,13 @@ FEATURES = (
     *("coverage", "closeness"),
 )
 """One name a number that the layer weighs, in order."""
+STRIP_FEATURES = ("evidence", "place", "length")
+"""The same for a strip of a passage."""
 CLIP = 12.0
+AHEAD = 2.0
+"""How much larger a strip's log-odds may be than its passage's."""
+SHORT, LONG = 30, 480
+"""Characters between which a longer strip is likelier to be evidence."""
 FLOOR = 0.05
 """What a word counts that stands in every paragraph."""
 
@@ -80,27 +86,75 @@ class Head:
     weights: tuple[float, ...]
     bias: float
 
+    def odds(self, reading: Reading, coverage: float) -> float:
+        """The log-odds that the text answers."""
+        return _weighed(self.weights, self.bias, features(reading, coverage))
+
     def score(self, reading: Reading, coverage: float) -> float:
         """The calibrated score, 0..1."""
-        total = self.bias + sum(
-            weight * value for weight, value in zip(self.weights, features(reading, coverage), strict=True)
-        )
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+        return probability(self.odds(reading, coverage))
+
+
+def strip_features(reading: Reading, start: int, end: int, odds: float) -> tuple[float, ...]:
+    """The numbers that `STRIP_FEATURES` names, of the text's [start, end): of its tokens, and of the text as a whole.
+
+    `odds`: the log-odds that the text answers. "evidence" is what the tokens say, but no more than `AHEAD` over these:
+    no strip is good evidence in a text that answers nothing. "place" is how sure the likeliest answer stands in it.
+    """
+    evidence = max(-CLIP, min(reading.kept(start, end), odds + AHEAD))
+    holds = reading.start < end and start < reading.end
+    place = max(0.0, min(CLIP, reading.span / 2)) if holds else 0.0
+    return evidence, place, math.log(max(SHORT, min(LONG, end - start)) / 120)
+
+
+@dataclass(frozen=True, slots=True)
+class StripHead:
+    """Weights of `STRIP_FEATURES` and a bias; their sum is the log-odds that a strip is evidence."""
+
+    weights: tuple[float, ...]
+    bias: float
+
+    def score(self, reading: Reading, start: int, end: int, odds: float) -> float:
+        """The calibrated score of the text's [start, end), 0..1."""
+        return probability(_weighed(self.weights, self.bias, strip_features(reading, start, end, odds)))
+
+
+def probability(odds: float) -> float:
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
+
+
+def _weighed(weights: Sequence[float], bias: float, values: Sequence[float]) -> float:
+    return bias + sum(weight * value for weight, value in zip(weights, values, strict=True))
+
+
+def load_head(folder: Path = FOLDER) -> tuple[Head, Lexicon]:
+    """The shipped head and word counts. Raises ModelError if a file is missing, damaged or of other features."""
+    head, _, lexicon = _loaded(folder)
+    return head, lexicon
+
+
+def load_strip_head(folder: Path = FOLDER) -> StripHead:
+    """The shipped head for strips. Raises ModelError as `load_head` does."""
+    return _loaded(folder)[1]
 
 
 @cache
-def load_head(folder: Path = FOLDER) -> tuple[Head, Lexicon]:
-    """The shipped head and word counts. Raises ModelError if a file is missing, damaged or of other features."""
+def _loaded(folder: Path) -> tuple[Head, StripHead, Lexicon]:
     try:
         files = verified_files(folder, MODEL_ID)
-        given: Mapping[str, object] = json.loads(files["head.json"])
-        if given["features"] != list(FEATURES):
-            raise ValueError("it was fitted on other features")
-        weights, bias = given["weights"], given["bias"]
-        if not isinstance(weights, list) or not isinstance(bias, float) or len(weights) != len(FEATURES):
-            raise ValueError("its weights are no list of numbers")
+        given = json.loads(files["head.json"])
+        head, strips = Head(*_layer(given, FEATURES)), StripHead(*_layer(given["strips"], STRIP_FEATURES))
         counted = json.loads(files["lexicon.json"])
-        lexicon = Lexicon(counted["paragraphs"], counted["counts"])
-        return Head(tuple(float(weight) for weight in weights), bias), lexicon
+        return head, strips, Lexicon(counted["paragraphs"], counted["counts"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"The local evaluator's files can't be used ({error}).") from error
+
+
+def _layer(given: Mapping[str, object], names: Sequence[str]) -> tuple[tuple[float, ...], float]:
+    """Weights and bias."""
+    if given["features"] != list(names):
+        raise ValueError("it was fitted on other features")
+    weights, bias = given["weights"], given["bias"]
+    if not isinstance(weights, list) or not isinstance(bias, float) or len(weights) != len(names):
+        raise ValueError("its weights are no list of numbers")
+    return tuple(float(weight) for weight in weights), bias

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,9 @@ MAX_SPAN = 30
 """Tokens of the longest answer that is looked for."""
 MAX_TITLE = 32
 """Tokens of a long text's title that are read again with each window."""
+OUTPUTS = ["relevance", "closeness", "start", "end", "keep"]
+KEPT_CLIP = 12.0
+"""The largest logit of a token's, and so of a span's, being evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,8 @@ class Reading:
 
     `relevance` and `span` are logits: of the text answering, and of the best place for an answer against none.
     `start`, `end` are that place in the text. `closeness` is the embedding model's cosine of the two, as this model
-    guesses it. A text without a token has no reading.
+    guesses it. `keep` has for every token of the text, of all windows, the logit of its being evidence, `places` where
+    it stands, [start, end) a row; the first `titled` of them are the title's. A text without a token has no reading.
     """
 
     relevance: float
@@ -43,6 +48,26 @@ class Reading:
     start: int
     end: int
     tokens: int
+    keep: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32), repr=False, compare=False)
+    places: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 2), np.int32), repr=False, compare=False)
+    titled: int = 0
+
+    def kept(self, start: int, end: int) -> float:
+        """The logit of the text's [start, end) being evidence; -KEPT_CLIP where no token was read.
+
+        It is the logit of the tokens' mean probability. A mean of logits would let one word that the model is sure of
+        outweigh a sentence, a count of those above a half says nothing near its threshold; this is that count made
+        smooth. Tokens of the title count only where there are no others, since none was trained.
+        """
+        first = int(np.searchsorted(self.places[:, 1], start, "right"))
+        last = int(np.searchsorted(self.places[:, 0], end, "left"))
+        if last > self.titled:
+            first = max(first, self.titled)
+        if start >= end or first >= last:
+            return -KEPT_CLIP
+        logits = np.clip(self.keep[first:last].astype(np.float64), -KEPT_CLIP, KEPT_CLIP)
+        mean = float((1 / (1 + np.exp(-logits))).mean())
+        return math.log(mean / (1 - mean))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +78,31 @@ class _Window:
     offsets: list[tuple[int, int]]
     again: int
     """How many of the passage's tokens are its title, read again: no answer is looked for there."""
+    first: int
+    """The number of the text's token that comes first after those."""
+
+
+class _Evidence:
+    """The keep logits of one text's tokens, each from the window in which it stands farthest from an end."""
+
+    def __init__(self, offsets: Sequence[tuple[int, int]], titled: int) -> None:
+        self.keep = np.zeros(len(offsets), np.float32)
+        self.places = np.array(offsets, np.int32).reshape(-1, 2)
+        self.titled = titled
+        self._depth = np.full(len(offsets), -1)
+
+    def add(self, window: _Window, keep: NDArray[np.float32]) -> None:
+        own = keep[window.again :]
+        number = np.arange(len(own))
+        depth = np.minimum(number, number[::-1])
+        where = slice(window.first, window.first + len(own))
+        better = depth > self._depth[where]
+        self.keep[where][better] = own[better]
+        self._depth[where][better] = depth[better]
+        title = slice(0, window.again)
+        unread = self._depth[title] < 0
+        self.keep[title][unread] = keep[: window.again][unread]
+        self._depth[title][unread] = 0
 
 
 class CrossEncoder:
@@ -77,9 +127,13 @@ class CrossEncoder:
         read = [readable(text) for text in texts]
         encoded = loaded.tokenizer.encode_batch(read, add_special_tokens=False)
         windows: list[_Window] = []
+        evidence: list[_Evidence] = []
         for number, (text, encoding) in enumerate(zip(read, encoded, strict=True)):
-            windows += self._windows(number, asked, text, encoding.ids, encoding.offsets)
+            titled = _tokens_until(title_end(text), encoding.offsets)
+            evidence.append(_Evidence(encoding.offsets, titled))
+            windows += self._windows(number, asked, titled, encoding.ids, encoding.offsets)
         found: list[Reading | None] = [None] * len(windows)
+        kept = [np.zeros(0, np.float32)] * len(windows)
 
         def run(batch: list[int]) -> None:
             feed = {
@@ -87,28 +141,30 @@ class CrossEncoder:
                 "kinds": np.array([windows[index].kinds for index in batch], np.int64),
                 "asked": np.array([len(asked.ids)], np.int64),
             }
-            relevance, closeness, start, end = loaded.session.run(["relevance", "closeness", "start", "end"], feed)
+            relevance, closeness, start, end, keep = loaded.session.run(OUTPUTS, feed)
             for row, index in enumerate(batch):
                 window = windows[index]
                 first, last, span = _best_span(start[row], end[row], len(asked.ids) + 2 + window.again)
                 offsets = window.offsets[window.again :]
                 place = offsets[first][0], offsets[last][1]
                 logits = float(relevance[row]), span, float(closeness[row])
-                found[index] = Reading(*logits, *place, len(window.ids))
+                own = evidence[window.text]
+                found[index] = Reading(*logits, *place, len(window.ids), own.keep, own.places, own.titled)
+                kept[index] = keep[row, len(asked.ids) + 2 : -1]
 
         loaded.each(run, batches([len(window.ids) for window in windows], CALL_TOKENS))
         best: list[Reading | None] = [None] * len(texts)
-        for window, reading in zip(windows, found, strict=True):
+        for window, reading, keep in zip(windows, found, kept, strict=True):
+            evidence[window.text].add(window, keep)
             known = best[window.text]
             if reading is not None and (known is None or reading.relevance > known.relevance):
                 best[window.text] = reading
         return best
 
     def _windows(
-        self, number: int, asked: Words, text: str, ids: list[int], offsets: list[tuple[int, int]]
+        self, number: int, asked: Words, title: int, ids: list[int], offsets: list[tuple[int, int]]
     ) -> list[_Window]:
-        words, room, titled = self._words.words(ids), MAX_PAIR - 3 - len(asked.ids), title_end(text)
-        title = sum(last <= titled for _, last in offsets)
+        words, room = self._words.words(ids), MAX_PAIR - 3 - len(asked.ids)
         if len(ids) <= room:
             cuts = [(0, len(ids))] if ids else []
         else:
@@ -121,7 +177,7 @@ class CrossEncoder:
             again = title if first else 0
             read = words.cut(0, again) + words.cut(first, last) if again else words.cut(first, last)
             joined, kinds = paired(asked, read, title, *self._marks)
-            made.append(_Window(number, joined, kinds, offsets[:again] + offsets[first:last], again))
+            made.append(_Window(number, joined, kinds, offsets[:again] + offsets[first:last], again, first))
         return made
 
     def _load(self) -> Loaded:
@@ -133,6 +189,10 @@ class CrossEncoder:
                 self._marks = (vocabulary["[CLS]"], vocabulary["[SEP]"])
                 self._loaded = loaded
             return self._loaded
+
+
+def _tokens_until(end: int, offsets: Sequence[tuple[int, int]]) -> int:
+    return sum(last <= end for _, last in offsets) if end else 0
 
 
 def _best_span(start: NDArray[np.float32], end: NDArray[np.float32], ahead: int) -> tuple[int, int, float]:

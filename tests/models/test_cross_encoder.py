@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from crag.core.errors import ModelError
-from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder
+from crag.models.cross_encoder import FOLDER, KEPT_CLIP, MODEL_ID, WINDOW, CrossEncoder, Reading
 from crag.models.pairing import KINDS, MAX_PAIR, WordReader, Words, cut_question, paired, title_end
 
 MODEL = CrossEncoder(threads=2)
@@ -60,7 +62,61 @@ def test_a_text_without_a_token_has_no_reading(text: str) -> None:
 def test_any_text_and_question_give_the_same_finite_numbers_every_time(question: str, text: str) -> None:
     first, second = MODEL.read(question, [text]), MODEL.read(question, [text])
     assert first == second
-    assert first[0] is None or abs(first[0].relevance) + abs(first[0].span) < 1e4
+    if first[0] is not None and second[0] is not None:
+        assert abs(first[0].relevance) + abs(first[0].span) < 1e4
+        assert np.array_equal(first[0].keep, second[0].keep)
+        assert np.isfinite(first[0].keep).all() and len(first[0].keep) == len(first[0].places)
+
+
+def test_every_token_of_a_long_text_is_read_for_evidence() -> None:
+    title = "The bridge"
+    text = f"{title}\n" + FILLER * 60 + ANSWER + " " + FILLER * 30
+    [reading] = MODEL.read(QUESTION, [text])
+    assert reading is not None
+    assert [text[a:b] for a, b in reading.places[:2]] == ["The", "bridge"] and reading.titled == 2
+    assert len(reading.keep) == len(reading.places) > 3 * WINDOW
+    assert (reading.places[1:, 0] >= reading.places[:-1, 1]).all()
+    assert reading.places[-1].tolist() == [len(text.rstrip()) - 1, len(text.rstrip())]
+    assert (reading.keep != 0).all()
+    at = text.index(ANSWER)
+    around = [reading.kept(start, start + len(FILLER)) for start in range(len(title) + 1, at, len(FILLER))]
+    assert reading.kept(at, at + len(ANSWER)) > max(around)
+
+
+def test_a_sentence_of_a_short_text_is_judged_beside_its_neighbours() -> None:
+    text = FILLER + ANSWER + " " + FILLER
+    [reading] = MODEL.read(QUESTION, [text])
+    assert reading is not None
+    at = text.index(ANSWER)
+    assert reading.kept(at, at + len(ANSWER)) > reading.kept(0, len(FILLER)) + 1
+
+
+def evidence(*logits: float, titled: int = 0) -> Reading:
+    """A reading of a text whose every word is "word"."""
+    places = np.array([(5 * number, 5 * number + 4) for number in range(len(logits))], np.int32)
+    return Reading(0.0, 0.0, 0.0, 0, 1, len(logits), np.array(logits, np.float32), places, titled)
+
+
+def test_a_span_s_evidence_is_the_mean_probability_of_its_tokens() -> None:
+    reading = evidence(-2.0, 2.0, 2.0, -11.0)
+    assert reading.kept(5, 9) == pytest.approx(2.0)
+    assert reading.kept(0, 9) == pytest.approx(0.0)  # a half and a half
+    assert reading.kept(7, 13) == pytest.approx(2.0)  # tokens that are in it in part
+    assert reading.kept(5, 19) == pytest.approx(
+        math.log(0.5872 / 0.4128), abs=1e-3
+    )  # two of three, not their mean -2.3
+    assert evidence(90.0, -90.0).kept(0, 4) == pytest.approx(KEPT_CLIP)
+
+
+@pytest.mark.parametrize("span", [(3, 3), (9, 5), (4, 5), (40, 90), (-9, 0)])
+def test_a_span_without_a_token_is_no_evidence(span: tuple[int, int]) -> None:
+    assert evidence(5.0, 5.0, 5.0).kept(*span) == -KEPT_CLIP
+
+
+def test_of_a_span_that_begins_in_the_title_only_the_text_counts() -> None:
+    reading = evidence(5.0, 5.0, -5.0, titled=2)
+    assert reading.kept(0, 14) == pytest.approx(-5.0)
+    assert reading.kept(0, 9) == pytest.approx(5.0)
 
 
 PIECES = ["the", "bridge", "?", "design", "##ed", "zu", "##ber", "s", "7", "designer", "19", "##02"]

@@ -1,0 +1,70 @@
+"""Pairs as numbers: which tokens are evidence, which are not, and which nobody knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crag.models.pairing import MAX_PAIR
+from training.pair import Pair
+from training.samples import UNKNOWN, Reader, Sample, batched, dealt
+
+READER = Reader()
+TEXT = "It rained all day. Marta Keller built the bridge. Nobody came."
+KEEP = (TEXT.index("Marta"), TEXT.index(" Nobody"))
+
+
+def sample(**given: object) -> Sample:
+    pair = Pair("Who built the bridge?", TEXT, 1.0, "group", "source")
+    [made] = READER.read([Pair(**{**vars(pair), **given})])
+    return made
+
+
+def told(made: Sample) -> list[tuple[str, int]]:
+    """Each token with its target."""
+    return [(READER.tokenizer.id_to_token(number), target) for number, target in zip(made.ids, made.keep, strict=True)]
+
+
+def test_tokens_of_the_sentences_to_keep_are_evidence_and_the_others_are_not() -> None:
+    made = told(sample(keeps=(KEEP,)))
+    assert [word for word, target in made if target == 1] == ["marta", "keller", "built", "the", "bridge", "."]
+    assert [word for word, target in made if target == 0] == [
+        *("it", "rained", "all", "day", ".", "nobody", "came", "."),
+    ]
+    assert [target for _, target in made[:7]] == [UNKNOWN] * 7 and made[-1] == ("[SEP]", UNKNOWN)
+
+
+def test_a_title_is_neither_and_moves_the_sentences_along() -> None:
+    made = told(sample(title="Old bridge", keeps=(KEEP,)))
+    assert made[7:9] == [("old", UNKNOWN), ("bridge", UNKNOWN)]
+    assert [word for word, target in made if target == 1][:2] == ["marta", "keller"]
+
+
+@pytest.mark.parametrize(
+    ("label", "keeps", "found"), [(1.0, None, {UNKNOWN}), (1.0, (), {UNKNOWN, 0}), (0.0, None, {UNKNOWN, 0})]
+)
+def test_what_nobody_knows_is_masked_and_what_answers_nothing_has_no_evidence(label, keeps, found) -> None:
+    assert set(sample(label=label, keeps=keeps).keep) == found
+
+
+def test_a_long_text_s_targets_are_cut_with_it() -> None:
+    made = sample(text=TEXT * 40, keeps=(KEEP,))
+    assert len(made.ids) == len(made.keep) == MAX_PAIR
+    assert sum(target == 1 for target in made.keep) == 6
+
+
+def test_a_batch_is_padded_with_what_counts_nowhere() -> None:
+    short, long = sample(text="Keller.", keeps=()), sample(keeps=(KEEP,))
+    batch = batched([short, long])
+    assert batch.ids.shape == batch.keep.shape == (2, len(long.ids))
+    assert batch.real.tolist() == [len(short.ids), len(long.ids)] and batch.asked.tolist() == [5, 5]
+    assert (batch.keep[0, len(short.ids) :] == UNKNOWN).all() and (batch.ids[0, len(short.ids) :] == 0).all()
+    assert batch.keep[1].tolist() == long.keep
+    assert np.isnan(batch.closeness).all()
+
+
+def test_steps_hold_no_more_than_their_tokens() -> None:
+    samples = sorted((sample(text="word " * count) for count in range(1, 60)), key=lambda made: len(made.ids))
+    steps = list(dealt(samples, 256))
+    assert [made for step in steps for made in step] == samples
+    assert all(len(step) * max(len(made.ids) for made in step) <= 256 for step in steps)
