@@ -150,7 +150,7 @@ def _reason(decision: Decision) -> str:
     elif decision.score < decision.lower:
         where = f"below {decision.lower:.2f}"
         if decision.doubt:
-            where += f" by no more than the margin of doubt, {decision.doubt:.2f}: too little to drop your documents"
+            where += f" but within the margin of doubt ({decision.doubt:.2f}), so your documents stay"
     else:
         where = f"between {decision.lower:.2f} and {decision.upper:.2f}"
     reason = f"{_WHAT[decision.aggregation]} {decision.score:.2f}, {where}"

@@ -127,7 +127,9 @@ def short_answered(text: str, **of_a_cell: str) -> Trace:
 def test_the_words_that_answer_stand_large_above_and_are_marked_in_the_sentence_that_cites_their_source():
     trace = short_answered("else")
     said = answer.answer(trace)
-    assert said.index('<span class="words">else <span class="keep"><button class="cite web"') < said.index("Kept words.")
+    assert said.index('<span class="words">else <span class="keep"><button class="cite web"') < said.index(
+        "Kept words."
+    )
     assert said.count('<span class="tag web">WEB</span>') == 1  # that it is of the web
     assert 'Something <span class="told">else</span>' in said
     assert said.count('class="told"') == 1 and "83% likely right" in said

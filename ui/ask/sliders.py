@@ -37,7 +37,7 @@ def sliders(run: str, base: Settings) -> Settings:
     with third:
         moved["strip_filter"] = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
     with st.expander("More sliders: doubt, and words kept", key=f"{key}-more"):
-        moved |= forms.evidence(base, base.model_dump(), key=key)
+        moved |= forms.evidence(base, base.model_dump(), key=key, across=3)
     try:
         return base.changed(**moved)
     except SettingsError as error:

@@ -20,8 +20,6 @@ _SLIDER_STEPS = {int: 100, float: 150}
 """A setting with this many steps is typed, not slid: a hand can't aim at one."""
 _WORDS, _PASSAGE = 1_000, 200
 """Where the sliders of words kept end."""
-_WIDTH = 170
-"""Of such a slider, in pixels."""
 
 
 def groups(model: type[BaseModel]) -> dict[str, list[str]]:
@@ -123,21 +121,19 @@ def aggregation(own: Settings, value: Aggregation, *, key: str) -> Any:
     return field(Settings, "aggregation", value, key=f"{key}-rule", options=rules, disabled=len(rules) == 1)
 
 
-def evidence(own: Settings, values: typing.Mapping[str, Any], *, key: str) -> dict[str, Any]:
-    """What besides thresholds and strip filter decides what is kept, side by side where there is room.
+def evidence(own: Settings, values: typing.Mapping[str, Any], *, key: str, across: int = 1) -> dict[str, Any]:
+    """What besides thresholds and strip filter decides what is kept, slid, so many sliders `across`.
 
     `own` is how the strategy grades: only where chunks are graded one by one is there a best one with a passage.
     """
-    shown = {
-        "doubt_margin": 0,
-        "strip_words": _WORDS,
-        **({"passage_words": _PASSAGE} if own.evaluator == "chunk" else {}),
-    }
+    shown = {"doubt_margin": 0, "strip_words": _WORDS, "passage_words": _PASSAGE}
+    if own.evaluator != "chunk":
+        del shown["passage_words"]
+    places = st.columns(across, gap="medium") if across > 1 else [st.container()]
     found = {}
-    with st.container(horizontal=True):
-        for name, most in shown.items():
-            with st.container(width=_WIDTH):
-                found[name] = field(Settings, name, values[name], key=f"{key}-{name}", most=most)
+    for number, (name, most) in enumerate(shown.items()):
+        with places[number % across]:
+            found[name] = field(Settings, name, values[name], key=f"{key}-{name}", most=most)
     return found
 
 

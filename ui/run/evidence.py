@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import get_args
 
 from crag.core.makers import Maker, maker, named
 from crag.core.trace import Approval, Round, Search, Trace
@@ -44,7 +45,7 @@ def chunks(trace: Trace, view: View) -> Html:
     return h.div("cx")[
         heading,
         h.div("cards")[_together(here, trace, view), cards],
-        _legend(strips, view) if _graded(trace) else "",
+        _legend([strip for group in trace.strips.values() for strip in group], view) if _graded(trace) else "",
     ]
 
 
@@ -71,14 +72,16 @@ def _group(trace: Trace, number: int, count: int) -> Html:
 
 def _legend(strips: Sequence[Strip], view: View) -> Html:
     """How bars and strips are to be read, with the reasons that strips here are kept for besides their score."""
-    here = dict.fromkeys(view.why(strip) for strip in strips)
-    reasons: list[Kept] = [why for why in here if kept_word(why)]
-    told = [(" ", h.span("because")[kept_word(why)], f" {kept_reason(why)}.") for why in reasons]
-    return h.p("legend")[
-        f"Bars: relevance score from 0 to 1. Lines: lower {view.lower:.2f}, upper {view.upper:.2f}. Open a chunk for "
-        "its strips: highlighted ones were kept, struck ones dropped.",
-        told and (" Kept for more than their score:", told),
-    ]
+    here = {view.why(strip) for strip in strips}
+    reasons: list[Kept] = [why for why in get_args(Kept) if why in here and kept_word(why)]
+    return h.fragment(
+        h.p("legend")[
+            f"Bars: relevance score from 0 to 1. Lines: lower {view.lower:.2f}, upper {view.upper:.2f}. Open a chunk "
+            "for its strips: highlighted ones were kept, struck ones dropped",
+            ", tagged ones kept for more than their score:" if reasons else ".",
+        ],
+        [h.p("legend why")[h.span("because")[kept_word(why)], f" {kept_reason(why)}."] for why in reasons],
+    )
 
 
 def _words(strips: Iterable[Strip], view: View) -> Html:
