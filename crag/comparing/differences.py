@@ -17,7 +17,7 @@ from crag.core.wording import short_text
 from crag.spending.costs import spent
 from crag.spending.prices import PRICES, Price
 from crag.text.sentences import sentences
-from crag.text.words import words
+from crag.text.words import counted, words
 
 Value = str | int | float | None
 Places = tuple[int, ...]
@@ -124,7 +124,7 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
         figure("chunks_used", "Chunks used", lambda run: _count(run, Chunk)),
         figure("searches", "Web searches", lambda run: len(run.trace.searches)),
         figure("pages_used", "Web pages used", lambda run: _count(run, WebPage)),
-        figure("characters", "Characters kept", lambda run: sum(len(strip.text) for strip in run.kept)),
+        figure("words", "Words kept", lambda run: sum(counted(strip.text) for strip in run.kept)),
         figure("answer", "Answer", _ended),
         *([figure("short", "Short answer", _short)] if any(run.answer and run.answer.short for run in traces) else []),
         figure("sources", "Sources cited", lambda run: len(run.cited)),

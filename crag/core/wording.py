@@ -5,17 +5,19 @@ What is said of a model names it by its id, or as `name` makes of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.events import Failed, Instead
 from crag.core.fields import meta
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation, Decision, Grade, SentenceCheck, ShortAnswer, Unread
+from crag.core.types import Action, Aggregation, Decision, Grade, Kept, SentenceCheck, ShortAnswer, Strip, Unread
+from crag.text.words import counted
 
 __all__ = [
     *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-    *("outcome_sentence", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "why_sentence"),
+    *("kept_reason", "kept_word", "outcome_sentence", "short_text", "stored_sentence", "unnamed_sentence"),
+    *("unread_sentence", "why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]
@@ -41,6 +43,32 @@ _WHAT = {
     Aggregation.MEAN: "the chunks scored on average",
     Aggregation.JOINT: "all chunks together scored",
 }
+
+_KEPT: dict[Kept, tuple[str, str]] = {
+    "deciding": ("deciding passage", "the best strip of the best chunk and the text round it, kept before all others"),
+    "context": ("table header", "it heads the table of a row that is kept"),
+    "neighbour": ("goes with the line below", "a strip that is kept can't be understood without it"),
+    "unscored": ("not scored", "nothing of its source could be scored, so all of it is kept that there is room for"),
+}
+"""Of a strip that is kept for something else than its own score: a word, and the reason."""
+
+
+def kept_word(why: Kept, *, below: bool = True) -> str:
+    """What keeps a strip, in a word; nothing where that is its own score or choice. `below`: what it goes with."""
+    if why == "neighbour" and not below:
+        return "goes with the line above"
+    return _KEPT[why][0] if why in _KEPT else ""
+
+
+def kept_reason(why: Kept) -> str:
+    """Why a strip is kept, as a part of a sentence; nothing where that is its own score or choice."""
+    return _KEPT[why][1] if why in _KEPT else ""
+
+
+def words_text(kept: Iterable[Strip], most: int = 0) -> str:
+    """How many words the kept strips have, as "278 words", or "278 of 400 words" where there is room for `most`."""
+    found = sum(counted(strip.text) for strip in kept)
+    return f"{found:,} of {count(most, 'word')}" if most else count(found, "word")
 
 
 def count(number: int, noun: str, plural: str = "s") -> str:
@@ -122,7 +150,7 @@ def _reason(decision: Decision) -> str:
     elif decision.score < decision.lower:
         where = f"below {decision.lower:.2f}"
         if decision.doubt:
-            where += f" by no more than {decision.doubt:.2f}: too little to drop the documents"
+            where += f" but within the margin of doubt ({decision.doubt:.2f}), so your documents stay"
     else:
         where = f"between {decision.lower:.2f} and {decision.upper:.2f}"
     reason = f"{_WHAT[decision.aggregation]} {decision.score:.2f}, {where}"
@@ -154,7 +182,9 @@ def _documents(trace: Trace) -> list[str]:
     kept = trace.kept("internal")
     if len(strips) == len({strip.source_id for strip in strips}) and len(kept) == len(strips):
         return [f"{count(len(kept), 'chunk')} from your documents"]
-    return [f"{len(kept)} of {count(len(strips), 'strip')} from your documents"]
+    most = Settings.stored(trace.settings).settings.strip_words
+    room = f" ({words_text(kept, most)})" if most else ""
+    return [f"{len(kept)} of {count(len(strips), 'strip')}{room} from your documents"]
 
 
 def _pages(trace: Trace) -> list[str]:

@@ -113,6 +113,33 @@ def test_back_puts_the_sliders_where_the_run_had_them(with_sample, app):
     assert "What if" not in said(app)
 
 
+def test_words_kept_move_a_stored_run_too(with_sample, app):
+    ask(app)
+    assert "because" in said(app) and "of 400 words kept" in said(app)
+    labelled(app, "Words kept").set_value(100).run()
+    assert not app.exception and "of 100 words kept" in said(app) and "strips would be kept instead of" in said(app)
+    labelled(app, "Best passage kept (words)").set_value(0).run()
+    assert "deciding passage" not in said(app)
+    app.button(key="tune-back").click().run()
+    assert "of 400 words kept" in said(app) and "deciding passage" in said(app)
+
+
+def test_a_doubted_run_after_two_searches_says_both_and_the_margin_of_doubt_moves_it(with_sample, app):
+    ask(app, "How many investigative fieldwork contractors did NBIB have in FY 2017?")
+    page = said(app)
+    assert "within the margin of doubt (0.10), so your documents stay" in page
+    assert "the best of 2 searches" in page and page.index("<b>Search 1</b>") < page.index("<b>Search 2</b>")
+    labelled(app, "Margin of doubt").set_value(0.0).run()
+    assert not app.exception and "would become" in said(app)
+    app.button(key="tune-use").click().run()
+    assert "With 1 setting of yours: margin of doubt 0.0." in said(app).replace("\\", "")
+    assert len(program().engine.library().runs.latest(10)) == 1, "no new run was needed"
+
+
+def labelled(app, label):
+    return next(slider for slider in app.slider if slider.label == label)
+
+
 @pytest.mark.parametrize("name", ["plain-rag", "binary-any", "joint", "loop", "three-way"])
 def test_other_strategies_draw_too(with_sample, app, name):
     app.run()

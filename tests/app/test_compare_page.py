@@ -106,7 +106,7 @@ def test_lanes_take_this_session_s_settings(page):
     compare(page)
     plain, balanced = lanes(page)
     assert (len(plain.round.chunks), len(balanced.round.chunks)) == (10, 3)
-    assert "only here" in said(page) and "your settings" in said(page)
+    assert "only here" in said(page) and "2 settings changed" in said(page)
 
 
 def test_the_address_brings_a_comparison_back(page):

@@ -75,7 +75,7 @@ def test_strips_are_marked_kept_or_dropped_with_their_score():
     said = evidence.chunks(trace, evidence.View.of(trace))
     assert '<mark title="score 0.83, kept">Kept words.</mark>' in said
     assert '<s title="score 0.12, dropped">Dropped words.</s>' in said
-    other = evidence.View(upper=0.7, lower=0.3, kept={"c0": {"c0:12"}})
+    other = evidence.View(upper=0.7, lower=0.3, kept={"c0": {"c0:12": "score"}})
     assert '<mark title="score 0.12, kept">Dropped words.</mark>' in evidence.chunks(trace, other)
 
 
@@ -127,7 +127,10 @@ def short_answered(text: str, **of_a_cell: str) -> Trace:
 def test_the_words_that_answer_stand_large_above_and_are_marked_in_the_sentence_that_cites_their_source():
     trace = short_answered("else")
     said = answer.answer(trace)
-    assert said.index('<span class="words">else <button class="cite web"') < said.index("Kept words.")
+    assert said.index('<span class="words">else <span class="keep"><button class="cite web"') < said.index(
+        "Kept words."
+    )
+    assert said.count('<span class="tag web">WEB</span>') == 1  # that it is of the web
     assert 'Something <span class="told">else</span>' in said
     assert said.count('class="told"') == 1 and "83% likely right" in said
     assert answer.told_at(short_answered("words").answer) is None  # they stand in a sentence of another source

@@ -125,7 +125,7 @@ def test_evaluations_that_would_be_called_alike_are_told_apart():
             evaluation("e", strategy="gone", settings=Settings()),
         ]
     )
-    assert found["c"] == "Balanced (upper 0.9)" and found["d"] == "Paper" and found["e"] == "gone"
+    assert found["c"] == "Balanced (upper threshold 0.9)" and found["d"] == "Paper" and found["e"] == "gone"
     assert len(set(found.values())) == 5 and "10:00" in found["a"] and "11:00" in found["b"]
 
 

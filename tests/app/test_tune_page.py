@@ -9,6 +9,7 @@ import pytest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
+from crag.correct.refinement import make_strip
 from crag.engine import Engine
 from crag.evaluation.evaluate import add_set
 from crag.questions.sets import Question, QuestionSet
@@ -120,6 +121,22 @@ def test_a_moved_threshold_flips_runs_at_once_without_any_model(silent, tab):
     moved(page, "Strip filter", 0.5)
     page.selectbox(key=page.selectbox[-1].key).set_value(page.selectbox[-1].options[1]).run()
     assert not page.exception and len(program().engine.library().runs.ids()) == 3
+
+
+def test_the_margin_of_doubt_and_the_words_kept_are_moved_here_too(silent, tab):
+    good, poor = run(1, [0.9], strategy="paper"), run(2, [0.05], strategy="paper")
+    chunk = good.rounds[0].chunks[0].chunk.id
+    cut = [make_strip(chunk, "One two three. " * 4, "internal", at, at + 14, 0.9, kept=True) for at in (0, 15, 30)]
+    page = tab(replace(good, strips={chunk: tuple(cut)}), poor)
+    page.selectbox(key="tune-strategy").set_value("paper").run()
+    assert "No action would change" in said(page) and "<b>3 → 3</b>" in said(page)
+    assert "1 of 2 runs would flip" in moved(page, "Margin of doubt", 0.02)
+    assert "<b>3 → 1</b>" in moved(page, "Words kept", 5)
+    moved(page, "Words kept", 0)
+    assert "<b>3 → 0</b>" in moved(page, "Strip filter", 0.95)
+    assert "<b>3 → 2</b>" in moved(page, "Best passage kept (words)", 6)
+    page.button(key="tune-use-these").click().run()
+    assert page.session_state.changes["paper"] == {"strip_filter": 0.95, "doubt_margin": 0.02, "passage_words": 6}
 
 
 def test_a_cell_lists_its_questions_each_a_link_to_its_run(silent, tab):

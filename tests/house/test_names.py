@@ -115,8 +115,8 @@ PUBLIC = {
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
         *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
-        *("instead_sentence", "outcome_sentence", "short_text", "stored_sentence", "unnamed_sentence"),
-        *("unread_sentence", "why_sentence"),
+        *("instead_sentence", "kept_reason", "kept_word", "outcome_sentence", "short_text", "stored_sentence"),
+        *("unnamed_sentence", "unread_sentence", "why_sentence", "words_text"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.evaluation.evaluate": [

@@ -82,7 +82,8 @@ def test_it_says_by_how_little() -> None:
     case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": ()})
     assert case.trace.decision is not None
     assert decision_sentence(case.trace.decision) == (
-        "AMBIGUOUS: the best chunk scored 0.35, below 0.40 by no more than 0.10: too little to drop the documents."
+        "AMBIGUOUS: the best chunk scored 0.35, below 0.40 but within the margin of doubt (0.10), "
+        "so your documents stay."
     )
 
 

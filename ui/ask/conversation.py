@@ -60,7 +60,9 @@ def sidebar(session: Session) -> Any:
         st.caption(f"{markdown(strategy.help)} Source: {markdown(strategy.source)}.")
         changes = session.changes(chosen)
         if changes:
-            st.caption(f"With {words.count(len(changes), 'setting')} of yours: {markdown(', '.join(changes))}.")
+            st.caption(
+                f"With {words.count(len(changes), 'setting')} of yours: {markdown(', '.join(words.told(changes)))}."
+            )
             st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
         workspaces.show_key_notice(program().config)

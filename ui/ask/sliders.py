@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import streamlit as st
 
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.wording import decision_sentence
+from crag.core.types import Kept, Strip
+from crag.core.wording import decision_sentence, words_text
 from crag.strategies import STRATEGIES
 from crag.whatif.whatif import WhatIf, redecide
 from ui.app.session import Session
@@ -33,6 +36,8 @@ def sliders(run: str, base: Settings) -> Settings:
         moved["aggregation"] = forms.aggregation(base, base.aggregation, key=key)
     with third:
         moved["strip_filter"] = forms.field(Settings, "strip_filter", base.strip_filter, key=f"{key}-floor")
+    with st.expander("More sliders: doubt, and words kept", key=f"{key}-more"):
+        moved |= forms.evidence(base, base.model_dump(), key=key, across=3)
     try:
         return base.changed(**moved)
     except SettingsError as error:
@@ -47,18 +52,22 @@ def view(trace: Trace, settings: Settings) -> tuple[View, WhatIf | None]:
         return as_it_was, None
     what = redecide(trace, settings)
     deciding = what.decision.deciding_id if what.decision else None
-    return View(upper=settings.upper, lower=settings.lower, deciding_id=deciding, kept=_kept(trace, what)), what
+    kept, room = _kept(trace, what), settings.strip_words
+    return View(upper=settings.upper, lower=settings.lower, room=room, deciding_id=deciding, kept=kept), what
 
 
-def _kept(trace: Trace, what: WhatIf) -> dict[str, set[str]] | None:
-    """The strips that would be kept, by source; where that is unknown, those of the run. None: all are the run's."""
+def _kept(trace: Trace, what: WhatIf) -> dict[str, dict[str, Kept]] | None:
+    """The strips that would be kept and why, by source; where unknown, those of the run. None: all are the run's."""
     if what.decision is None or what.documents == "unknown":
         return None
-    kept = {source: {strip.id for strip in strips if strip.kept} for source, strips in what.strips.items()}
+    kept = {source: _whys(strips) for source, strips in what.strips.items()}
     if what.web == "unknown":
-        pages = {page.id: trace.strips.get(page.id, ()) for page in trace.pages}
-        kept |= {page: {strip.id for strip in strips if strip.kept} for page, strips in pages.items()}
+        kept |= {page.id: _whys(trace.strips.get(page.id, ())) for page in trace.pages}
     return kept
+
+
+def _whys(strips: Iterable[Strip]) -> dict[str, Kept]:
+    return {strip.id: strip.why for strip in strips if strip.kept}
 
 
 def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> None:
@@ -106,16 +115,17 @@ def _reason(what: WhatIf) -> str:
 
 
 def _strips(trace: Trace, what: WhatIf) -> list[str]:
-    kept = _kept(trace, what)
-    if kept is None or (what.web == "unknown" and trace.pages):
+    if _kept(trace, what) is None or (what.web == "unknown" and trace.pages):
         return []
-    before = {strip.id for strip in trace.kept()}
-    after = {strip for strips in kept.values() for strip in strips}
-    if before == after:
-        return [f"The same {words.count(len(after), 'strip')} would be kept."]
+    before = {strip.id: strip for strip in trace.kept()}
+    after = {strip.id: strip for strips in what.strips.values() for strip in strips if strip.kept}
+    said = words_text(after.values())
+    if before.keys() == after.keys():
+        return [f"The same {words.count(len(after), 'strip')} would be kept, {said}."]
     return [
         f"{words.count(len(after), 'strip')} would be kept instead of {len(before)}: "
-        f"{len(after - before)} more, {len(before - after)} fewer."
+        f"{len(after.keys() - before.keys())} more, {len(before.keys() - after.keys())} fewer; "
+        f"{said} instead of {words_text(before.values())}."
     ]
 
 

@@ -83,7 +83,7 @@ def _head(each: Lane) -> Html:
         h.span("name")[each.name],
         chip(trace.action),
         h.span("small num")[state],
-        changed and h.span("small", title=", ".join(changed))["your settings"],
+        changed and h.span("small", title=", ".join(changed))[f"{words.count(len(changed), 'setting')} changed"],
         lost and h.span("small", title=lost)["another version's settings"],
         h.button("more", data_pick=f"open:{each.run}")["Open in Ask"],
     ]

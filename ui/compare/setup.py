@@ -76,7 +76,11 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
     )
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         changes = session.changes(strategy)
-        note = f"With {words.count(len(changes), 'setting')} of yours: {', '.join(changes)}." if changes else ""
+        note = (
+            f"With {words.count(len(changes), 'setting')} of yours: {', '.join(words.told(changes))}."
+            if changes
+            else ""
+        )
         st.caption(markdown(note) or ("Grades nothing, uses every chunk." if plain else "The strategy's own settings."))
         if len(ways) > 2:
             st.button("Remove", key=f"cmp-remove-{turn}-{place}", type="tertiary", on_click=_remove, args=(place,))

@@ -14,7 +14,7 @@ from ui.kit.html import Html
 from ui.kit.safe import excerpt
 from ui.run.path import chip
 
-_LIVE = ("action", "score", "chunks_used", "characters", "answer", "seconds")
+_LIVE = ("action", "score", "chunks_used", "words", "answer", "seconds")
 """The columns while runs are under way."""
 _KINDS = {
     "chunk": "Chunk",

@@ -36,7 +36,11 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         help="Each is run over all questions, one after another, with this session's settings.",
     )
     plans = [Plan(strategy=key, settings=session.settings(key)) for key in STRATEGIES if key in chosen]
-    mine = [f"{STRATEGIES[key].title}: {', '.join(session.changes(key))}" for key in chosen if session.changes(key)]
+    mine = [
+        f"{STRATEGIES[key].title}: {', '.join(words.told(session.changes(key)))}"
+        for key in chosen
+        if session.changes(key)
+    ]
     if mine:
         st.caption(markdown(f"With settings of yours. {'. '.join(mine)}."))
     config = _asking(session)

@@ -16,8 +16,10 @@ from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
 from ui.kit.safe import markdown
 
-_SLIDER_STEPS = 150
-"""A setting with more steps than a hand can aim at is typed, not slid."""
+_SLIDER_STEPS = {int: 100, float: 150}
+"""A setting with this many steps is typed, not slid: a hand can't aim at one."""
+_WORDS, _PASSAGE = 1_000, 200
+"""Where the sliders of words kept end."""
 
 
 def groups(model: type[BaseModel]) -> dict[str, list[str]]:
@@ -47,8 +49,12 @@ def field(
     disabled: bool = False,
     options: typing.Sequence[Any] | None = None,
     note: str = "",
+    most: int = 0,
 ) -> Any:
-    """The widget of one setting, holding `value`; returns what it holds now. `options` narrows the choice."""
+    """The widget of one setting, holding `value`; returns what it holds now. `options` narrows the choice.
+
+    `most`: a number is slid up to this, or up to `value` where that is larger, however large it may be.
+    """
     about, kind = meta(model, name), _kind(model, name)
     common: dict[str, Any] = {
         "label": label(model, name),
@@ -72,10 +78,10 @@ def field(
     if kind is Path:
         return st.text_input(value="" if value is None else str(value), placeholder="/path/to/folder", **common)
     number = float if kind is float else int
-    low, high = about["minimum"], about["maximum"]
+    low, high = about["minimum"], max(most, value) if most else about["maximum"]
     step = number(about["step"] or 1)
     bounds: dict[str, Any] = {"min_value": number(low), "max_value": number(high), "value": number(value), "step": step}
-    if (high - low) / step > _SLIDER_STEPS:
+    if (high - low) / step >= _SLIDER_STEPS[number]:
         return st.number_input(format=_format(step) or "%d", **bounds, **common)
     return st.slider(format=_format(step), **bounds, **common)
 
@@ -113,6 +119,22 @@ def aggregation(own: Settings, value: Aggregation, *, key: str) -> Any:
     """The rule that makes one score of many, of those that fit to how the strategy grades."""
     rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == (own.evaluator == "joint")]
     return field(Settings, "aggregation", value, key=f"{key}-rule", options=rules, disabled=len(rules) == 1)
+
+
+def evidence(own: Settings, values: typing.Mapping[str, Any], *, key: str, across: int = 1) -> dict[str, Any]:
+    """What besides thresholds and strip filter decides what is kept, slid, so many sliders `across`.
+
+    `own` is how the strategy grades: only where chunks are graded one by one is there a best one with a passage.
+    """
+    shown = {"doubt_margin": 0, "strip_words": _WORDS, "passage_words": _PASSAGE}
+    if own.evaluator != "chunk":
+        del shown["passage_words"]
+    places = st.columns(across, gap="medium") if across > 1 else [st.container()]
+    found = {}
+    for number, (name, most) in enumerate(shown.items()):
+        with places[number % across]:
+            found[name] = field(Settings, name, values[name], key=f"{key}-{name}", most=most)
+    return found
 
 
 def _kind(model: type[BaseModel], name: str) -> Any:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
+from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Action, Step
 from crag.core.wording import count as count
@@ -68,10 +71,16 @@ def strategy(name: str) -> str:
 
 
 def changed(strategy: str, settings: Settings) -> list[str]:
-    """The settings that are not the strategy's own, as "upper 0.5"; none for a strategy that is no longer there."""
+    """The settings that are not the strategy's own, as "upper threshold 0.5"; none of a strategy no longer there."""
     own = STRATEGIES[strategy].settings if strategy in STRATEGIES else settings
     before = own.model_dump()
-    return [f"{name} {_value(value)}" for name, value in settings.model_dump().items() if value != before[name]]
+    return told({name: value for name, value in settings.model_dump().items() if value != before[name]})
+
+
+def told(settings: Mapping[str, Any]) -> list[str]:
+    """Settings with their values, as "upper threshold 0.5"."""
+    labels = {name: str(meta(Settings, name)["label"]) for name in settings}
+    return [f"{labels[name][:1].lower()}{labels[name][1:]} {_value(value)}" for name, value in settings.items()]
 
 
 def _value(value: object) -> str:
@@ -79,7 +88,7 @@ def _value(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, tuple | list):
         return "+".join(str(each) for each in value) or "none"
-    return str(value)
+    return str(value) or "none"
 
 
 def duration(seconds: float) -> str:

@@ -53,9 +53,12 @@ def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
     if short is None:
         return Html()
     citation, cell = known.get(short.citation), cell_text(short)
+    button = _button(citation) if citation else Html()
+    if citation and citation.origin == "external":
+        button = h.span("keep")[button, " ", h.span("tag web")["WEB"]]
     return h.div("short", title=f"{short.confidence:.0%} likely right, as the evaluator judges")[
         cell and h.span("cell")[cell],
-        h.span("words")[short_text(short, labelled=False), " ", _button(citation) if citation else ""],
+        h.span("words")[short_text(short, labelled=False), " ", button],
     ]
 
 

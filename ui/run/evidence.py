@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import get_args
 
 from crag.core.makers import Maker, maker, named
 from crag.core.trace import Approval, Round, Search, Trace
-from crag.core.types import Grade, RetrievedChunk, Strip, WebPage
-from crag.core.wording import about, unread_sentence
+from crag.core.types import Grade, Kept, RetrievedChunk, Strip, WebPage
+from crag.core.wording import about, kept_reason, kept_word, unread_sentence, words_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -19,28 +21,75 @@ __all__ = ["View", "chunks", "passage", "surroundings", "web"]
 
 
 def chunks(trace: Trace, view: View) -> Html:
-    """The chunks of the round that is acted on, in the order of the library, with whatever is known of each."""
+    """The chunks that are acted on, in the order of the library, with whatever is known of each.
+
+    Those of several retrievals stand under the retrieval that brought them.
+    """
     here = trace.round
     if here is None:
         return Html()
-    cards = [_chunk(found, here, trace, view) for found in here.chunks]
-    joined = any(found.round < len(trace.rounds) - 1 for found in here.chunks)
-    again = h.span("small")[
-        "the best of several searches, the last for " if joined else "found with the rewritten query ",
-        h.span("query")[here.query],
-    ]
+    groups = [(number, list(found)) for number, found in groupby(here.chunks, lambda found: found.round)]
+    strips = [strip for found in here.chunks for strip in trace.strips.get(found.chunk.id, ())]
     heading = h.h3[
         "From your documents ",
         h.span("small")[words.count(len(here.chunks), "chunk")],
-        again if len(trace.rounds) > 1 else "",
+        _words(strips, view),
+        _again(trace, here, [number for number, _ in groups]),
     ]
-    if not cards:
+    if not groups:
         return h.div("cx")[heading, h.p["Nothing was found."]]
-    legend = h.p("legend")[
-        f"Bars: relevance score from 0 to 1. Lines: lower {view.lower:.2f}, upper {view.upper:.2f}. Open a chunk for "
-        "its strips: highlighted ones were kept, struck ones dropped."
+    cards = [
+        (len(groups) > 1 and _group(trace, number, len(found)), [_chunk(each, here, trace, view) for each in found])
+        for number, found in groups
     ]
-    return h.div("cx")[heading, h.div("cards")[_together(here, trace, view), cards], legend if _graded(trace) else ""]
+    return h.div("cx")[
+        heading,
+        h.div("cards")[_together(here, trace, view), cards],
+        _legend([strip for group in trace.strips.values() for strip in group], view) if _graded(trace) else "",
+    ]
+
+
+def _again(trace: Trace, here: Round, rounds: Sequence[int]) -> Html:
+    """Which of several searches of the library brought the chunks; nothing of one search."""
+    if len(trace.rounds) < 2:
+        return Html()
+    if len(rounds) > 1:
+        return h.span("small")[f"the best of {len(trace.rounds)} searches"]
+    query = h.span("query")[here.query]
+    if rounds and rounds[0] < len(trace.rounds) - 1:
+        return h.span("small")[f"all from search {rounds[0] + 1}: no better ones were found with ", query]
+    return h.span("small")["found with the rewritten query ", query]
+
+
+def _group(trace: Trace, number: int, count: int) -> Html:
+    """The line above the chunks of one of several searches."""
+    made = trace.rounds[number]
+    asked = h.span("query")[made.query] if number else h.span("quiet")["for the question"]
+    return h.div("found")[
+        h.b[f"Search {number + 1}"], asked, h.span("small")[f"{count} of its {words.count(len(made.chunks), 'chunk')}"]
+    ]
+
+
+def _legend(strips: Sequence[Strip], view: View) -> Html:
+    """How bars and strips are to be read, with the reasons that strips here are kept for besides their score."""
+    here = {view.why(strip) for strip in strips}
+    reasons: list[Kept] = [why for why in get_args(Kept) if why in here and kept_word(why)]
+    return h.fragment(
+        h.p("legend")[
+            f"Bars: relevance score from 0 to 1. Lines: lower {view.lower:.2f}, upper {view.upper:.2f}. Open a chunk "
+            "for its strips: highlighted ones were kept, struck ones dropped",
+            ", tagged ones kept for more than their score:" if reasons else ".",
+        ],
+        [h.p("legend why")[h.span("because")[kept_word(why)], f" {kept_reason(why)}."] for why in reasons],
+    )
+
+
+def _words(strips: Iterable[Strip], view: View) -> Html:
+    """How many words are kept, and how many there is room for, where texts were cut into strips."""
+    kept = [strip for strip in strips if view.keeps(strip)]
+    if not kept or all(view.why(strip) == "whole" for strip in kept):
+        return Html()
+    return h.span("small")[f"{words_text(kept, view.room)} kept"]
 
 
 def _graded(trace: Trace) -> bool:
@@ -75,13 +124,10 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     marks = view.deciding_id == chunk.id and (h.span("tag deciding")["decided"], " ")
     chosen = thumbs.buttons(found, view.thumbs) if view.thumbs is not None else ""
     own = _graded(trace) and not _jointly(here, trace)
-    earlier = found.round < len(trace.rounds) - 1 and (h.span("tag")[f"search {found.round + 1}"], " ")
     summary = h.fragment(
         h.span("rank num")[found.rank],
         h.span[
-            h.span("where")[
-                marks, earlier, h.span("page")[f"p. {chunk.page}"], h.span("name")[chunk.source], _local(grade)
-            ],
+            h.span("where")[marks, h.span("page")[f"p. {chunk.page}"], h.span("name")[chunk.source], _local(grade)],
             _noted(chunk.id, view),
             h.span("peek")[excerpt(chunk.text, 160)],
         ],
@@ -135,9 +181,11 @@ def _score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
 def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> Html:
     lines = _grade_notes(grade) if grade is not None else []
     if strips:
-        kept = sum(1 for strip in strips if view.keeps(strip))
+        kept = [strip for strip in strips if view.keeps(strip)]
         chosen = ", chosen by the language model" if any(strip.selected is not None for strip in strips) else ""
-        lines.append(f"{kept} of {words.count(len(strips), 'strip')} kept{chosen}.")
+        number = f"{len(kept)} of {words.count(len(strips), 'strip')} kept{chosen}"
+        taken = "Taken whole" if all(view.why(strip) == "whole" for strip in strips) else number
+        lines.append(f"{taken}, {words_text(kept)}." if kept else f"{taken}.")
     return h.fragment(h.p("small")[line] for line in lines)
 
 
@@ -184,6 +232,7 @@ def _search(search: Search, place: int, asked: Approval | None, trace: Trace, vi
             h.span("tag web")["WEB"],
             h.span("small")[f"{words.web(search.provider)}, {words.count(len(search.pages), 'result')} for"],
             h.span("query")[sent],
+            _words([strip for page in search.pages for strip in trace.strips.get(page.id, ())], view),
         ],
         h.p("small")[_how(search, asked, trace)],
         h.div("cards")[cards] if cards else h.p["The search found nothing."],

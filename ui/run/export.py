@@ -122,6 +122,7 @@ body { font-family: Inter, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation San
   margin: 0 auto 2rem; padding: 1rem; max-width: 60rem; background: var(--ground); }
 .part:not(:empty) { margin-bottom: 1.2rem; }
 .cx button { cursor: default; }
+.cx .verdict { font-size: .7rem; }
 .cx .more { display: none; }
 .replay { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; position: sticky; top: 0; z-index: 1;
   padding: .6rem 0; margin-bottom: .8rem; background: var(--ground); border-bottom: 1px solid var(--line); }

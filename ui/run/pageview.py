@@ -98,7 +98,9 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
         if link(page.url)
         else page.url
     )
-    body = surroundings(page.text, trace.strips.get(page.id, ()), View.of(trace), citation.strip_id)
+    short = trace.answer.short if trace.answer else None
+    told = (short.start, short.end) if short and short.citation == citation.number else None
+    body = surroundings(page.text, trace.strips.get(page.id, ()), View.of(trace), citation.strip_id, told)
     draw(
         h.div("cx")[
             h.b[f"Source {citation.number}: ", h.span("tag web")["WEB"], f" {page.title}"],

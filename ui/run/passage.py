@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Strip
+from crag.core.types import Kept, Strip
+from crag.core.wording import kept_reason, kept_word
 from ui.kit import html as h
+from ui.kit import words
 from ui.kit.html import Html
 
 _WHOLE = 2500
@@ -19,8 +21,10 @@ _BESIDE = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Under which thresholds a trace is looked at. `kept`: the strips kept then, by source; None: as in the run.
+    """Under which thresholds a trace is looked at.
 
+    `kept`: the strips kept then and why, by source; None: as in the run. `room`: how many words of strips may be kept,
+    of documents and of the web each; 0: any number.
     `deciding_id` is the chunk that decides under these thresholds. `thumbs`: a person's labels by chunk id; None: they
     can't be given here. Beside other runs of the question: `notes` on chunks and pages by id, strips kept `alone`
     here, and strips `missed` here that another run keeps.
@@ -29,7 +33,8 @@ class View:
     upper: float
     lower: float
     deciding_id: str | None = None
-    kept: Mapping[str, Collection[str]] | None = None
+    room: int = 0
+    kept: Mapping[str, Mapping[str, Kept]] | None = None
     thumbs: Mapping[str, str] | None = None
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     alone: Collection[str] = ()
@@ -39,51 +44,90 @@ class View:
     def of(cls, trace: Trace) -> View:
         """The run as it was."""
         decision = trace.decision
-        bounds = decision or Settings.stored(trace.settings).settings
+        settings = Settings.stored(trace.settings).settings
+        bounds = decision or settings
         return cls(
             upper=bounds.upper,
             lower=bounds.lower,
+            room=settings.strip_words,
             deciding_id=decision.deciding_id if decision else None,
         )
 
     def keeps(self, strip: Strip) -> bool:
         return strip.kept if self.kept is None else strip.id in self.kept.get(strip.source_id, ())
 
+    def why(self, strip: Strip) -> Kept:
+        """Why a strip is kept; empty for a dropped one, and where that is not known."""
+        if self.kept is None:
+            return strip.why if strip.kept else ""
+        return self.kept.get(strip.source_id, {}).get(strip.id, "")
 
-def passage(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> Html:
-    """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed."""
+
+def passage(
+    whole: str, strips: Sequence[Strip], view: View, cited: str = "", told: tuple[int, int] | None = None
+) -> Html:
+    """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed.
+
+    What is kept for something else than its score says so before it, once for all that follow one another. `told`:
+    where the words of the short answer stand, which are marked.
+    """
     parts: list[object] = []
-    at = 0
+    at, last = 0, ""
+    before: Strip | None = None
     for strip in sorted(strips, key=lambda strip: strip.start):
         if strip.start < at:
             continue
+        word = _word(strip, before, view)
+        because = word and word != last and h.span("because", title=words.sentence(kept_reason(view.why(strip))))[word]
         tag = h.mark if view.keeps(strip) else h.s
-        shown = tag(_kinds(strip, view, cited) or None, title=_why(strip, view))[whole[strip.start : strip.end]]
-        parts += [whole[at : strip.start], shown]
-        at = strip.end
+        said = tag(_kinds(strip, view, cited) or None, title=_why(strip, view, word))[_told(whole, strip, told)]
+        parts += [whole[at : strip.start], because, said]
+        at, last, before = strip.end, word, strip
     return h.div("text")[parts, whole[at:]]
+
+
+def _told(whole: str, strip: Strip, told: tuple[int, int] | None) -> Html:
+    """A strip's words, those of the short answer marked."""
+    start, end = (max(strip.start, told[0]), min(strip.end, told[1])) if told else (0, 0)
+    if start >= end:
+        return h.fragment(whole[strip.start : strip.end])
+    return h.fragment(whole[strip.start : start], h.span("told")[whole[start:end]], whole[end : strip.end])
+
+
+def _word(strip: Strip, before: Strip | None, view: View) -> str:
+    """What keeps a strip, in a word. One that the line before announces goes with that, any other with what follows."""
+    announced = before is not None and view.keeps(before) and before.text.rstrip().endswith(":")
+    return kept_word(view.why(strip), below=not announced)
 
 
 def _kinds(strip: Strip, view: View, cited: str) -> str:
     """How a strip stands out, as classes."""
-    held = {"cited": strip.id == cited, "alone": strip.id in view.alone, "missed": strip.id in view.missed}
+    held = {
+        "along": view.why(strip) in ("context", "neighbour"),
+        "cited": strip.id == cited,
+        "alone": strip.id in view.alone,
+        "missed": strip.id in view.missed,
+    }
     return " ".join(kind for kind, so in held.items() if so)
 
 
-def _why(strip: Strip, view: View) -> str:
-    """A strip's score, what became of it, and what a language model said of it."""
+def _why(strip: Strip, view: View, kept: str) -> str:
+    """A strip's score, what became of it, what else than that `kept` it, and what a language model said of it."""
     score = "not scored" if strip.score is None else f"score {strip.score:.2f}"
     word = "kept" if view.keeps(strip) else "dropped"
+    because = f" ({kept})" if kept else ""
     said = {None: "", True: ", chosen by the language model", False: ", not chosen by the language model"}
     alone = ", kept in this run alone" if strip.id in view.alone else ""
     missed = ", picked out in another run" if strip.id in view.missed else ""
-    return f"{score}, {word}{said[strip.selected]}{alone}{missed}"
+    return f"{score}, {word}{because}{said[strip.selected]}{alone}{missed}"
 
 
-def surroundings(whole: str, strips: Sequence[Strip], view: View, cited: str = "") -> Html:
+def surroundings(
+    whole: str, strips: Sequence[Strip], view: View, cited: str = "", told: tuple[int, int] | None = None
+) -> Html:
     """A page's text; a long one cut to what was kept, each with the strips beside it."""
     if len(whole) <= _WHOLE:
-        return passage(whole, strips, view, cited)
+        return passage(whole, strips, view, cited, told)
     ordered = sorted(strips, key=lambda strip: strip.start)
     wanted = [place for place, strip in enumerate(ordered) if view.keeps(strip)] or list(range(len(ordered)))[:_BESIDE]
     shown = sorted({near for place in wanted for near in range(place - _BESIDE, place + _BESIDE + 1)})
@@ -99,5 +143,6 @@ def surroundings(whole: str, strips: Sequence[Strip], view: View, cited: str = "
     for group in groups:
         start, end = group[0].start, max(strip.end for strip in group)
         moved = [replace(strip, start=strip.start - start, end=strip.end - start) for strip in group]
-        parts.append(passage(whole[start:end], moved, view, cited))
+        there = (told[0] - start, told[1] - start) if told else None
+        parts.append(passage(whole[start:end], moved, view, cited, there))
     return h.joined(h.p("small")["…"], parts) if parts else passage(whole[:_WHOLE], (), view)
