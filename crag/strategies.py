@@ -26,7 +26,7 @@ class Strategy:
 
 
 _BALANCED = Settings(
-    doubt_margin=0.1,
+    doubt_margin=0.05,
     after_loop="union",
     strip_filter=0.04,
     strip_top_k=0,

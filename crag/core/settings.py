@@ -144,6 +144,13 @@ class Settings(BaseModel):
         "where it fails, or none is set, scores decide.",
         group="refinement",
     )
+    strip_reading: Literal["alone", "in place"] = setting(
+        "alone",
+        "Strips scored",
+        "alone: each by itself, as published. in place: within the chunk that it stands in, by the reading that graded "
+        "the chunk, which costs no more; the local evaluator can, others score them alone.",
+        group="refinement",
+    )
     strip_sentences: int = setting(
         1, "Sentences a strip", "How many sentences make a strip.", group="refinement", step=1, ge=1, le=5
     )

@@ -73,7 +73,7 @@ class Parts:
     """What one run works with. `web` is None where no provider is on.
 
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
-    `strip_grader` scores strips in their context; where there is none, they are graded one by one.
+    `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
     """
 
     settings: Settings
@@ -110,7 +110,9 @@ class Parts:
     @property
     def strip_scorer(self) -> StripScorer:
         """What scores strips."""
-        return InContext(self.strip_grader) if self.strip_grader else OneByOne(self.scorer, self.check)
+        if self.strip_grader and self.settings.strip_reading == "in place":
+            return InContext(self.strip_grader)
+        return OneByOne(self.scorer, self.check)
 
 
 class State(TypedDict, total=False):

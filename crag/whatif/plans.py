@@ -203,6 +203,7 @@ def _search(settings: Settings) -> tuple[int, int]:
     return settings.rewrite_keywords, settings.web_results
 
 
-def _cut(settings: Settings) -> tuple[str, int]:
-    """What shapes how a text is cut into strips."""
-    return settings.strips, settings.strip_sentences if settings.strips == "sentences" else 0
+def _cut(settings: Settings) -> tuple[str, int, str]:
+    """What shapes how a text is cut into strips, and how these are scored."""
+    sentences = settings.strip_sentences if settings.strips == "sentences" else 0
+    return settings.strips, sentences, settings.strip_reading

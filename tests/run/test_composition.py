@@ -15,6 +15,7 @@ from crag.core.errors import ProviderError
 from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.strategies import strategy
 from crag.testing.fakes import FakeClock, ScriptedEvaluator, ScriptedStripGrader
 from tests.support.model_server import Server, serving
 from tests.support.small_library import WordEmbedder, fill, spread
@@ -72,11 +73,13 @@ def test_strips_are_scored_in_their_text_by_an_evaluator_that_can(tmp_path: Path
     config = AppConfig(data=tmp_path)
     with closing(Engine(config, Keys(), embedder=WordEmbedder(), evaluator=(reads := ReadsStrips()))) as made:
         fill(made)
-        trace = Trace.from_events(made.ask(QUESTION, "paper"))
+        assert {strip.score for strip in Trace.from_events(made.ask(QUESTION, "paper")).kept("internal")} != {0.77}
+        in_place = strategy("paper").settings.changed(strip_reading="in place")
+        trace = Trace.from_events(made.ask(QUESTION, settings=in_place))
         assert {strip.score for strip in trace.kept("internal")} == {0.77}
         assert set(reads.strips.read) <= {found.chunk.graded_text() for found in trace.rounds[0].chunks}
         read = len(reads.strips.read)
-        list(made.ask(QUESTION, "paper"))
+        list(made.ask(QUESTION, settings=in_place))
         assert len(reads.strips.read) == read
 
 

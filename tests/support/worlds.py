@@ -196,6 +196,7 @@ FIELDS: dict[str, Any] = {
     "refine_on": some,
     "strips": lambda draw: draw.choice(["sentences", "windows", "selection"]),
     "strip_judge": lambda draw: draw.choice(["scores", "llm"]),
+    "strip_reading": lambda draw: draw.choice(["alone", "in place"]),
     "strip_sentences": lambda draw: draw.randint(1, 3),
     "strip_filter": hundredth,
     "strip_top_k": lambda draw: draw.choice([0, 1, 2, 4, 8]),
