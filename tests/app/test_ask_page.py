@@ -1,10 +1,13 @@
 """The Ask page: empty, with the sample, after a question, under the sliders, when things fail."""
 
+from dataclasses import replace
+
 import pytest
 import streamlit as st
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.core.types import ShortAnswer
 from crag.sample import load_sample
 from tests.support import local_models
 from tests.support.app_text import pick, said
@@ -61,6 +64,29 @@ def test_the_words_that_answer_stand_first_and_on_their_page(with_sample, app):
     app.session_state.opened = "cite:1"
     app.run()
     assert not app.exception and len(app.image) == 1
+
+
+def test_a_short_answer_from_the_web_says_so_and_is_marked_in_its_page(with_sample, app):
+    ask(app, "Why did the airplane skid off the runway at Wausau?")
+    trace = run_of(app)
+    cited = trace.answer.citations[0]
+    start = trace.sources[cited.source_id].text.index("packed snow")
+    short = ShortAnswer(
+        text="packed snow",
+        citation=1,
+        source_id=cited.source_id,
+        strip_id=cited.strip_id,
+        start=start,
+        end=start + len("packed snow"),
+        confidence=0.84,
+    )
+    app.session_state.traces = {trace.run_id: replace(trace, answer=replace(trace.answer, short=short))}
+    app.session_state.opened = "cite:1"
+    app.run()
+    page = said(app)
+    assert not app.exception and 'packed snow <span class="keep"><button class="cite web" data-pick="cite:1"' in page
+    assert '</button> <span class="tag web">WEB</span></span></span></div>' in page
+    assert page.count('<span class="told">packed snow</span>') == 2, "in the sentence quoted, and where it stands"
 
 
 def test_every_sample_question_ends_as_expected(with_sample, app):

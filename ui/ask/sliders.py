@@ -12,6 +12,7 @@ from crag.core.trace import Trace
 from crag.core.types import Kept, Strip
 from crag.core.wording import decision_sentence, words_text
 from crag.strategies import STRATEGIES
+from crag.text.words import counted
 from crag.whatif.whatif import WhatIf, redecide
 from ui.app.session import Session
 from ui.kit import forms, words
@@ -119,13 +120,13 @@ def _strips(trace: Trace, what: WhatIf) -> list[str]:
         return []
     before = {strip.id: strip for strip in trace.kept()}
     after = {strip.id: strip for strips in what.strips.values() for strip in strips if strip.kept}
-    said = words_text(after.values())
+    said, used = words_text(after.values()), sum(counted(strip.text) for strip in before.values())
     if before.keys() == after.keys():
         return [f"The same {words.count(len(after), 'strip')} would be kept, {said}."]
     return [
         f"{words.count(len(after), 'strip')} would be kept instead of {len(before)}: "
         f"{len(after.keys() - before.keys())} more, {len(before.keys() - after.keys())} fewer; "
-        f"{said} instead of {words_text(before.values())}."
+        f"{said} instead of {used:,}."
     ]
 
 
