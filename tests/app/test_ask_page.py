@@ -150,15 +150,14 @@ def test_words_kept_move_a_stored_run_too(with_sample, app):
     assert "of 400 words kept" in said(app) and "deciding passage" in said(app)
 
 
-def test_a_doubted_run_after_two_searches_says_both_and_the_margin_of_doubt_moves_it(with_sample, app):
+def test_a_run_after_two_searches_says_both_and_the_margin_of_doubt_moves_it(with_sample, app):
     ask(app, "How many investigative fieldwork contractors did NBIB have in FY 2017?")
+    assert "so your documents stay" not in said(app)
+    labelled(app, "Margin of doubt").set_value(0.1).run()
     page = said(app)
+    assert not app.exception and "would become" in page
     assert "within the margin of doubt (0.10), so your documents stay" in page
     assert "the best of 2 searches" in page and page.index("<b>Search 1</b>") < page.index("<b>Search 2</b>")
-    labelled(app, "Margin of doubt").set_value(0.0).run()
-    assert not app.exception and "would become" in said(app)
-    app.button(key="tune-use").click().run()
-    assert "With 1 setting of yours: margin of doubt 0.0." in said(app).replace("\\", "")
     assert len(program().engine.library().runs.latest(10)) == 1, "no new run was needed"
 
 

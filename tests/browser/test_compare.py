@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.browsing import OFF_SCREEN, settled
+from tests.support.browsing import OFF_SCREEN, settled, until
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -91,7 +91,7 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     pressed.focus()
     page.keyboard.press("Enter")
     expect(page.locator("button.thumb[aria-pressed=true]")).to_have_count(0)
-    page.wait_for_function("() => document.activeElement.classList.contains('thumb')")
+    until(page, "() => document.activeElement.classList.contains('thumb')")
 
 
 def test_stop_stops_every_lane(page, served):
@@ -111,9 +111,10 @@ def test_a_citation_opens_the_page_in_its_lane_and_a_lane_opens_in_ask(page):
     lane(page, 1).locator("button.cite").first.click()
     image = page.locator(".st-key-cmp-page-1 .st-key-page-view img")
     image.wait_for()
-    page.wait_for_function(
+    until(
+        page,
         "() => { const box = document.querySelector('.st-key-page-view').getBoundingClientRect();"
-        " return box.top >= 0 && box.top < innerHeight / 2; }"
+        " return box.top >= 0 && box.top < innerHeight / 2; }",
     )
     page.get_by_role("button", name="Close").click()
     image.wait_for(state="detached")
@@ -149,9 +150,7 @@ def test_nothing_is_off_the_screen_with_four_lanes(page):
         page.set_viewport_size({"width": width, "height": 900})
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
-            page.wait_for_function(
-                "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme
-            )
-            page.wait_for_function(f"() => ({OFF_SCREEN})().length === 0")
-            page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme)
+            until(page, f"() => ({OFF_SCREEN})().length === 0")
+            until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
     assert page.get_by_test_id("stException").count() == 0

@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.browsing import until
+
 
 @pytest.mark.parametrize("path", ["settings", "documents"])
 def test_the_first_page_that_anybody_opens_is_the_app_s(open_page, served_fresh, path) -> None:
@@ -14,4 +16,4 @@ def test_the_first_page_that_anybody_opens_is_the_app_s(open_page, served_fresh,
     page.get_by_role("link", name="Documents").first.wait_for()
     assert page.get_by_role("link", name="app", exact=True).count() == 0
     assert urlsplit(page.url).path == f"/{path}"
-    page.locator("style").filter(has_text=".cx").first.wait_for(state="attached")
+    until(page, "() => [...document.querySelectorAll('style')].some(each => each.textContent.includes('.cx'))")

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.support.app_server import serving
+from tests.support.browsing import until
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -48,7 +49,7 @@ def test_a_page_of_another_origin_can_t_frame_the_app(served, portal, visit) -> 
     visit.on("console", lambda message: said.append(message.text))
     visit.goto(portal.address)
     visit.get_by_role("heading", name="Portal").wait_for()
-    visit.wait_for_function("() => document.readyState === 'complete'")
+    until(visit, "() => document.readyState === 'complete'")
     assert visit.frame_locator("iframe").locator("#root").count() == 0
     assert any("frame-ancestors" in each for each in said), said
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.support.browsing import OFF_SCREEN, settled
+from tests.support.browsing import OFF_SCREEN, settled, until
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 LONG = 180_000
@@ -137,6 +137,6 @@ def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
             page.set_viewport_size({"width": width, "height": 900})
             for theme in ("light", "dark"):
                 page.emulate_media(color_scheme=theme)
-                page.wait_for_function(f"() => ({OFF_SCREEN})().length === 0")
-                page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+                until(page, f"() => ({OFF_SCREEN})().length === 0")
+                until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
         assert page.get_by_test_id("stException").count() == 0

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.browsing import OFF_SCREEN, ask, settled
+from tests.support.browsing import OFF_SCREEN, ask, settled, until
 from tests.support.small_pdf import small_pdf
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
@@ -48,7 +48,7 @@ def test_a_citation_opens_the_page_it_comes_from(page):
     page.keyboard.press("Enter")
     image = page.locator(".st-key-page-view img")
     image.wait_for()
-    page.wait_for_function("() => document.querySelector('.st-key-page-view img').naturalWidth > 600")
+    until(page, "() => document.querySelector('.st-key-page-view img').naturalWidth > 600")
     page.get_by_text(re.compile(r"page \d+ of \d+")).first.wait_for()
     page.get_by_role("button", name="Close").click()
     image.wait_for(state="detached")
@@ -60,7 +60,9 @@ def test_a_page_taller_than_its_box_is_shown_at_the_cited_words(page):
     page.locator(".sources li").first.wait_for()
     settled(page)
     page.locator("button.cite").first.click()
-    page.wait_for_function("""() => {
+    until(
+        page,
+        """() => {
         const box = document.querySelector('.st-key-page-image'), image = box && box.querySelector('img');
         if (!image || !image.clientHeight || image.clientHeight < 1.2 * box.clientHeight) return false;
         const share = Number(box.querySelector('[data-at]').dataset.at);
@@ -68,7 +70,8 @@ def test_a_page_taller_than_its_box_is_shown_at_the_cited_words(page):
         const seen = box.getBoundingClientRect();
         return share > 0.3 && box.scrollTop > 50 && cited > Math.max(0, seen.top)
             && cited < Math.min(innerHeight, seen.bottom) - 20;
-    }""")
+    }""",
+    )
 
 
 def test_a_chunk_opens_with_its_strips_and_stays_open_while_sliders_move(page):
@@ -185,9 +188,9 @@ def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
             page.set_viewport_size({"width": width, "height": 900})
             for theme in ("light", "dark"):
                 page.emulate_media(color_scheme=theme)
-                page.wait_for_function(
-                    "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme
+                until(
+                    page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme
                 )
-                page.wait_for_function(f"() => ({OFF_SCREEN})().length === 0")
-                page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+                until(page, f"() => ({OFF_SCREEN})().length === 0")
+                until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
         assert page.get_by_test_id("stException").count() == 0

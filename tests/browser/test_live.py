@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.browsing import ask, settled
+from tests.support.browsing import ask, settled, until
 from tests.support.small_pdf import small_pdf
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
@@ -104,7 +104,7 @@ def test_a_thumb_pressed_while_the_run_is_drawn_anew_counts_and_a_page_is_left_a
     page.mouse.down()
     thumb.evaluate("thumb => { window.pressed = thumb; }")
     served.gate.unlink()
-    page.wait_for_function("() => !window.pressed.isConnected")
+    until(page, "() => !window.pressed.isConnected")
     page.mouse.up()
     expect(page.locator("button.thumb[aria-pressed=true]")).to_have_count(1)
     page.locator(".action .word").wait_for()
@@ -152,4 +152,4 @@ def test_the_history_opens_by_keyboard_and_marks_what_is_open(page, served):
     page.keyboard.press("Enter")
     expect(older).to_have_attribute("aria-current", "true")
     expect(page.locator(".past button[aria-current]")).to_have_count(1)
-    page.wait_for_function("() => document.activeElement.closest('.past') !== null")
+    until(page, "() => document.activeElement.closest('.past') !== null")

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.support.browsing import until
 from tests.support.model_server import WORDS, serving
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
@@ -96,7 +97,7 @@ def test_from_a_wrong_key_to_a_cited_answer(page, served):
 def fits(page):
     for width in (420, 1440):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+        until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
     settled(page)
 
 

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.support.app_server import over_the_sample
+from tests.support.browsing import until
 from tests.support.model_server import serving
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
@@ -104,7 +105,7 @@ def ask(page, question):
 def fits(page):
     for width in (420, 1440):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+        until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
 
 
 def test_a_model_grades_and_writes_and_its_answer_is_checked(page, model):

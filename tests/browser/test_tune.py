@@ -13,7 +13,7 @@ from crag.sample import load_sample
 from crag.strategies import STRATEGIES
 from tests.support import local_models
 from tests.support.app_server import gated
-from tests.support.browsing import OFF_SCREEN, ask, settled
+from tests.support.browsing import OFF_SCREEN, ask, settled, until
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -101,9 +101,7 @@ def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
         page.set_viewport_size({"width": width, "height": 900})
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
-            page.wait_for_function(
-                "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme
-            )
-            page.wait_for_function(f"() => ({OFF_SCREEN})().length === 0")
-            page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width)
+            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme)
+            until(page, f"() => ({OFF_SCREEN})().length === 0")
+            until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
     assert page.get_by_test_id("stException").count() == 0

@@ -1,5 +1,8 @@
 """What the browser tests do alike: wait for the script, ask, look for text off the screen."""
 
+import time
+
+SECONDS = 40.0
 OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter(e => {
     const r = e.getBoundingClientRect();
     if (!e.innerText || e.children.length || r.width === 0 || r.height === 0 || r.right <= innerWidth + 2) return false;
@@ -12,6 +15,17 @@ OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter(e => {
 def settled(page):
     page.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
     return page
+
+
+def until(page, script, arg=None):
+    """Waits until the function returns true in the page.
+
+    Playwright's own wait looks again from within the page, where our security policy forbids what it does for that.
+    """
+    ends = time.monotonic() + SECONDS
+    while not page.evaluate(script, arg):
+        assert time.monotonic() < ends, f"not within {SECONDS:g} seconds: {script}"
+        page.wait_for_timeout(50)
 
 
 def ask(page, question):
