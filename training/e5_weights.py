@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +92,9 @@ def read(path: Path) -> Read:
     tokens = _pieces(cursor)
     shapes = {"emb.word": (words, width), "emb.pos": (positions, width), "emb.type": (kinds, width)}
     shapes |= {f"l{n}.{name}.w": (width, width) for n in range(layers) for name in ("q", "k", "v", "ao")}
-    shapes |= {f"l{n}.fi.w": (inner, width) for n in range(layers)} | {f"l{n}.fo.w": (width, inner) for n in range(layers)}
+    shapes |= {f"l{n}.fi.w": (inner, width) for n in range(layers)} | {
+        f"l{n}.fo.w": (width, inner) for n in range(layers)
+    }
     matrices: dict[str, Blocks] = {}
     vectors: dict[str, NDArray[np.float32]] = {}
     for _ in range(cursor.number()):
@@ -121,7 +124,7 @@ def _pieces(cursor: _Cursor) -> Pieces:
     offsets = np.frombuffer(cursor.bytes(4 * (count + 1)), "<u4")
     scores = np.frombuffer(cursor.bytes(4 * count), "<f4")
     blob = cursor.bytes(size)
-    pieces = tuple(blob[start:end].decode() for start, end in zip(offsets[:-1], offsets[1:], strict=True))
+    pieces = tuple(blob[start:end].decode() for start, end in pairwise(offsets))
     mapped = cursor.number()
     cursor.number("I")
     normal = dict[str, str]()
