@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -173,3 +174,12 @@ def test_an_embedder_that_reads_questions_apart_is_asked_as_such(library: Librar
         wanted = [found.chunk.id for found in plain.search("willow", 3, mode="dense")]
         assert [found.chunk.id for found in plain.search("copper", 3, mode="dense")] != wanted
         assert [found.chunk.id for found in apart.search("copper", 3, mode="dense")] == wanted
+
+
+def test_a_question_of_a_figure_finds_the_lines_it_is_made_of(library: Library) -> None:
+    document, data, chunks = make_document("alpha", 12)
+    lines = "cash and equivalents, accounts receivable, total current liabilities"
+    chunks[7] = replace(chunks[7], text=f"{chunks[7].text} {lines}")
+    library.documents.add(document, data, chunks, np.tile(np.eye(1, 64, dtype=np.float32), (12, 1)))
+    assert library.search("quick ratio", 1)[0].chunk.id == chunks[7].id
+    assert library.search("quick ratio", 1, mode="bm25") == []
