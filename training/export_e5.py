@@ -39,6 +39,7 @@ WEIGHTS = "e5-small-q4.bin"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "crag" / "models" / "multilingual-e5-small"
+FILES = ("model.onnx", "tokenizer.json", "centres.f32")
 KEPT = frozenset({"LATIN", "CYRILLIC", "GREEK"})
 """Scripts whose pieces stay. A piece without a letter (digits, signs, space) always does."""
 CENTRED_ON = ("tatqa", "wikitablequestions", "qmsum", "fetaqa")
@@ -110,12 +111,14 @@ def main() -> None:
     cosines = (exact * ours).sum(axis=1)
     fidelity = {
         "pieces": len(kept),
-        "megabytes": round(sum(file.stat().st_size for file in given.target.glob("*.*")) / 1e6, 1),
+        "megabytes": round(sum(file.stat().st_size for file in map(given.target.joinpath, FILES)) / 1e6, 1),
         "cosine_mean": round(float(cosines.mean()), 4),
         "cosine_least": round(float(cosines.min()), 4),
         "mrr_float": round(mean_reciprocal_rank(exact_asked, exact), 4),
         "mrr_int8": round(mean_reciprocal_rank(ours_asked, ours), 4),
     }
+    card = (Path(__file__).parent / "cards" / "e5.md").read_text(encoding="utf-8")
+    (given.target / "MODEL_CARD.md").write_text(card.format(**fidelity), encoding="utf-8")
     print(json.dumps(fidelity, indent=1))
     if fidelity["cosine_mean"] < 0.98:
         sys.exit("The int8 model is not close enough to the float32 one: do not commit it.")
@@ -200,8 +203,8 @@ def named(found: Read) -> dict[str, NDArray[np.float32]]:
 def write(target: Path, model: bytes, cutter: Tokenizer, centres: NDArray[np.float32]) -> None:
     """The files and the manifest that the loader checks them by."""
     target.mkdir(parents=True, exist_ok=True)
-    files = {"model.onnx": model, "tokenizer.json": cutter.to_str().encode()}
-    files["centres.f32"] = np.ascontiguousarray(centres, "<f4").tobytes()
+    contents = model, cutter.to_str().encode(), np.ascontiguousarray(centres, "<f4").tobytes()
+    files = dict(zip(FILES, contents, strict=True))
     for name, data in files.items():
         (target / name).write_bytes(data)
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
