@@ -17,7 +17,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["HIDDEN", "MAX_TOKENS", "READ_OUT", "Int8Plan", "build", "build_evaluator", "layers_of"]
+__all__ = ["HIDDEN", "MAX_TOKENS", "READ_OUT", "FourBits", "Int8Plan", "build", "build_evaluator", "layers_of"]
 
 HIDDEN, HEADS, MAX_TOKENS = 384, 12, 256
 READ_OUT = ("relevance_hidden", "relevance", "closeness", "span", "keep")
@@ -39,6 +39,15 @@ class Int8Plan:
 def layers_of(weights: Mapping[str, object]) -> int:
     """How many layers an encoder has, by its weights' published names."""
     return 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
+
+
+@dataclass(frozen=True, slots=True)
+class FourBits:
+    """A table of rows in blocks of `block` numbers: `integers` from -8 to 7, and one scale for each block."""
+
+    integers: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    block: int
 
 
 class _Graph:
@@ -68,18 +77,20 @@ def quantized_columns(weight: NDArray[np.float32], bits: int) -> tuple[NDArray[n
     return np.clip(np.rint(weight / scale), -top, top).astype(np.int8), scale.astype(np.float32)
 
 
-def build(weights: Weights, plan: Int8Plan | None = None) -> tuple[onnx.ModelProto, dict[str, str]]:
+def build(
+    weights: Weights, plan: Int8Plan | None = None, *, words: FourBits | None = None
+) -> tuple[onnx.ModelProto, dict[str, str]]:
     """The model of sentence vectors, and for each linear layer the name of its input tensor.
 
     Without a plan: float32, exact GELU, and those inputs are outputs too, so that ranges can be measured.
     With a plan: int8 weights (one scale an output column), fixed uint8 activations, int8 word table.
+    `words` is a word table in 4 bits that stands in for the one in `weights`.
     """
     graph = _Graph()
     table = weights["embeddings.position_embeddings.weight"][:MAX_TOKENS]
     table = table + weights["embeddings.token_type_embeddings.weight"][0]
-    x, probes = _encoded(
-        graph, weights, plan, _embedded(graph, weights, table, plan is not None), range(layers_of(weights))
-    )
+    embedded = _embedded(graph, weights, table, plan is not None, words)
+    x, probes = _encoded(graph, weights, plan, embedded, range(layers_of(weights)))
     mean = graph.add("ReduceMean", [x, graph.constant("axis", np.array([1], np.int64))], keepdims=0)
     graph.nodes.append(helper.make_node("LpNormalization", [mean], ["embedding"], axis=-1, p=2))
     outputs = {"embedding": ["batch", HIDDEN]}
@@ -210,8 +221,12 @@ def _normalized(graph: _Graph, weights: Weights, x: str, name: str) -> str:
     return graph.add("LayerNormalization", [x, scale, shift], epsilon=1e-12, axis=-1)
 
 
-def _embedded(graph: _Graph, weights: Weights, table: NDArray[np.float32], int8: bool) -> str:
+def _embedded(
+    graph: _Graph, weights: Weights, table: NDArray[np.float32], int8: bool, four: FourBits | None = None
+) -> str:
     """Word embedding plus a row of `table` for each position."""
+    if four is not None:
+        return _placed(graph, _four_bit_rows(graph, four), table)
     words = weights["embeddings.word_embeddings.weight"]
     if int8:
         rows, scale = quantized_columns(words.T, 8)
@@ -220,6 +235,21 @@ def _embedded(graph: _Graph, weights: Weights, table: NDArray[np.float32], int8:
         word = graph.add("Mul", [graph.add("Cast", [picked], to=TensorProto.FLOAT), scales])
     else:
         word = graph.add("Gather", [graph.constant("words", words), "input_ids"])
+    return _placed(graph, word, table)
+
+
+def _four_bit_rows(graph: _Graph, four: FourBits) -> str:
+    """The rows of the tokens, made to numbers when they are read: two to a byte, the scales in float16."""
+    low, high = (four.integers[:, side::2].astype(np.uint8) & 15 for side in (0, 1))
+    packed = np.ascontiguousarray(low | (high << 4)).tobytes()
+    graph.constants["words"] = helper.make_tensor("words", TensorProto.INT4, four.integers.shape, packed, raw=True)
+    inputs = ["words", "input_ids", graph.constant("words.scale", four.scales.astype(np.float16))]
+    rows = graph.add("GatherBlockQuantized", inputs, MICROSOFT, gather_axis=0, quantize_axis=1, block_size=four.block)
+    return graph.add("Cast", [rows], to=TensorProto.FLOAT)
+
+
+def _placed(graph: _Graph, word: str, table: NDArray[np.float32]) -> str:
+    """Each token's row plus the one of its position."""
     length = graph.add("Shape", ["input_ids"], start=1, end=2)
     start = graph.constant("start_at", np.array([0], np.int64))
     return graph.add("Add", [word, graph.add("Slice", [graph.constant("positions", table), start, length])])

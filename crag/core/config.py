@@ -238,6 +238,14 @@ class AppConfig(BaseModel):
         group="serving",
         at_start=True,
     )
+    embedding: Literal["small", "multilingual"] = setting(
+        "small",
+        "Embedding model",
+        "What texts are found by. small: all-MiniLM-L6-v2, for English, the faster one. multilingual: "
+        "multilingual-e5-small, for many languages. A library indexed by the other one has to be re-indexed.",
+        group="local models",
+        at_start=True,
+    )
     threads: int = setting(
         0,
         "Threads",

@@ -36,6 +36,7 @@ __all__ = [
     "Messages",
     "PageReader",
     "Parsed",
+    "QuestionEmbedder",
     "Refiner",
     "RerankServer",
     "RetrievalEvaluator",
@@ -58,6 +59,15 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension), float32, rows of length 1. Any text gives a defined vector."""
+        ...
+
+
+@runtime_checkable
+class QuestionEmbedder(Embedder, Protocol):
+    """One that reads a question in another way than a text that may answer it; others embed both alike."""
+
+    def embed_question(self, text: str) -> NDArray[np.float32]:
+        """Shape (dimension,), of length 1, for comparison with what `embed` gives."""
         ...
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, QuestionError
-from crag.core.protocols import Embedder
+from crag.core.protocols import Embedder, QuestionEmbedder
 from crag.core.types import RetrievedChunk
 from crag.library import store
 from crag.library.cache import Cache
@@ -114,7 +114,7 @@ class Library:
                 raise EmptyLibraryError("The library holds no documents yet.")
             store.check_model(connection, self._embedder)
         # Outside the transaction: the model may take its time, and loads itself on the first question.
-        vector = self._embedder.embed([query])[0]
+        vector = self._vector(query)
         with self._database.read() as connection:
             store.check_model(connection, self._embedder)
             return rank(
@@ -127,6 +127,12 @@ class Library:
                 min_confidence=min_confidence,
                 half_life_days=half_life_days,
             )
+
+    def _vector(self, query: str) -> NDArray[np.float32]:
+        if isinstance(self._embedder, QuestionEmbedder):
+            return self._embedder.embed_question(query)
+        found: NDArray[np.float32] = self._embedder.embed([query])[0]
+        return found
 
     def check_model(self) -> None:
         """Raises ModelMismatchError if the stored vectors are of another model than the one in use."""

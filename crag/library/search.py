@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from crag.core.types import RetrievedChunk
 from crag.library import store
+from crag.library.accounts import line_items
 from crag.library.snapshot import Snapshot
 from crag.library.terms import match_expression
 from crag.library.vectors import Vectors
@@ -50,8 +51,10 @@ def rank(
     elif mode == "bm25":
         score = np.where(bm25 > 0, bm25, -np.inf)
     else:
+        items = line_items(query)
+        words = bm25 + _bm25(connection, vectors, items) if items else bm25
         named = snapshot.cards.scores(query)[np.searchsorted(snapshot.cards.numbers, vectors.documents)]
-        score = dense + BM25_WEIGHT * bm25 / max(float(bm25.max()), 1e-9) + CARD_WEIGHT * named
+        score = dense + BM25_WEIGHT * words / max(float(words.max()), 1e-9) + CARD_WEIGHT * named
     score = _weighted(connection, vectors, score, min_confidence, half_life_days)
     if mode == "hybrid":
         score = _discounted(vectors, score, max(_DISCOUNTED, k))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.models.files import verified_files
-from crag.models.runtime import Loaded, batches, load, readable
+from crag.models.runtime import Loaded, load, sentence_vectors
 
 FOLDER = Path(__file__).parent / "all-minilm-l6-v2"
 MAX_TOKENS = 256
@@ -39,19 +39,9 @@ class MiniLM:
 
         Only the first 256 tokens of a text count. Raises ModelError if the model's files are missing or damaged.
         """
-        vectors = np.zeros((len(texts), self.dimension), np.float32)
         if not texts:
-            return vectors
-        loaded = self._load()
-        encoded = loaded.tokenizer.encode_batch_fast([readable(text) for text in texts])
-        tokens = [encoding.ids for encoding in encoded]
-
-        def run(batch: list[int]) -> None:
-            ids = np.array([tokens[index] for index in batch], np.int64)
-            vectors[batch] = loaded.session.run(["embedding"], {"input_ids": ids})[0]
-
-        loaded.each(run, batches([len(ids) for ids in tokens]))
-        return vectors
+            return np.zeros((0, self.dimension), np.float32)
+        return sentence_vectors(self._load(), texts, self.dimension)
 
     def _load(self) -> Loaded:
         with self._lock:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from crag.core.errors import ModelError
 
 if TYPE_CHECKING:
@@ -70,6 +73,24 @@ def load(files: dict[str, bytes], threads: int, name: str, max_tokens: int | Non
     except Exception as error:  # both libraries raise bare Exceptions for files they cannot use
         raise ModelError(f"The {name} can't be loaded ({error}).") from error
     return Loaded(tokenizer, session, ThreadPoolExecutor(threads or _cores(), thread_name_prefix="model"))
+
+
+def sentence_vectors(loaded: Loaded, texts: Sequence[str], dimension: int) -> NDArray[np.float32]:
+    """A row for each text, by a model that gives the `embedding` of `input_ids`; at least one text.
+
+    Texts are batched only with texts of the same number of tokens, so nothing is padded and a row depends on its
+    text alone.
+    """
+    vectors = np.zeros((len(texts), dimension), np.float32)
+    encoded = loaded.tokenizer.encode_batch_fast([readable(text) for text in texts])
+    tokens = [encoding.ids for encoding in encoded]
+
+    def run(batch: list[int]) -> None:
+        ids = np.array([tokens[index] for index in batch], np.int64)
+        vectors[batch] = loaded.session.run(["embedding"], {"input_ids": ids})[0]
+
+    loaded.each(run, batches([len(ids) for ids in tokens]))
+    return vectors
 
 
 def readable(text: str) -> str:

@@ -23,6 +23,9 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
 from crag.engine import Engine
+from crag.models.e5 import E5
+from crag.models.minilm import MiniLM
+from crag.providers.registry import choices
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import ScriptedEvaluator
 from crag.whatif.whatif import redecide
@@ -113,6 +116,16 @@ def test_a_data_folder_that_is_a_file_is_a_clear_failure(tmp_path: Path) -> None
     failure = Trace.from_events(with_file.ask(QUESTION)).failure
     assert failure is not None and "another folder" in failure.remedy
     assert place.read_text() == "not a folder"
+
+
+def test_the_configuration_chooses_the_embedding_model(tmp_path: Path) -> None:
+    ids = {}
+    for name in choices("embedding"):
+        with closing(Engine(AppConfig(data=tmp_path, embedding=name))) as engine:  # type: ignore[arg-type]
+            ids[name] = engine.embedder.id
+    assert ids == {"small": MiniLM.id, "multilingual": E5.id}
+    with closing(Engine(AppConfig(data=tmp_path))) as engine:
+        assert engine.embedder.id == MiniLM.id
 
 
 def test_a_web_folder_that_is_gone_is_said_and_the_run_goes_on(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ PUBLIC = {
     "crag.core.protocols": [
         *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
         *(
+            "QuestionEmbedder",
             "RerankServer",
             "RetrievalEvaluator",
             "Retriever",

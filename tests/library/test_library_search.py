@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from crag.core.types import Document
 from crag.library.library import Library
@@ -156,3 +159,27 @@ def test_short_forms_of_years_are_written_out() -> None:
 def test_a_question_of_stop_words_alone_is_searched_by_them() -> None:
     assert match_expression("to be or not to be") == '"to" OR "be" OR "or" OR "not"'
     assert match_expression("?!") == ""
+
+
+def test_an_embedder_that_reads_questions_apart_is_asked_as_such(library: Library, fill: Fill) -> None:
+    class Asked(HashEmbedder):
+        """Reads every question as if it asked about willows."""
+
+        def embed_question(self, text: str) -> NDArray[np.float32]:
+            return self.embed(["willow"])[0]
+
+    fill(library, "alpha", 12)
+    library.close()
+    with Library.open(library.folder, HashEmbedder()) as plain, Library.open(library.folder, Asked()) as apart:
+        wanted = [found.chunk.id for found in plain.search("willow", 3, mode="dense")]
+        assert [found.chunk.id for found in plain.search("copper", 3, mode="dense")] != wanted
+        assert [found.chunk.id for found in apart.search("copper", 3, mode="dense")] == wanted
+
+
+def test_a_question_of_a_figure_finds_the_lines_it_is_made_of(library: Library) -> None:
+    document, data, chunks = make_document("alpha", 12)
+    lines = "cash and equivalents, accounts receivable, total current liabilities"
+    chunks[7] = replace(chunks[7], text=f"{chunks[7].text} {lines}")
+    library.documents.add(document, data, chunks, np.tile(np.eye(1, 64, dtype=np.float32), (12, 1)))
+    assert library.search("quick ratio", 1)[0].chunk.id == chunks[7].id
+    assert library.search("quick ratio", 1, mode="bm25") == []
