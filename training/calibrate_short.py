@@ -29,7 +29,8 @@ from crag.evaluator.short import LONGEST, SHORT_FEATURES, features, mended
 from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.minilm import MiniLM
 from crag.questions.matching import answer_match
-from training.pairs import held_out, lines
+from training.pairs import Corpus, held_out, lines
+from training.samples import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 NEAREST = 4
@@ -58,7 +59,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=shared)
     parser.add_argument("--keep", type=Path, help="keeps the readings between runs; delete it when the model changes")
     given = parser.parse_args()
-    asked = [*squad(given.data), *natural(given.data), *retrieved(given.data)]
+    corpus = Corpus(given.data, remembered)
+    asked = [*squad(given.data), *natural(given.data, corpus), *retrieved(given.data, corpus)]
     rows, right, owner = read(asked, given.keep)
     halves = np.array([zlib.crc32(each.group.encode()) // 6 % 2 for each in asked])[owner]
     scores = np.zeros(len(rows))
@@ -93,11 +95,12 @@ def squad(data: Path) -> Iterator[Asked]:
                 yield Asked(qa["question"].strip(), answers, texts, article["title"], "squad")
 
 
-def natural(data: Path) -> Iterator[Asked]:
+def natural(data: Path, corpus: Corpus) -> Iterator[Asked]:
     """Held-out questions of Natural Questions over the gold passages of all; of a third without its own."""
     rows = lines(data / "nq/train.jsonl")
     texts = [f"{row['ctxs'][0]['title']}\n{row['ctxs'][0]['text']}" for row in rows]
-    apart = [number for number in range(len(rows)) if held_out(f"nq {number}")]
+    groups = [corpus.group(row["ctxs"][0]["title"]) for row in rows]
+    apart = [number for number in range(len(rows)) if held_out(groups[number])]
     chosen = random.Random(22).sample(apart, min(NATURAL, len(apart)))
     embedder = MiniLM()
     close = embedder.embed([rows[number]["question"] for number in chosen]) @ embedder.embed(texts).T
@@ -105,15 +108,15 @@ def natural(data: Path) -> Iterator[Asked]:
         own = [] if place % 3 else [number]
         near = [int(n) for n in np.argsort(-close[place])[: NEAREST + 1] if n not in own]
         found = tuple(texts[n] for n in near[:NEAREST])
-        yield Asked(rows[number]["question"], tuple(rows[number]["answers"]), found, f"nq {number}", "nq")
+        yield Asked(rows[number]["question"], tuple(rows[number]["answers"]), found, groups[number], "nq")
 
 
-def retrieved(data: Path) -> Iterator[Asked]:
+def retrieved(data: Path, corpus: Corpus) -> Iterator[Asked]:
     """Held-out questions of PopQA with the passages that its authors' search found."""
     for row in lines(data / "popqa/train.jsonl"):
-        if held_out(row["id"]):
+        if held_out(group := corpus.group(row["s_wiki_title"])):
             texts = tuple(f"{each['title']}\n{each['text']}" for each in row["passages"][:NEAREST])
-            yield Asked(row["question"], tuple(row["answers"]), texts, row["id"], "popqa")
+            yield Asked(row["question"], tuple(row["answers"]), texts, group, "popqa")
 
 
 def read(

@@ -94,13 +94,13 @@ class Corpus:
             known.add([" ".join(sentence.strip() for sentence in row["sentences"])], row["title"])
         return Sources(self.data, known)
 
-    def _group(self, title: str) -> str:
+    def group(self, title: str) -> str:
         """The document that splits go by, one and the same for all sources."""
         return self.sources.documents.group("", title)
 
     def _whole(self, pair: Pair) -> bool:
         """Whether the pair's text is of a document on its question's side of the split."""
-        return not pair.title or held_out(pair.group) == held_out(self._group(pair.title))
+        return not pair.title or held_out(pair.group) == held_out(self.group(pair.title))
 
     @cached_property
     def _paragraphs(self) -> list[dict[str, Any]]:
@@ -205,7 +205,7 @@ class Corpus:
         """Passages of the pool that are near the question and hold no answer; the nearest come most often."""
         close, near = self._near
         side = held_out(base.group)
-        fit = (int(n) for n in near[row] if held_out(self._group(self._pool[int(n)][0])) == side)
+        fit = (int(n) for n in near[row] if held_out(self.group(self._pool[int(n)][0])) == side)
         texts = ((n, self._pool[n][1]) for n in fit)
         left = list(islice((n for n, text in texts if text != base.text and not holds(text, answers)), NEAR))
         for _ in range(min(count, len(left))):
@@ -219,7 +219,7 @@ class Corpus:
         spoken = [row["answers"][0] for row in self._natural]
         for number, row in enumerate(self._natural):
             gold = row["ctxs"][0]
-            group = self._group(gold["title"])
+            group = self.group(gold["title"])
             spots = found(gold["text"], row["answers"])
             close = float(self._near[0][number, at[gold["title"], gold["text"]]])
             base = Pair(row["question"], gold["text"], 1.0, group, "nq passage", gold["title"], spots, closeness=close)
@@ -236,7 +236,7 @@ class Corpus:
         """Where the paper's label (the title is the subject's page) and the text's disagree, something between."""
         for number, row in enumerate(self._asked):
             alike = [other["name"] for other in self._asked if other["asks"] == row["asks"]]
-            group = self._group(row["s_wiki_title"])
+            group = self.group(row["s_wiki_title"])
             for passage in row["passages"]:
                 by_title, by_text = passage["label_title"], passage["label_answer_in_text"]
                 label = {(1, 1): 1.0, (0, 0): 0.0, (1, 0): 0.6, (0, 1): 0.2}[by_title, by_text]
@@ -275,19 +275,19 @@ class Corpus:
                         yield replace(base, text=contexts[n], label=float(right))
         for number, row in enumerate(self._natural):
             gold = row["ctxs"][0]
-            if held_out(group := self._group(gold["title"])):
+            if held_out(group := self.group(gold["title"])):
                 base = Pair(row["question"], gold["text"], 1.0, group, "nq", gold["title"])
                 yield base
                 yield from self._wrong(number, base, row["answers"], 9, dice)
         for number, row in enumerate(self._asked):
-            if held_out(group := self._group(row["s_wiki_title"])):
+            if held_out(group := self.group(row["s_wiki_title"])):
                 base = Pair(row["question"], "", 0.0, group, "popqa")
                 yield from self._wrong(len(self._natural) + number, base, row["answers"], 4, dice)
 
     def _copied(self, dice: random.Random) -> Iterator[Pair]:
         """Sentences as claims: supported by the text they stand in, not by the sentences around them."""
         texts = [(a["title"], p["context"]) for a in self._articles for p in a["paragraphs"]]
-        texts += [(self._group(row["ctxs"][0]["title"]), row["ctxs"][0]["text"]) for row in self._natural]
+        texts += [(self.group(row["ctxs"][0]["title"]), row["ctxs"][0]["text"]) for row in self._natural]
         for group, text in texts:
             spans = [span for span in sentence_spans(text) if 40 < span[1] - span[0] < 300]
             if len(spans) < 3 or dice.random() < 0.4:
@@ -314,7 +314,7 @@ class Corpus:
         for row in json.loads((self.data / "multihop/hotpotqa_train.json").read_text("utf-8")):
             facts = {(title, index) for title, index in row["supporting_facts"]}
             pages = {title for title, _ in facts}
-            group = self._group(min(pages))
+            group = self.group(min(pages))
             for title, sentences in row["context"]:
                 text, kept = joined(sentences, {index for page, index in facts if page == title}, "")
                 pair = Pair(row["question"], text, 0.8 * (title in pages), group, "multihop", keeps=kept)
@@ -327,7 +327,7 @@ class Corpus:
                     kept = ((0, len(text)),) if label and text else ()
                     yield replace(pair, title=title, text=text, label=label, weight=0.5, keeps=kept)
         for row in json.loads((self.data / "multihop/musique_train.json").read_text("utf-8")):
-            group = self._group(min(p["title"] for p in row["paragraphs"] if p["is_supporting"]))
+            group = self.group(min(p["title"] for p in row["paragraphs"] if p["is_supporting"]))
             for passage in row["paragraphs"]:
                 if passage["is_supporting"] or dice.random() < 0.2:
                     label, text = 0.7 * passage["is_supporting"], passage["paragraph_text"]
@@ -347,7 +347,7 @@ class Corpus:
     def _scifact(self, dice: random.Random) -> Iterator[Pair]:
         corpus, claims, near = self._abstracts
         for claim, closest in zip(claims, near, strict=True):
-            group = self._group(corpus[min(claim["cited_doc_ids"])]["title"])
+            group = self.group(corpus[min(claim["cited_doc_ids"])]["title"])
             for cited in claim["cited_doc_ids"]:
                 document = corpus[cited]
                 sentences = [sentence.strip() for sentence in document["sentences"]]
