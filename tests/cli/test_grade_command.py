@@ -11,7 +11,7 @@ from tests.support.sizes import sized
 
 QUESTION = "Who kept the lighthouse of Veldt Point?"
 GOOD = "The keeper of the lighthouse of Veldt Point was Anna Marrow, who lit its lamp from 1871 on."
-MANY = sized(2000, 600)
+MANY = sized(2000, 300)
 BAD = "Sourdough bread needs flour, water, salt and a day of patience."
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.app_server import serving
+from tests.support.sizes import sized
 from tests.support.visitor import key_of, texts, visit
 from ui.edge.sessions import room_for
 
-MANY = [pytest.param(40, 120), pytest.param(2_000, 256, marks=pytest.mark.heavy)]
+MANY = [pytest.param(sized(40, 24), 120), pytest.param(2_000, 256, marks=pytest.mark.heavy)]
 
 
 @pytest.mark.parametrize(("visitors", "files"), MANY)
