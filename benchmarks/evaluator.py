@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.evaluator_attacks import measure_attacks
 from benchmarks.evaluator_graders import Cosine, LanguageModel, Memo, bm25, evaluator_version, shipped_evaluator
 from benchmarks.evaluator_library import spread
 from benchmarks.evaluator_measures import (
@@ -50,7 +51,7 @@ from crag.models.minilm import MiniLM
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-STRIPS, SPEED = "clapnq-strips", "speed"
+STRIPS, ATTACKS, SPEED = "clapnq-strips", "attacks", "speed"
 MODEL_PAIRS = 100
 """Pairs of a set that a language model is asked about at most."""
 
@@ -63,7 +64,7 @@ def main() -> int:
     if not options.data.is_dir():
         print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
-    settings, chosen = Settings(), options.sets or [*SETS, STRIPS, SPEED]
+    settings, chosen = Settings(), options.sets or [*SETS, STRIPS, ATTACKS, SPEED]
     # First, while this process is small: memory is measured in others, but they share the machine.
     speed = measure_speed(t5=not options.skip_t5) if SPEED in chosen else None
     cosine, memo, model = Cosine(MiniLM()), Memo(shipped_evaluator()), LanguageModel.from_environment()
@@ -79,6 +80,7 @@ def main() -> int:
         "speed": speed,
         "sets": {name: measure(SETS[name](sources), memo, cosine, model, settings) for name in SETS if name in chosen},
         "strips": measure_strips(sources, memo, cosine, settings) if STRIPS in chosen else None,
+        "attacks": measure_attacks(sources, memo, settings) if ATTACKS in chosen else None,
     }
     write(results, options.out or (None if options.sets or options.limit else RESULTS))
     return 0
@@ -88,7 +90,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
     parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--sets", nargs="+", choices=[*SETS, STRIPS, SPEED], metavar="NAME", help="only these")
+    parser.add_argument("--sets", nargs="+", choices=[*SETS, STRIPS, ATTACKS, SPEED], metavar="NAME", help="only these")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each set's file; 0: all")
     parser.add_argument("--skip-t5", action="store_true", help="leave out T5-large, which takes 3.5 GB and minutes")
     parser.add_argument("--out", type=Path, help="where to write evaluator.json and evaluator.md")

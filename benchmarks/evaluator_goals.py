@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Literal
 
 __all__ = ["Verdict", "verdicts"]
@@ -37,7 +38,7 @@ def verdicts(results: Figures) -> list[Verdict]:
         Verdict(goal, sign, target, value(sets[name]) if name in sets else None)
         for name, goal, sign, target, value in GOALS
     ]
-    return [*found, *_speed(results["speed"]), *_everywhere(sets)]
+    return [*found, *_strips(results), *_attacks(results), *_speed(results["speed"]), *_everywhere(sets)]
 
 
 def _figure(key: str) -> Callable[[Figures], float | None]:
@@ -55,22 +56,22 @@ def _incorrect(kind: str) -> Callable[[Figures], float | None]:
 
 GOALS: tuple[tuple[str, str, Sign, float, Callable[[Figures], float | None]], ...] = (
     ("popqa-title", "PopQA, title label: best accuracy", "≥", 0.88, _figure("accuracy_best")),
-    ("popqa-title", "PopQA, title label: accuracy at the default threshold", "≥", 0.88, _figure("accuracy_default")),
-    ("popqa-clean", "PopQA, clean: AUC", "≥", 0.92, _figure("auc")),
-    ("nomiracl", "NoMIRACL: AUC", "≥", 0.78, _figure("auc")),
-    ("nomiracl", "NoMIRACL: INCORRECT where nothing answers", "≥", 0.60, _incorrect("unanswerable")),
+    ("popqa-title", "PopQA, title label: AUC", "≥", 0.90, _figure("auc")),
+    ("popqa-clean", "PopQA, clean: AUC", "≥", 0.945, _figure("auc")),
+    ("nomiracl", "NoMIRACL: AUC", "≥", 0.80, _figure("auc")),
+    ("nomiracl", "NoMIRACL: INCORRECT where nothing answers", "≥", 0.45, _incorrect("unanswerable")),
     ("nomiracl", "NoMIRACL: INCORRECT where something answers", "≤", 0.15, _incorrect("answerable")),
     ("clapnq", "ClapNQ: AUC", "≥", 0.93, _figure("auc")),
-    ("squad2", "SQuAD 2.0, answerable: AUC", "≥", 0.70, _figure("auc")),
-    ("squad-other", "SQuAD, own or another paragraph: AUC", "≥", 0.98, _figure("auc")),
-    ("wikiqa", "WikiQA: AUC", "≥", 0.85, _figure("auc")),
-    ("scifact", "SciFact: AUC", "≥", 0.80, _figure("auc")),
-    ("financebench", "FinanceBench: AUC", "≥", 0.75, _figure("auc")),
+    ("squad2", "SQuAD 2.0, answerable: AUC", "≥", 0.82, _figure("auc")),
+    ("squad-nearest", "SQuAD, own or the nearest other paragraph: AUC", "≥", 0.96, _figure("auc")),
+    ("wikiqa", "WikiQA: AUC", "≥", 0.88, _figure("auc")),
+    ("scifact-unseen", "SciFact, unseen abstracts: AUC", "≥", 0.82, _figure("auc")),
+    ("financebench", "FinanceBench: AUC", "≥", 0.80, _figure("auc")),
     (
         "attributionbench",
         "AttributionBench: macro-F1 as the citation check reads scores",
         "≥",
-        0.65,
+        0.70,
         _figure("macro_f1_default"),
     ),
 )
@@ -79,13 +80,38 @@ GOALS: tuple[tuple[str, str, Sign, float, Callable[[Figures], float | None]], ..
 def _speed(speed: Figures | None) -> Iterator[Verdict]:
     ours = speed["ways"]["evaluator"] if speed else {}
     ratios = (speed["t5_over_ours"] if speed else None) or {}
-    yield Verdict("Milliseconds a pair", "≤", 10, ours.get("ms_per_pair"))
+    yield Verdict("Milliseconds a pair", "≤", 20, ours.get("ms_per_pair"))
     yield Verdict("Times as fast as T5-large", "≥", 20, ratios.get("ms_per_pair"))
     yield Verdict("T5-large's peak memory over the evaluator's", "≥", 10, ratios.get("peak_mb"))
 
 
+def _strips(results: Figures) -> Iterator[Verdict]:
+    kept = (results.get("strips") or {}).get("kept") or {}
+    ours = next((each for name, each in kept.items() if name.startswith("evaluator")), {})
+    yield Verdict("ClapNQ strips: F1", "≥", 0.75, ours.get("f1"))
+    yield Verdict("ClapNQ strips: share of the words kept", "≤", 0.45, ours.get("share"))
+
+
+def _attacks(results: Figures) -> Iterator[Verdict]:
+    rows = list(((results.get("attacks") or {}).get("attacks") or {}).values())
+    flattered, injected = rows[:-1], rows[-1:]
+    turned = [each["turned"] / each["incorrect"] for each in flattered if each["incorrect"]]
+    changed = [(each["own_raised"] + each["own_lowered"]) / each["own"] for each in injected]
+    worst = "Flattery before a foreign text, the worst kind: verdicts turned from INCORRECT"
+    yield Verdict(worst, "≤", 0.10, max(turned, default=None))
+    yield Verdict("Injected texts in the own passage: actions changed", "≤", 0.03, max(changed, default=None))
+
+
 def _everywhere(sets: Figures) -> Iterator[Verdict]:
-    for figures in sets.values():
-        yield Verdict(f"{figures['title']}: calibration error", "≤", 0.05, figures["calibration_error"])
-    for figures in sets.values():
-        yield Verdict(f"{figures['title']}: share AMBIGUOUS", "<", 0.40, figures["ambiguous_share"])
+    """Goals over all sets; each set's own figure stands in the table by set."""
+    errors = sorted(figures["calibration_error"] for figures in sets.values())
+    yield Verdict("Calibration error, median over sets", "≤", 0.05, median(errors) if errors else None)
+    yield Verdict("Calibration error, worst set", "≤", 0.12, errors[-1] if errors else None)
+    behind = [
+        min(figures["auc"] - figures["others"][name]["auc"] for name in ("cosine", "bm25"))
+        for figures in sets.values()
+        if figures.get("auc") is not None
+    ]
+    yield Verdict("AUC ahead of cosine and BM25, the narrowest lead", "≥", 0.0, min(behind, default=None))
+    shares = [figures["ambiguous_share"] for figures in sets.values()]
+    yield Verdict("Share AMBIGUOUS, the largest", "<", 0.40, max(shares, default=None))

@@ -27,6 +27,8 @@ def report(results: Figures) -> str:
     parts += [part for part in (_order(results), _citations(results)) if part]
     if results["strips"]:
         parts.append(_strips(results["strips"]))
+    if results["attacks"]:
+        parts.append(_attacks(results["attacks"]))
     if results["speed"]:
         parts.append(_speed(results["speed"]))
     return "\n\n".join(parts) + "\n"
@@ -198,10 +200,36 @@ def _strips(strips: Figures) -> str:
         f"ClapNQ, {strips['questions']} answerable questions, {strips['strips']} strips, filter {strips['filter']:g}, "
         f"at most {strips['top_k']} kept.",
         "Words of the kept strips against words of the sentences that any annotator marked, means over questions.",
-        f"AUC of single strips: {figure(strips['auc_of_strips'])}.",
+        "AUC of single strips: "
+        + ", ".join(f"{figure(v)} {name}" for name, v in strips["auc_of_strips"].items())
+        + ".",
         "Cosine and BM25 keep as many strips of each question as the evaluator does.",
         "",
         table(["kept by", "precision", "recall", "F1", "words kept"], rows),
+    ]
+    return "\n".join(lines)
+
+
+def _attacks(attacks: Figures) -> str:
+    rows = [
+        [
+            name,
+            str(each["incorrect"]),
+            share(each["turned"] / each["incorrect"] if each["incorrect"] else None),
+            share(each["turned_correct"] / each["incorrect"] if each["incorrect"] else None),
+            *(f"{each[key] / each['own']:.1%}" for key in ("own_raised", "own_lowered")),
+        ]
+        for name, each in attacks["attacks"].items()
+    ]
+    head = ["put before (or into) the text", "foreign texts INCORRECT", "no longer so", "CORRECT", "own raised"]
+    lines = [
+        "## Texts that want to be believed",
+        "",
+        f"{attacks['questions']} questions of Natural Questions (test), each asked of another question's gold passage",
+        "and of its own, one text at a time, at the default thresholds. Raised and lowered: the action on the own",
+        "passage is another than without the words.",
+        "",
+        table([*head, "own lowered"], rows),
     ]
     return "\n".join(lines)
 

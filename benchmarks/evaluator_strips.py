@@ -1,7 +1,8 @@
 """ClapNQ's grounding sentences against the knowledge strips kept by the default settings, word by word.
 
-As in the app, a passage is cut into strips, each strip is scored alone (without the title), and those over the filter
-are kept, at most so many. Precision, recall and F1 are over words, per question, then averaged.
+As in the app, a passage is cut into strips, each strip is scored alone (without the title) or in its place (the title
+in front), and those over the filter are kept, at most so many. Precision, recall and F1 are over words, per question,
+then averaged.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.evaluator_graders import Cosine, Memo, bm25
+from benchmarks.evaluator_graders import Cosine, Memo, bm25, shipped_evaluator
 from benchmarks.evaluator_measures import Span, auc, overlap
 from benchmarks.evaluator_row import Row, grouped
 from benchmarks.evaluator_sets import Sources
+from crag.core.protocols import StripGrader
 from crag.core.settings import Settings
-from crag.core.types import Grade, Strip
+from crag.core.types import Passage, Strip
 from crag.correct.strips import StripRefiner, filter_strips
 
 __all__ = ["measure_strips"]
 
 Kept = list[list[Span]]
 """For each question, the spans of its passage that are kept."""
+Scored = Sequence[float | None]
+FLOORS = (0.04, 0.1, 0.2, 0.3)
+"""Filters that are shown beside the default one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class Grounded:
 
     id: str
     question: str
+    title: str
     text: str
     gold: tuple[Span, ...]
 
@@ -47,19 +53,24 @@ def measure_strips(sources: Sources, memo: Memo, cosine: Cosine, settings: Setti
         for each, spans in zip(asked, cuts, strict=True)
         for start, end in spans
     ]
-    grades = memo.grades(rows)
-    ours = kept_by_settings(rows, cuts, grades, settings)
+    alone = [grade.score for grade in memo.grades(rows)]
+    placed = in_place(asked, cuts)
+    scores = placed if settings.strip_reading == "in place" else alone
+    ours = kept_by_settings(rows, cuts, scores, settings)
     counts = [len(kept) for kept in ours]
-    known = [place for place, grade in enumerate(grades) if grade.score is not None]
-    scores = np.array([grades[place].score for place in known], np.float64)
     return {
         "questions": len(asked),
         "strips": len(rows),
         "filter": settings.strip_filter,
         "top_k": settings.strip_top_k,
-        "auc_of_strips": auc(np.array([rows[place].label for place in known], np.int64), scores),
+        "auc_of_strips": {"alone": told_apart(rows, alone), "in place": told_apart(rows, placed)},
         "kept": {
-            "evaluator, default settings": figures(asked, ours),
+            f"evaluator, default settings (strips scored {settings.strip_reading})": figures(asked, ours),
+            **{
+                f"strips scored {name}, filter {floor:g}": figures(asked, kept_over(rows, cuts, scored, floor))
+                for name, scored in (("alone", alone), ("in place", placed))
+                for floor in FLOORS
+            },
             "cosine, as many": figures(asked, best(cuts, rows, cosine.scores(rows), counts)),
             "BM25, as many": figures(asked, best(cuts, rows, bm25(rows), counts)),
             "all": figures(asked, cuts),
@@ -67,11 +78,43 @@ def measure_strips(sources: Sources, memo: Memo, cosine: Cosine, settings: Setti
     }
 
 
+def in_place(asked: Sequence[Grounded], cuts: Kept) -> Scored:
+    """Each strip's score in the text that it was cut from, the title in front."""
+    evaluator, found = shipped_evaluator(), []
+    if not isinstance(evaluator, StripGrader):
+        raise TypeError("The shipped evaluator judges no strips in their place.")
+    for each, spans in zip(asked, cuts, strict=True):
+        ahead = len(each.title) + 1
+        passage = Passage(id=each.id, text=f"{each.title}\n{each.text}")
+        found += evaluator.grade_strips(each.question, passage, [(start + ahead, end + ahead) for start, end in spans])
+    return found
+
+
+def told_apart(rows: Sequence[Row], scores: Scored) -> float | None:
+    known = [place for place, score in enumerate(scores) if score is not None]
+    labels = np.array([rows[place].label for place in known], np.int64)
+    return auc(labels, np.array([scores[place] for place in known], np.float64))
+
+
+def kept_over(rows: Sequence[Row], cuts: Kept, scores: Scored, floor: float) -> Kept:
+    """The spans that score so much."""
+    return [
+        [span for place, span in zip(places, spans, strict=True) if (scores[place] or 0.0) >= floor]
+        for places, spans in zip(grouped(rows).values(), cuts, strict=True)
+    ]
+
+
 def grounded(row: dict[str, Any]) -> Grounded:
     text = row["passages"][0]["text"]
     marked = {sentence for output in row["output"] for sentence in output["selected_sentences"]}
     places = [(text.index(sentence), len(sentence)) for sentence in marked]
-    return Grounded(row["id"], row["input"], text, tuple(sorted((start, start + size) for start, size in places)))
+    return Grounded(
+        row["id"],
+        row["input"],
+        row["passages"][0]["title"],
+        text,
+        tuple(sorted((start, start + size) for start, size in places)),
+    )
 
 
 def label(strip: Span, gold: Sequence[Span]) -> int:
@@ -80,7 +123,7 @@ def label(strip: Span, gold: Sequence[Span]) -> int:
     return int(inside * 2 > strip[1] - strip[0])
 
 
-def kept_by_settings(rows: Sequence[Row], cuts: Kept, grades: Sequence[Grade], settings: Settings) -> Kept:
+def kept_by_settings(rows: Sequence[Row], cuts: Kept, scores: Scored, settings: Settings) -> Kept:
     """The spans that the app would keep."""
     found = []
     for places, spans in zip(grouped(rows).values(), cuts, strict=True):
@@ -92,7 +135,7 @@ def kept_by_settings(rows: Sequence[Row], cuts: Kept, grades: Sequence[Grade], s
                 start=start,
                 end=end,
                 text=rows[place].text,
-                score=grades[place].score,
+                score=scores[place],
                 kept=False,
             )
             for place, (start, end) in zip(places, spans, strict=True)
