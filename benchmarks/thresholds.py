@@ -3,9 +3,9 @@
 python -m benchmarks.thresholds [--data FOLDER] [--ambiguous WORTH] [--limit N] [--fresh] [--out FOLDER]
 
 Every question's retrieved texts are graded once; grades are kept in the system's temporary folder, by the evaluator's
-files and the text, so that a second run takes a minute. Then every pair of thresholds is tried with the function that
-decides in the app. Prints a page and writes it to results/thresholds.md, and everything to results/thresholds.json;
-a run on a part of the data (--limit) is only printed unless --out says where to write.
+files and the text, so that a second run takes a minute. Then every pair of thresholds is tried with the functions that
+Tune uses, under the other settings of `balanced`. Prints a page and writes it to results/thresholds.md, and everything
+to results/thresholds.json; a run on a part of the data (--limit) is only printed unless --out says where to write.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from benchmarks.thresholds_cases import CaseSet, load_cases
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_report import report
 from benchmarks.thresholds_strips import cut_cases, filter_table, floor_table, top_k_table
-from benchmarks.thresholds_sweep import PAIRS, Counts, Pair, best_pair, counted, sound_pairs, utility
+from benchmarks.thresholds_sweep import Sets, counted
 from crag.core.settings import Settings
 from crag.core.types import Grade
 from crag.strategies import STRATEGIES
+from crag.thresholds.sweep import GRID, Pair, Weights
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-AMBIGUOUS = 0.5
+AMBIGUOUS = Weights().ambiguous
 """What AMBIGUOUS is worth by default, of 1 for the right action."""
 WORTHS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)
 BINS = 10
 
 Figures = dict[str, Any]
-Tables = Mapping[str, Mapping[Pair, Counts]]
 
 
 def main() -> int:
@@ -45,7 +45,7 @@ def main() -> int:
     if not options.data.is_dir():
         print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
-    settings, evaluator = Settings(), shipped_evaluator()
+    settings, evaluator = STRATEGIES["balanced"].settings, shipped_evaluator()
     kept = KeptScores(evaluator, evaluator_version(), options.cache, fresh=options.fresh)
     sets = load_cases(options.data, options.limit)
     grades = {each.title: graded(each, kept) for each in sets}
@@ -104,56 +104,43 @@ def swept(
     sets: Sequence[CaseSet], grades: Mapping[str, list[list[Grade]]], settings: Settings, ambiguous: float
 ) -> Figures:
     """The best pairs, the grid, and every set's actions at the pairs that have a name."""
-    aggregation, paper = settings.aggregation, STRATEGIES["paper"].settings
-    tables = {
-        each.title: {pair: counted(each.cases, grades[each.title], pair, aggregation) for pair in PAIRS}
-        for each in sets
-    }
-    chosen = {each.title: tables[each.title] for each in sets if each.counts}
-    best = best_pair(list(chosen.values()), ambiguous)
+    paper = STRATEGIES["paper"].settings
+    chosen = Sets([(each.cases, grades[each.title]) for each in sets if each.counts], settings)
+    best = chosen.best(ambiguous)
     named = {
         "best": best,
         "defaults": (settings.upper, settings.lower),
         "0.7 / 0.3": (0.7, 0.3),
         "paper": (paper.upper, paper.lower),
     }
+    worth = chosen.utility(ambiguous)
     return {
         "ambiguous_worth": ambiguous,
+        "doubt_margin": settings.doubt_margin,
         "best": {"upper": best[0], "lower": best[1]},
         "sets": {each.title: described(each, grades[each.title]) for each in sets},
         "by_worth": [worth_row(chosen, worth) for worth in WORTHS],
-        "named": {name: named_row(sets, grades, pair, settings, ambiguous) for name, pair in named.items()},
+        "named": {name: named_row(sets, grades, pair, settings, chosen, ambiguous) for name, pair in named.items()},
         "grid": [
-            {"upper": pair[0], "lower": pair[1], "utility": mean_utility(chosen, pair, ambiguous)} for pair in PAIRS
+            {"upper": upper, "lower": lower, "utility": float(worth[row, column])}
+            for row, upper in enumerate(GRID)
+            for column, lower in enumerate(GRID)
+            if lower <= upper
         ],
     }
 
 
-def mean_utility(tables: Tables, pair: Pair, ambiguous: float) -> float:
-    """Over the sets, each of equal weight."""
-    return sum(utility(table[pair], ambiguous) for table in tables.values()) / len(tables)
-
-
-def worth_row(tables: Tables, worth: float) -> Figures:
+def worth_row(chosen: Sets, worth: float) -> Figures:
     """The best pair if AMBIGUOUS is worth so much, and the largest share of questions that end so on any set."""
-    pair = best_pair(list(tables.values()), worth)
+    pair, sound = chosen.best(worth), chosen.best_sound(worth)
     return {
         "worth": worth,
         "upper": pair[0],
         "lower": pair[1],
-        "utility": mean_utility(tables, pair, worth),
-        "most_ambiguous": max(table[pair].ambiguous for table in tables.values()),
-        "sound": sound_row(tables, worth),
+        "utility": chosen.worth(pair, worth),
+        "most_ambiguous": chosen.most_ambiguous(pair),
+        "sound": {"upper": sound[0], "lower": sound[1], "utility": chosen.worth(sound, worth)} if sound else None,
     }
-
-
-def sound_row(tables: Tables, worth: float) -> Figures | None:
-    """The best of the pairs that are fit for defaults; None where there is none."""
-    pairs = sound_pairs(list(tables.values()))
-    if not pairs:
-        return None
-    pair = best_pair(list(tables.values()), worth, pairs)
-    return {"upper": pair[0], "lower": pair[1], "utility": mean_utility(tables, pair, worth)}
 
 
 def named_row(
@@ -161,18 +148,19 @@ def named_row(
     grades: Mapping[str, list[list[Grade]]],
     pair: Pair,
     settings: Settings,
+    chosen: Sets,
     ambiguous: float,
 ) -> Figures:
     """Each set's actions at one pair, and its worth there."""
-    found = {each.title: counted(each.cases, grades[each.title], pair, settings.aggregation) for each in sets}
-    counting = [utility(found[each.title], ambiguous) for each in sets if each.counts]
+    found = {each.title: counted(each.cases, grades[each.title], pair, settings) for each in sets}
+    alone = {each.title: Sets([(each.cases, grades[each.title])], settings) for each in sets}
     return {
         "upper": pair[0],
         "lower": pair[1],
-        "utility": sum(counting) / len(counting),
+        "utility": chosen.worth(pair, ambiguous),
         "sets": {
             title: {
-                "utility": utility(counts, ambiguous),
+                "utility": alone[title].worth(pair, ambiguous),
                 "ambiguous": counts.ambiguous,
                 "answerable": dict(counts.answerable),
                 "unanswerable": dict(counts.unanswerable),

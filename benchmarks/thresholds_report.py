@@ -32,7 +32,8 @@ def _head(results: Figures) -> str:
         "Only data that may choose settings, and none that the evaluator was fitted on. Worth of an action: 1 if it",
         "is the right one (CORRECT where a retrieved text answers, INCORRECT where none does),",
         f"{results['ambiguous_worth']:g} if it is AMBIGUOUS, 0 if it is the wrong one, less what its web search costs",
-        "(INCORRECT 0.1, AMBIGUOUS 0.15). Mean over questions, then over sets, each of equal weight.",
+        "(INCORRECT 0.1, AMBIGUOUS 0.15). Mean over questions, then over sets, each of equal weight. A score under the",
+        f"lower threshold by no more than {results['doubt_margin']:g} is acted on as AMBIGUOUS, and counts so.",
         "",
         f"**Best pair: upper {best['upper']:g}, lower {best['lower']:g}**, worth "
         f"{figure(results['named']['best']['utility'])}; the defaults "
@@ -89,7 +90,7 @@ def _grid(results: Figures) -> str:
     steps = [step / 10 for step in range(1, 10)]
     rows = [
         [f"upper {upper:g}", *(figure(found.get((upper, lower))) for lower in [0.0, *steps])]
-        for upper in [*steps, 0.95]
+        for upper in [*steps, 0.96]
     ]
     head = ["", *(f"lower {lower:g}" for lower in [0.0, *steps])]
     return "\n".join(["## Mean worth", "", table(head, rows)])

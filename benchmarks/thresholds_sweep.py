@@ -1,29 +1,23 @@
-"""Actions at every pair of thresholds, and what they are worth."""
+"""Every pair of thresholds over several sets of questions, each of equal weight, by the functions that Tune uses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from benchmarks.thresholds_cases import Case
-from crag.core.types import Action, Aggregation, Grade
+from crag.core.policy import acted_on
+from crag.core.settings import Settings
+from crag.core.types import Action, Grade
 from crag.evaluator.trigger import decide
+from crag.thresholds.sweep import GRID, Floats, Pair, Scored, Sweep, Weights, best_pair, sweep
 
-__all__ = ["COLLAPSE", "COSTS", "LIKELY", "PAIRS", "Counts", "Pair", "best_pair", "counted", "sound_pairs", "utility"]
+__all__ = ["COLLAPSE", "LIKELY", "Counts", "Sets", "counted"]
 
-Pair = tuple[float, float]
-"""Upper and lower threshold."""
-
-STEPS = 40
-"""Thresholds lie on a grid of 0.025."""
-PAIRS: tuple[Pair, ...] = tuple(
-    (upper / STEPS, lower / STEPS) for upper in range(2, STEPS - 1) for lower in range(upper + 1)
-)
-"""Upper from 0.05 to 0.95, lower from 0 to upper."""
 LIKELY, COLLAPSE = 0.4, 0.4
 """Of defaults: the least score that is called CORRECT, and the share of AMBIGUOUS questions no set may reach."""
-COSTS = {Action.CORRECT: 0.0, Action.AMBIGUOUS: 0.15, Action.INCORRECT: 0.1}
-"""What a web search costs, where a right action is worth 1: AMBIGUOUS also reads what it may not need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +28,68 @@ class Counts:
     unanswerable: Mapping[Action, int]
 
     @property
-    def total(self) -> int:
-        return sum(self.answerable.values()) + sum(self.unanswerable.values())
-
-    @property
     def ambiguous(self) -> float:
         """The share of all questions."""
-        return (self.answerable[Action.AMBIGUOUS] + self.unanswerable[Action.AMBIGUOUS]) / self.total
+        both = (self.answerable, self.unanswerable)
+        return sum(each[Action.AMBIGUOUS] for each in both) / sum(sum(each.values()) for each in both)
 
 
-def counted(cases: Sequence[Case], grades: Sequence[Sequence[Grade]], pair: Pair, aggregation: Aggregation) -> Counts:
-    """The actions of one set at one pair of thresholds, by the function that decides in the app."""
+def counted(cases: Sequence[Case], grades: Sequence[Sequence[Grade]], pair: Pair, settings: Settings) -> Counts:
+    """What is acted on at one pair of thresholds, by the functions that decide in the app."""
     found = {True: dict.fromkeys(Action, 0), False: dict.fromkeys(Action, 0)}
     for case, its in zip(cases, grades, strict=True):
-        action = decide(its, upper=pair[0], lower=pair[1], aggregation=aggregation).action
-        found[case.answerable][action] += 1
+        decision = decide(its, upper=pair[0], lower=pair[1], aggregation=settings.aggregation)
+        found[case.answerable][acted_on(decision, settings).action] += 1
     return Counts(found[True], found[False])
 
 
-def utility(counts: Counts, ambiguous: float) -> float:
-    """Mean worth of the actions: 1 for the right one, `ambiguous` for AMBIGUOUS, 0 for a wrong one, less its cost."""
-    right = counts.answerable[Action.CORRECT] + counts.unanswerable[Action.INCORRECT]
-    taken = {action: counts.answerable[action] + counts.unanswerable[action] for action in Action}
-    cost = sum(count * COSTS[action] for action, count in taken.items())
-    return (right + ambiguous * taken[Action.AMBIGUOUS] - cost) / counts.total
+class Sets:
+    """The sets that take part in the choice, and what every pair of thresholds is worth to them."""
 
+    def __init__(self, sets: Sequence[tuple[Sequence[Case], Sequence[Sequence[Grade]]]], settings: Settings) -> None:
+        self._settings = settings
+        self._sets = [
+            [
+                Scored(scores=tuple(grade.score for grade in its), answerable=case.answerable)
+                for case, its in zip(cases, grades, strict=True)
+            ]
+            for cases, grades in sets
+        ]
 
-def sound_pairs(tables: Sequence[Mapping[Pair, Counts]]) -> Sequence[Pair]:
-    """Pairs fit for defaults: within the bounds LIKELY and COLLAPSE."""
-    return [pair for pair in PAIRS if pair[0] >= LIKELY and max(t[pair].ambiguous for t in tables) < COLLAPSE]
+    def utility(self, ambiguous: float, uppers: Sequence[float] = GRID, lowers: Sequence[float] = GRID) -> Floats:
+        """Mean worth over questions, then over sets, shape (uppers, lowers); NaN where lower is above upper."""
+        found: Floats = np.mean([each.utility for each in self._swept(ambiguous, uppers, lowers)], axis=0)
+        return found
 
+    def worth(self, pair: Pair, ambiguous: float) -> float:
+        return float(self.utility(ambiguous, pair[:1], pair[1:])[0, 0])
 
-def best_pair(tables: Sequence[Mapping[Pair, Counts]], ambiguous: float, pairs: Sequence[Pair] = PAIRS) -> Pair:
-    """Of `pairs`, the one whose mean utility over the sets is highest; of equal ones that with the narrowest band."""
+    def most_ambiguous(self, pair: Pair) -> float:
+        """The largest share of AMBIGUOUS questions that a set has."""
+        return max(float(each.ambiguous[0, 0]) for each in self._swept(0.5, pair[:1], pair[1:]))
 
-    def worth(pair: Pair) -> tuple[float, float]:
-        mean = sum(utility(table[pair], ambiguous) for table in tables) / len(tables)
-        return round(mean, 9), pair[1] - pair[0]
+    def best(self, ambiguous: float) -> Pair:
+        """Of equal pairs that with the narrowest band."""
+        return best_pair(self.utility(ambiguous), np.array(GRID), np.array(GRID))
 
-    return max(pairs, key=worth)
+    def best_sound(self, ambiguous: float) -> Pair | None:
+        """The best of the pairs fit for defaults, within the bounds LIKELY and COLLAPSE; None where there is none."""
+        every = self._swept(ambiguous, GRID, GRID)
+        crowded = np.max([each.ambiguous for each in every], axis=0) >= COLLAPSE
+        utility = np.mean([each.utility for each in every], axis=0)
+        utility[crowded] = np.nan
+        utility[np.array(GRID) < LIKELY] = np.nan
+        return None if np.isnan(utility).all() else best_pair(utility, np.array(GRID), np.array(GRID))
+
+    def _swept(self, ambiguous: float, uppers: Sequence[float], lowers: Sequence[float]) -> list[Sweep]:
+        return [
+            sweep(
+                questions,
+                aggregation=self._settings.aggregation,
+                uppers=uppers,
+                lowers=lowers,
+                weights=Weights(ambiguous=ambiguous),
+                doubt=self._settings.doubt_margin,
+            )
+            for questions in self._sets
+        ]

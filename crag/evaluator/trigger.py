@@ -8,7 +8,7 @@ from typing import assert_never
 
 from crag.core.types import Action, Aggregation, Decision, Grade
 
-__all__ = ["bounds", "decide", "verdict"]
+__all__ = ["bounds", "compared", "decide", "verdict"]
 
 
 def verdict(score: float, *, upper: float, lower: float) -> Action:
@@ -42,6 +42,23 @@ def bounds(scores: Sequence[float | None], aggregation: Aggregation) -> tuple[fl
             assert_never(aggregation)
 
 
+def compared(scores: Sequence[float], aggregation: Aggregation) -> float | None:
+    """The score that is compared with the thresholds, of those that are known; None where none is."""
+    if not scores:
+        return None
+    match aggregation:
+        case Aggregation.ANY:
+            return max(scores)
+        case Aggregation.WORST:
+            return min(scores)
+        case Aggregation.MEAN:
+            return sum(scores) / len(scores)
+        case Aggregation.JOINT:
+            return scores[0]
+        case _:
+            assert_never(aggregation)
+
+
 def decide(grades: Sequence[Grade], *, upper: float, lower: float, aggregation: Aggregation) -> Decision:
     """The action for one retrieval, and the grade that decided it.
 
@@ -53,19 +70,8 @@ def decide(grades: Sequence[Grade], *, upper: float, lower: float, aggregation: 
     retrieved) is INCORRECT. Ties go to the grade that stands first.
     """
     known = [grade for grade in grades if grade.score is not None]
-    scores = [grade.score for grade in known if grade.score is not None]
+    score = compared([grade.score for grade in known if grade.score is not None], aggregation)
     least, most = bounds([grade.score for grade in grades], aggregation)
-    match aggregation:
-        case Aggregation.ANY:
-            score = max(scores, default=None)
-        case Aggregation.WORST:
-            score = min(scores, default=None)
-        case Aggregation.MEAN:
-            score = sum(scores) / len(scores) if scores else None
-        case Aggregation.JOINT:
-            score = scores[0] if scores else None
-        case _:
-            assert_never(aggregation)
     one = aggregation in (Aggregation.ANY, Aggregation.WORST)
     return Decision(
         action=Action.CORRECT if least >= upper else Action.INCORRECT if most < lower else Action.AMBIGUOUS,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.types import Aggregation
 from crag.core.wording import count
-from crag.evaluator.trigger import bounds
-from crag.thresholds.sweep import Effort, Gains, Pair, Scored, Sweep, Weights, best_pair, gains, sweep
+from crag.thresholds.sweep import Effort, Gains, Pair, Scored, Sweep, Weights, best_pair, gains, reached, sweep
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -64,6 +64,7 @@ def recommend(
     current: Pair | None = None,
     weights: Weights | None = None,
     effort: Effort | None = None,
+    doubt: float = 0.0,
     widest: float = WIDEST,
     rounds: int = ROUNDS,
     seed: int = 0,
@@ -71,22 +72,24 @@ def recommend(
     """The pair of thresholds with the highest utility, or why the data can't carry one.
 
     `current`: the pair in use, to compare with. The same questions and `seed` give the same result. Questions without
-    a label, or without a single known score, say nothing about thresholds and are left out.
+    a label, or without a single known score, say nothing about thresholds and are left out. `doubt`: as of `gains`.
     """
     usable = [question for question in questions if question.answerable is not None and question.known]
     refusal = _too_little(questions, usable)
     if refusal:
         return refusal
-    worth = gains(usable, aggregation=aggregation, weights=weights, effort=effort)
+    worth = gains(usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
     intervals = _intervals(worth, rounds, seed)
     if max(high - low for low, high in intervals) > widest:
         return _too_wide(intervals, len(usable), widest)
     upper, lower = best_pair(worth.utility(), worth.uppers, worth.lowers)
 
-    def at(pair: Pair) -> Sweep:
-        return sweep(usable, aggregation=aggregation, uppers=pair[:1], lowers=pair[1:], weights=weights, effort=effort)
+    swept = partial(sweep, usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
 
-    whole = sweep(usable, aggregation=aggregation, weights=weights, effort=effort)
+    def at(pair: Pair) -> Sweep:
+        return swept(uppers=pair[:1], lowers=pair[1:])
+
+    whole = swept()
     before = float(at(current).utility[0, 0]) if current else None
     chosen = at((upper, lower))
     return Recommendation(
@@ -95,16 +98,19 @@ def recommend(
         upper_interval=intervals[0],
         lower_interval=intervals[1],
         utility=float(chosen.utility[0, 0]),
-        sentence=_why((upper, lower), chosen, usable, aggregation, current, before, intervals),
+        sentence=_why((upper, lower), chosen, usable, aggregation, doubt, current, before, intervals),
         warnings=_warnings((upper, lower), chosen, whole, worth),
     )
 
 
-def crowded(questions: Sequence[Scored], *, upper: float, lower: float, aggregation: Aggregation) -> str | None:
+def crowded(
+    questions: Sequence[Scored], *, upper: float, lower: float, aggregation: Aggregation, doubt: float = 0.0
+) -> str | None:
     """A warning where this pair sends more than CROWDED of all questions, labelled or not, to AMBIGUOUS; else None."""
     if not questions:
         return None
-    return _crowded((upper, lower), sweep(questions, aggregation=aggregation, uppers=[upper], lowers=[lower]))
+    at = sweep(questions, aggregation=aggregation, uppers=[upper], lowers=[lower], doubt=doubt)
+    return _crowded((upper, lower), at)
 
 
 def _too_little(questions: Sequence[Scored], usable: Sequence[Scored]) -> Refusal | None:
@@ -167,14 +173,16 @@ def _why(
     chosen: Sweep,
     usable: Sequence[Scored],
     aggregation: Aggregation,
+    doubt: float,
     current: Pair | None,
     before: float | None,
     intervals: tuple[Interval, Interval],
 ) -> str:
     """The recommendation in plain words."""
-    ends = [(bounds(question.scores, aggregation), question.answerable) for question in usable]
-    correct = [held for (least, _), held in ends if least >= pair[0]]
-    incorrect = [held for (_, most), held in ends if most < pair[1]]
+    ends = reached(usable, aggregation, np.array(pair[:1]), np.array(pair[1:]), doubt)
+    correct, incorrect = (
+        [question.answerable for question, is_so in zip(usable, each[:, 0], strict=True) if is_so] for each in ends
+    )
     parts = [
         f"{_pair(pair)}: {_become(correct, 'CORRECT')}, {_become(incorrect, 'INCORRECT')}, "
         f"{chosen.ambiguous[0, 0]:.0%} of {len(usable)} end AMBIGUOUS.",

@@ -2,8 +2,10 @@
 
 A question's scores come down to two numbers under an aggregation: the least and the most that the compared score can
 be, the failed grades being unknown. It is CORRECT where the least reaches the upper threshold, INCORRECT where the
-most stays under the lower one, else AMBIGUOUS, just as `crag.evaluator.trigger.decide` says. So CORRECT hangs on the
-upper threshold alone and INCORRECT on the lower one alone, and a whole grid costs little more than its two edges.
+most stays under the lower one, else AMBIGUOUS, just as `crag.evaluator.trigger.decide` says; and what lies under the
+lower one by no more than a margin of doubt counts as AMBIGUOUS, as it is acted on (`crag.core.policy.acted_on`). So
+CORRECT hangs on the upper threshold alone and INCORRECT on the lower one alone, and a whole grid costs little more than
+its two edges.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from crag.core.errors import InputError, SettingsError
 from crag.core.types import Action, Aggregation
-from crag.evaluator.trigger import bounds
+from crag.evaluator.trigger import bounds, compared
 
 Floats = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -142,8 +144,11 @@ def gains(
     lowers: Sequence[float] | Floats = GRID,
     weights: Weights | None = None,
     effort: Effort | None = None,
+    doubt: float = 0.0,
 ) -> Gains:
     """What each labelled question is worth at each threshold; those without a label are left out.
+
+    `doubt`: how far below the lower threshold a score still counts as AMBIGUOUS (`Settings.doubt_margin`).
 
     Raises ValueError for thresholds out of 0..1, none at all, or no pair with lower at most upper.
     """
@@ -152,7 +157,7 @@ def gains(
     highs, lows = _thresholds(uppers), _thresholds(lowers)
     if not _ordered(highs, lows).any():
         raise ValueError("every lower threshold is above every upper one")
-    correct, incorrect = _reached(labelled, aggregation, highs, lows)
+    correct, incorrect = reached(labelled, aggregation, highs, lows, doubt)
     answerable = np.array([question.answerable for question in labelled], dtype=np.bool_)
     cost = {action: weights.call * effort.calls[action] + weights.search * effort.searches[action] for action in Action}
     base = np.full(len(labelled), weights.right * weights.ambiguous - cost[_A])
@@ -179,6 +184,7 @@ def sweep(
     lowers: Sequence[float] | Floats = GRID,
     weights: Weights | None = None,
     effort: Effort | None = None,
+    doubt: float = 0.0,
 ) -> Sweep:
     """Shares of actions, calls, searches, right actions and utility for every pair of thresholds.
 
@@ -189,14 +195,18 @@ def sweep(
     if not questions:
         raise InputError("There are no questions to sweep over.", "Ask some questions, or run a question set first.")
     weights, effort = weights or Weights(), effort or Effort()
-    worth = gains(questions, aggregation=aggregation, uppers=uppers, lowers=lowers, weights=weights, effort=effort)
-    only_right = Weights(ambiguous=weights.ambiguous, call=0.0, search=0.0)
-    right = gains(questions, aggregation=aggregation, uppers=uppers, lowers=lowers, weights=only_right, effort=effort)
-    reached = _reached(questions, aggregation, worth.uppers, worth.lowers)
+
+    def gained(by: Weights) -> Gains:
+        return gains(
+            questions, aggregation=aggregation, uppers=uppers, lowers=lowers, weights=by, effort=effort, doubt=doubt
+        )
+
+    worth, right = gained(weights), gained(Weights(ambiguous=weights.ambiguous, call=0.0, search=0.0))
+    correct, incorrect = reached(questions, aggregation, worth.uppers, worth.lowers, doubt)
     ordered = _ordered(worth.uppers, worth.lowers)
     count = {
-        _C: np.where(ordered, reached[0].sum(axis=0)[:, None], np.nan),
-        _I: np.where(ordered, reached[1].sum(axis=0)[None, :], np.nan),
+        _C: np.where(ordered, correct.sum(axis=0)[:, None], np.nan),
+        _I: np.where(ordered, incorrect.sum(axis=0)[None, :], np.nan),
     }
     count[_A] = len(questions) - count[_C] - count[_I]
     share = {action: counts / len(questions) for action, counts in count.items()}
@@ -229,12 +239,17 @@ def best_pair(utility: Floats, uppers: Floats, lowers: Floats) -> Pair:
     return float(uppers[rows[middle]]), float(lowers[columns[middle]])
 
 
-def _reached(
-    questions: Sequence[Scored], aggregation: Aggregation, uppers: Floats, lowers: Floats
+def reached(
+    questions: Sequence[Scored], aggregation: Aggregation, uppers: Floats, lowers: Floats, doubt: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Who is CORRECT at each upper (questions, uppers) and INCORRECT at each lower threshold (questions, lowers)."""
     ends = np.array([bounds(question.scores, aggregation) for question in questions], dtype=np.float64).reshape(-1, 2)
-    return ends[:, :1] >= uppers[None, :], ends[:, 1:] < lowers[None, :]
+    incorrect = ends[:, 1:] < lowers[None, :]
+    if doubt > 0:
+        scores = [compared(question.known, aggregation) for question in questions]
+        known = np.array([-math.inf if score is None else score for score in scores], dtype=np.float64)
+        incorrect &= ~(known[:, None] >= lowers[None, :] - doubt)
+    return ends[:, :1] >= uppers[None, :], incorrect
 
 
 def _mean(share: Mapping[Action, Floats], each: Mapping[Action, float]) -> Floats:

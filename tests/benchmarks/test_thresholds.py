@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.evaluator_library import spread
 from benchmarks.thresholds_cases import Case, unseen
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_strips import answer_pattern, plain
-from benchmarks.thresholds_sweep import LIKELY, PAIRS, best_pair, counted, sound_pairs, utility
-from crag.core.types import Action, Aggregation, Grade
+from benchmarks.thresholds_sweep import COLLAPSE, LIKELY, Sets, counted
+from crag.core.settings import Settings
+from crag.core.types import Action, Grade
 from crag.testing.fakes import ScriptedEvaluator
 
 
@@ -26,37 +28,45 @@ def grades(*scores: float) -> list[Grade]:
 
 CASES = [case(True, False), case(True, False), case(False, False), case(False, False)]
 GRADES = [grades(0.9, 0.1), grades(0.5, 0.2), grades(0.5, 0.4), grades(0.1, 0.1)]
+SETS = Sets([(CASES, GRADES)], Settings())
 
 
 def test_a_right_action_is_worth_one_less_its_search() -> None:
-    counts = counted(CASES, GRADES, (0.7, 0.3), Aggregation.ANY)
+    counts = counted(CASES, GRADES, (0.7, 0.3), Settings())
     assert counts.answerable == {Action.CORRECT: 1, Action.AMBIGUOUS: 1, Action.INCORRECT: 0}
     assert counts.unanswerable == {Action.CORRECT: 0, Action.AMBIGUOUS: 1, Action.INCORRECT: 1}
     assert counts.ambiguous == 0.5
-    assert utility(counts, 0.5) == pytest.approx((1 + 2 * (0.5 - 0.15) + 0.9) / 4)
+    assert SETS.worth((0.7, 0.3), 0.5) == pytest.approx((1 + 2 * (0.5 - 0.15) + 0.9) / 4)
+    assert SETS.most_ambiguous((0.7, 0.3)) == 0.5
+
+
+def test_a_score_in_doubt_counts_as_ambiguous() -> None:
+    doubting = Settings(doubt_margin=0.25)
+    assert counted(CASES, GRADES, (0.7, 0.3), doubting).unanswerable[Action.INCORRECT] == 0
+    assert Sets([(CASES, GRADES)], doubting).worth((0.7, 0.3), 0.5) == pytest.approx((1 + 3 * (0.5 - 0.15)) / 4)
+
+
+def test_sets_weigh_the_same_however_large() -> None:
+    easy = ([case(True)] * 20, [grades(0.9)] * 20)
+    both = Sets([(CASES, GRADES), easy], Settings())
+    assert both.worth((0.7, 0.3), 0.5) == pytest.approx((SETS.worth((0.7, 0.3), 0.5) + 1) / 2)
 
 
 def test_the_band_is_as_wide_as_ambiguous_is_worth() -> None:
-    table = {pair: counted(CASES, GRADES, pair, Aggregation.ANY) for pair in PAIRS}
     for worth in (0.5, 0.9):
-        pair = best_pair([table], worth)
-        assert utility(table[pair], worth) == pytest.approx(max(utility(table[each], worth) for each in PAIRS))
-    upper, lower = best_pair([table], 0.5)
+        assert SETS.worth(SETS.best(worth), worth) == pytest.approx(float(np.nanmax(SETS.utility(worth))))
+    upper, lower = SETS.best(0.5)
     assert upper == lower, "where AMBIGUOUS does not pay, equal pairs are settled for the narrowest band"
-    upper, lower = best_pair([table], 0.9)
+    upper, lower = SETS.best(0.9)
     assert lower <= 0.5 < upper
 
 
 def test_pairs_fit_for_defaults_trust_no_unlikely_score_and_leave_few_open() -> None:
-    table = {pair: counted(CASES, GRADES, pair, Aggregation.ANY) for pair in PAIRS}
-    found = sound_pairs([table])
-    assert found and all(pair[0] >= LIKELY and table[pair].ambiguous < 0.4 for pair in found)
-    assert best_pair([table], 0.9, found) in found
-
-
-def test_every_pair_is_in_order() -> None:
-    assert len(set(PAIRS)) == len(PAIRS)
-    assert all(0 <= lower <= upper <= 0.95 and upper >= 0.05 for upper, lower in PAIRS)
+    found = SETS.best_sound(0.9)
+    assert found and found[0] >= LIKELY and SETS.most_ambiguous(found) < COLLAPSE
+    assert SETS.worth(found, 0.9) <= SETS.worth(SETS.best(0.9), 0.9)
+    torn = ([case(True), case(False)] * 3, [[Grade(passage_id="0", score=None, error="failed")]] * 6)
+    assert Sets([torn], Settings()).best_sound(0.9) is None
 
 
 def test_an_answer_is_found_as_whole_words_in_any_case_and_spacing() -> None:

@@ -124,7 +124,7 @@ PUBLIC = {
         *("Evaluation", "Progress", "add_set", "evaluate", "evaluations", "question_set"),
         *("rows", "spending"),
     ],
-    "crag.evaluator.trigger": ["bounds", "decide", "verdict"],
+    "crag.evaluator.trigger": ["bounds", "compared", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
 }
 

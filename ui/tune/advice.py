@@ -82,6 +82,7 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
             current=(own.upper, own.lower),
             weights=worth,
             effort=spent,
+            doubt=settings.doubt_margin,
         )
 
     found = cached("advice", key, advised)
@@ -93,7 +94,13 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
         return []  # labels of one kind alone always favour an extreme pair
 
     def swept() -> Sweep:
-        return sweep(part.questions, aggregation=settings.aggregation, weights=worth, effort=spent)
+        return sweep(
+            part.questions,
+            aggregation=settings.aggregation,
+            weights=worth,
+            effort=spent,
+            doubt=settings.doubt_margin,
+        )
 
     whole = cached("sweep", key, swept)
     with right:

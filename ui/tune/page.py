@@ -239,7 +239,7 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         draw(_NO_LABELS)
         return tables
     if not why:
-        tables += advice.show((*about, settings.aggregation), part, settings, own)
+        tables += advice.show((*about, settings.aggregation, settings.doubt_margin), part, settings, own)
     scores = cached("curve-scores", about, lambda: tune_labels.scores(part.cases, settings))
     curves.show(about, scores, settings)
     return tables
@@ -263,6 +263,12 @@ def _grader(graders: Sequence[str]) -> str:
 
 def _crowd(part: Learnable, settings: Settings, where: DeltaGenerator) -> None:
     """The warning where the sliders' pair leaves too much to AMBIGUOUS."""
-    said = crowded(part.questions, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
+    said = crowded(
+        part.questions,
+        upper=settings.upper,
+        lower=settings.lower,
+        aggregation=settings.aggregation,
+        doubt=settings.doubt_margin,
+    )
     if said:
         draw(h.div("cx")[h.p("note", role="status")[said]], where)
