@@ -38,7 +38,6 @@ from crag.evaluator.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
 from crag.metrics.metrics import ResultRow, measured
 from crag.metrics.results import compared
-from crag.models.minilm import MiniLM
 from crag.questions.sets import Question, read_set
 from crag.strategies import STRATEGIES
 
@@ -71,7 +70,7 @@ def main() -> int:
         print(f"Skipped: no FinanceBench in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
     load = os.getloadavg()[0]
-    engine = Engine(AppConfig(), Keys(), embedder=MiniLM(), evaluator=LocalEvaluator())
+    engine = Engine(AppConfig(), Keys(), evaluator=LocalEvaluator())
     try:
         library = indexed(engine, sorted((folder / "pdfs").glob("*.pdf")), options.cache)
         size = engine.library(library).size

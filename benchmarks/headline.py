@@ -41,12 +41,13 @@ from benchmarks.headline_report import report
 from benchmarks.headline_rows import ARMS, Journal, Row, figures, row_of
 from benchmarks.popqa import RESULTS, ROOT, Bench
 from benchmarks.popqa_cases import Case, load_cases, with_retrieved
+from crag.core.config import AppConfig
 from crag.core.protocols import Embedder, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.evaluator.local import LocalEvaluator
 from crag.library.library import Library
 from crag.metrics.metrics import measured
-from crag.models.minilm import MiniLM
+from crag.models.embedders import embedder_of
 from crag.strategies import strategy
 
 QUESTIONS = 300
@@ -63,7 +64,7 @@ def main() -> int:
     journal = Journal(options.scratch / "headline.jsonl")
     with model(options, journal) as writer:
         made = {arm: made_of(arm, writer.id) for arm in options.arms}
-        run(chosen, made, writer, journal, Graders(LocalEvaluator(), MiniLM()), minutes=options.minutes)
+        run(chosen, made, writer, journal, Graders(LocalEvaluator(), embedder_of(AppConfig())), minutes=options.minutes)
         known = journal.done({arm: made_of(arm, writer.id) for arm in ARMS})
     wanted = {case.question.id for case, _ in chosen}
     rows = [row for (_, id), row in known.items() if id in wanted]

@@ -42,7 +42,7 @@ from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.library.library import Library
 from crag.metrics.metrics import measured
-from crag.models.minilm import MiniLM
+from crag.models.embedders import embedder_of
 from crag.run.composition import Asked, Local, composed
 from crag.run.graph import run_graph
 from crag.strategies import STRATEGIES
@@ -147,7 +147,7 @@ def condition(name: str, cases: Sequence[Case], options: argparse.Namespace, ben
 
 def opened(cases: Sequence[Case], cache: Path) -> Library:
     """All internal passages in one library, made once; its folder is named after all that is in it."""
-    embedder = MiniLM()
+    embedder = embedder_of(AppConfig())
     texts = [chunk.text for case in cases for chunk in case.chunks]
     made_of = json.dumps([embedder.id, INDEXED_AS, evaluator_version(), texts])
     folder = cache / hashlib.sha256(made_of.encode()).hexdigest()[:24]

@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -32,8 +32,7 @@ from crag.generate.extractive import ExtractiveGenerator
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries
 from crag.library.room import Room
-from crag.models.e5 import E5
-from crag.models.minilm import MiniLM
+from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
@@ -51,8 +50,6 @@ AWAKE = 16
 """Libraries that keep files open and their vectors in memory: those used last."""
 KNOWN = 512
 """Libraries that are known at all without being opened anew."""
-_EMBEDDERS: Mapping[str, Callable[..., Embedder]] = {"small": MiniLM, "multilingual": E5}
-"""The embedding models that ship, by what `AppConfig.embedding` calls them."""
 Workspace = str | Path
 Events = collections.abc.Generator[ev.Event, None, CragError | None]
 """A run as it happens; what it returns is the error that ended it."""
@@ -109,7 +106,7 @@ class Engine:
 
     @cached_property
     def embedder(self) -> Embedder:
-        return self._given_embedder or _EMBEDDERS[self.config.embedding](threads=self.config.threads)
+        return self._given_embedder or embedder_of(self.config)
 
     @cached_property
     def evaluator(self) -> RetrievalEvaluator:

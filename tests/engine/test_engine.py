@@ -125,7 +125,7 @@ def test_the_configuration_chooses_the_embedding_model(tmp_path: Path) -> None:
             ids[name] = engine.embedder.id
     assert ids == {"small": MiniLM.id, "multilingual": E5.id}
     with closing(Engine(AppConfig(data=tmp_path))) as engine:
-        assert engine.embedder.id == MiniLM.id
+        assert engine.embedder.id == E5.id
 
 
 def test_a_web_folder_that_is_gone_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
