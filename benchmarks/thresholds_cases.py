@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,8 @@ from crag.core.types import Chunk
 if TYPE_CHECKING:
     from benchmarks.retrieval import Question
 
+Placed = Callable[[Sequence[tuple[int, int]]], Sequence[tuple[int, int]]]
+
 __all__ = ["Case", "CaseSet", "load_cases"]
 
 STRANGERS = 60
@@ -25,7 +27,8 @@ STRANGERS = 60
 class Case:
     """One question and what was retrieved for it: what the evaluator grades, and what is cut into strips.
 
-    `holds` says of each text whether it answers: it holds an accepted answer, or stands on a gold page.
+    `holds` says of each text whether it answers: it holds an accepted answer, or stands on a gold page. `placed`: for
+    each text, where spans of it stand in what is graded.
     """
 
     question: str
@@ -33,6 +36,7 @@ class Case:
     texts: tuple[str, ...]
     holds: tuple[bool, ...]
     answers: tuple[str, ...] = ()
+    placed: tuple[Placed, ...] = ()
 
     @property
     def answerable(self) -> bool:
@@ -80,9 +84,16 @@ def retrieved(data: Path, name: str, limit: int) -> list[Case]:
             texts=tuple(passage["text"] for passage in row["passages"]),
             holds=tuple(bool(passage["answer_in_text"]) for passage in row["passages"]),
             answers=tuple(row["answers"]),
+            placed=tuple(behind(passage) for passage in row["passages"]),
         )
         for row in spread(unseen(data, name), limit)
     ]
+
+
+def behind(passage: dict[str, Any]) -> Placed:
+    """The title stands in front of the text."""
+    ahead = len(titled(passage)) - len(passage["text"])
+    return lambda spans: [(start + ahead, end + ahead) for start, end in spans]
 
 
 def unseen(data: Path, name: str) -> list[dict[str, Any]]:
@@ -134,4 +145,5 @@ def case(question: Question, chunks: Sequence[Chunk]) -> Case:
         graded=tuple(chunk.graded_text() for chunk in chunks),
         texts=tuple(chunk.text for chunk in chunks),
         holds=tuple(chunk.source == question.source and chunk.page in question.pages for chunk in chunks),
+        placed=tuple(chunk.graded_spans for chunk in chunks),
     )

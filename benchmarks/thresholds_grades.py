@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from crag.core.protocols import RetrievalEvaluator
+from crag.core.protocols import RetrievalEvaluator, StripGrader
 from crag.core.types import Grade, Passage
 
 __all__ = ["KeptScores"]
@@ -36,6 +36,12 @@ class KeptScores:
                 raise SystemExit(f"The evaluator failed: {grade.error}")
             self._scores[grade.passage_id] = grade.score
         return [Grade(passage_id=str(place), score=self._scores[key]) for place, key in enumerate(keys)]
+
+    def strips(self, question: str, text: str, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
+        """Scores of spans of a text, each in its place; not kept, since they cost one reading a text."""
+        if not isinstance(self._evaluator, StripGrader):
+            raise SystemExit(f"{self._evaluator.id} judges no strips in their place.")
+        return self._evaluator.grade_strips(question, Passage(id="0", text=text), spans)
 
     def save(self) -> None:
         """Write all scores, in one step."""

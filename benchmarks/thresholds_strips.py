@@ -39,7 +39,7 @@ class CutCase:
 
 
 def cut_cases(given: CaseSet, scores: KeptScores, settings: Settings) -> list[CutCase]:
-    """The strips that the app would score: all of each retrieved text's, each alone."""
+    """The strips that the app would score: all of each retrieved text's, alone or in place as `settings` say."""
     return [cut(case, scores, settings) for case in given.cases]
 
 
@@ -47,7 +47,16 @@ def cut(case: Case, scores: KeptScores, settings: Settings) -> CutCase:
     refiner = StripRefiner()
     spans = [(place, span) for place, text in enumerate(case.texts) for span in refiner.decompose(text, settings)]
     texts = [case.texts[place][start:end] for place, (start, end) in spans]
-    grades = scores.grades(case.question, texts)
+    if settings.strip_reading == "in place":
+        found = [
+            score
+            for place, graded in enumerate(case.graded)
+            for score in scores.strips(
+                case.question, graded, case.placed[place]([span for at, span in spans if at == place])
+            )
+        ]
+    else:
+        found = [grade.score for grade in scores.grades(case.question, texts)]
     strips = tuple(
         Strip(
             id=str(number),
@@ -56,10 +65,10 @@ def cut(case: Case, scores: KeptScores, settings: Settings) -> CutCase:
             start=start,
             end=end,
             text=text,
-            score=grade.score,
+            score=score,
             kept=False,
         )
-        for number, ((place, (start, end)), text, grade) in enumerate(zip(spans, texts, grades, strict=True))
+        for number, ((place, (start, end)), text, score) in enumerate(zip(spans, texts, found, strict=True))
     )
     held = frozenset(number for number, (place, _) in enumerate(spans) if case.holds[place])
     wanted = answer_pattern(case.answers)

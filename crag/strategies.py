@@ -32,6 +32,7 @@ _BALANCED = Settings(
     strip_top_k=0,
     strip_words=400,
     strip_context=True,
+    strip_reading="in place",
     passage_words=60,
 )
 

@@ -30,7 +30,6 @@ from training.measures import auc, calibration_error
 from training.pair import Pair
 from training.pairs import Corpus, held_out
 from training.samples import remembered
-from training.sources.checks import checks
 from training.strip_layer import logistic, strip_layer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,8 +38,6 @@ QUESTIONS, BY_SENTENCE = 700, 250
 ADDED = {"coverage": 1.0, "closeness": 4.0}
 """What the words in common and the cosine add to the log-odds: chosen on data marked dev, since on held-out training
 data, which is full of passages that share all words and answer nothing, they seem to be worth nothing."""
-ALSO = ("near", "sections", "tatqa", "table", "time", "medical")
-"""What else is read of the train folder, as often right as it is drawn."""
 PAPER_UPPER, PAPER_LOWER = (1 + 0.59) / 2, (1 - 0.99) / 2
 """The thresholds on PopQA of Yan et al. 2024, read as probabilities."""
 
@@ -112,8 +109,6 @@ def natural(corpus: Corpus) -> list[Pair]:
     found += [pair for kind in ("claim", "copied", "filing", "scifact window") for pair in by_source[kind]]
     squad = by_source["squad paragraph"] + by_source["squad unanswerable"]
     found += [replace(pair, source="answerable") for pair in dice.sample(squad, min(QUESTIONS, len(squad)))]
-    told = checks(corpus, 101)
-    found += [replace(pair, source=kind) for kind in ALSO for pair in told.get(kind, [])]
     for kind in ("squad paragraph", "nq passage"):
         answered = [pair for pair in by_source[kind] if pair.spots]
         answered = dice.sample(answered, min(BY_SENTENCE, len(answered)))

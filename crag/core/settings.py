@@ -220,7 +220,7 @@ class Settings(BaseModel):
         le=8,
     )
     short_answer: float = setting(
-        0.8,
+        0.6,
         "Short answer from",
         "An extractive answer begins with the few words that answer, where they are at least so likely right. "
         "1: never.",
