@@ -48,6 +48,7 @@ from crag.core.types import Action, Grade
 from crag.evaluator.trigger import decide
 from crag.generate.verification import SUPPORTED_FROM
 from crag.models.minilm import MiniLM
+from crag.strategies import STRATEGIES
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -64,7 +65,7 @@ def main() -> int:
     if not options.data.is_dir():
         print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
-    settings, chosen = Settings(), options.sets or [*SETS, STRIPS, ATTACKS, SPEED]
+    settings, chosen = STRATEGIES["balanced"].settings, options.sets or [*SETS, STRIPS, ATTACKS, SPEED]
     # First, while this process is small: memory is measured in others, but they share the machine.
     speed = measure_speed(t5=not options.skip_t5) if SPEED in chosen else None
     cosine, memo, model = Cosine(MiniLM()), Memo(shipped_evaluator()), LanguageModel.from_environment()

@@ -34,6 +34,7 @@ _BALANCED = Settings(
     strip_context=True,
     strip_reading="in place",
     passage_words=60,
+    answer_floor=0.07,
 )
 
 _THREE_WAY = Settings(
