@@ -151,7 +151,7 @@ def test_words_kept_move_a_stored_run_too(with_sample, app):
 
 
 def test_a_run_after_two_searches_says_both_and_the_margin_of_doubt_moves_it(with_sample, app):
-    ask(app, "How many investigative fieldwork contractors did NBIB have in FY 2017?")
+    ask(app, "What did OPM pay for electricity in FY 2017?")
     assert "so your documents stay" not in said(app)
     labelled(app, "Margin of doubt").set_value(0.1).run()
     page = said(app)

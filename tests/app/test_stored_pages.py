@@ -19,8 +19,9 @@ from ui.tune.stored import StoredRun
 
 
 @pytest.fixture
-def with_old_library(data):
-    """The app's library is one that an earlier build left."""
+def with_old_library(data, monkeypatch):
+    """The app's library is one that an earlier build left, and its embedding model is in use."""
+    monkeypatch.setenv("CRAG_EMBEDDING", "small")
     return stored_library(data / "workspaces" / "default")
 
 
@@ -80,6 +81,18 @@ def test_the_other_pages_show_what_a_stored_library_holds(with_old_library, app,
     assert not app.exception and not app.error
     chosen = [option for box in app.selectbox for option in box.options]
     assert words in said(app) + " ".join(chosen)
+
+
+def test_a_library_indexed_by_the_other_model_says_so_and_is_indexed_anew(data, app):
+    stored_library(data / "workspaces" / "default")
+    app.run()
+    app.switch_page("pages/documents.py").run()
+    assert not app.exception and "vectors were made by" in app.error[0].value
+    next(button for button in app.button if button.label == "Re-index the whole library").click().run()
+    for job in program().jobs.running():
+        list(job.follow())
+    app.run()
+    assert not app.exception and not app.error and "Done: re-indexing" in said(app)
 
 
 def of_another_build(events):

@@ -6,17 +6,25 @@ from functools import cache
 from typing import Any
 
 from crag.core.config import AppConfig
+from crag.core.protocols import Embedder
 from crag.engine import Engine
+from crag.models.embedders import EMBEDDERS
 from crag.testing.fakes import FakeClock
+
+
+@cache
+def embedder(name: str) -> Embedder:
+    return EMBEDDERS[name](threads=1)
 
 
 @cache
 def parts() -> dict[str, Any]:
     """The embedder and the evaluator, as an engine takes them."""
     plain = Engine(AppConfig(threads=1))
-    return {"embedder": plain.embedder, "evaluator": plain.evaluator}
+    return {"embedder": embedder(plain.config.embedding), "evaluator": plain.evaluator}
 
 
 def engine(config: AppConfig, **given: Any) -> Engine:
     """An engine under `config` with the shared models, where no others are given, and no pauses between attempts."""
-    return Engine(config, **{**parts(), "clock": FakeClock(), **given})
+    shared = {**parts(), "embedder": embedder(config.embedding)}
+    return Engine(config, **{**shared, "clock": FakeClock(), **given})
