@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.evaluator_row import Row, grouped
-from crag.core.protocols import Embedder, RetrievalEvaluator
+from crag.core.protocols import Embedder, RetrievalEvaluator, StripGrader
 from crag.core.types import Grade, Passage
 from crag.evaluator.local import LocalEvaluator
 
-__all__ = ["Cosine", "LanguageModel", "Memo", "bm25", "evaluator_version", "shipped_evaluator", "terms"]
+__all__ = ["Cosine", "LanguageModel", "Memo", "bm25", "evaluator_version", "in_place", "shipped_evaluator", "terms"]
 
 Scores = NDArray[np.float64]
 
@@ -53,12 +53,20 @@ def evaluator_version() -> str:
     return hashlib.sha256(MANIFEST.read_bytes()).hexdigest()[:16]
 
 
+def in_place(
+    evaluator: RetrievalEvaluator, question: str, text: str, spans: Sequence[tuple[int, int]]
+) -> Sequence[float | None]:
+    """Scores of spans of a text, each where it stands. Ends the program where the evaluator has no such way."""
+    if not isinstance(evaluator, StripGrader):
+        raise SystemExit(f"{evaluator.id} judges no strips in their place.")
+    return evaluator.grade_strips(question, Passage(id="0", text=text), spans)
+
+
 class Memo:
     """An evaluator that grades each (question, text) once: sets share texts, and a repeated one would look fast."""
 
     def __init__(self, evaluator: RetrievalEvaluator) -> None:
-        self.id = evaluator.id
-        self._evaluator = evaluator
+        self.id, self.evaluator = evaluator.id, evaluator
         self._known: dict[tuple[str, str], Grade] = {}
         (first,) = evaluator.grade("Is the model loaded?", [Passage(id="0", text="It is loaded now.")])
         if first.failed:
@@ -72,7 +80,7 @@ class Memo:
                 continue
             began = time.perf_counter()
             passages = [Passage(id=str(number), text=row.text) for number, row in enumerate(new)]
-            grades = list(self._evaluator.grade(new[0].question, passages))
+            grades = list(self.evaluator.grade(new[0].question, passages))
             seconds = (time.perf_counter() - began) / len(new)
             for grade in grades:
                 row = new[int(grade.passage_id)]

@@ -38,7 +38,8 @@ def top_chunks(folder: Path, questions: Sequence[str], only: Collection[str] = (
     embedder = made.CachedEmbedder(CACHE)
     files = [file for file in sorted(folder.glob("*.pdf")) if not only or file.name in only]
     reads = [read for read in made.read_ours(files, embedder) if read.chunks]
-    embedder.embed(questions)
+    for question in questions:
+        embedder.embed_question(question)
     embedder.save()
     with tempfile.TemporaryDirectory() as place, made.build(Path(place), reads, embedder) as library:
         return [[found.chunk for found in library.search(question, Settings().k)] for question in questions]

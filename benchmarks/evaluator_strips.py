@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.evaluator_graders import Cosine, Memo, bm25, shipped_evaluator
+from benchmarks.evaluator_graders import Cosine, Memo, bm25, in_place
 from benchmarks.evaluator_measures import Span, auc, overlap
 from benchmarks.evaluator_row import Row, grouped
 from benchmarks.evaluator_sets import Sources
-from crag.core.protocols import StripGrader
+from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
-from crag.core.types import Passage, Strip
+from crag.core.types import Strip
 from crag.correct.strips import StripRefiner, filter_strips
 
 __all__ = ["measure_strips"]
@@ -54,7 +54,7 @@ def measure_strips(sources: Sources, memo: Memo, cosine: Cosine, settings: Setti
         for start, end in spans
     ]
     alone = [grade.score for grade in memo.grades(rows)]
-    placed = in_place(asked, cuts)
+    placed = scored_in_place(memo.evaluator, asked, cuts)
     scores = placed if settings.strip_reading == "in place" else alone
     ours = kept_by_settings(rows, cuts, scores, settings)
     counts = [len(kept) for kept in ours]
@@ -78,15 +78,13 @@ def measure_strips(sources: Sources, memo: Memo, cosine: Cosine, settings: Setti
     }
 
 
-def in_place(asked: Sequence[Grounded], cuts: Kept) -> Scored:
+def scored_in_place(evaluator: RetrievalEvaluator, asked: Sequence[Grounded], cuts: Kept) -> Scored:
     """Each strip's score in the text that it was cut from, the title in front."""
-    evaluator, found = shipped_evaluator(), []
-    if not isinstance(evaluator, StripGrader):
-        raise TypeError("The shipped evaluator judges no strips in their place.")
+    found: list[float | None] = []
     for each, spans in zip(asked, cuts, strict=True):
         ahead = len(each.title) + 1
-        passage = Passage(id=each.id, text=f"{each.title}\n{each.text}")
-        found += evaluator.grade_strips(each.question, passage, [(start + ahead, end + ahead) for start, end in spans])
+        moved = [(start + ahead, end + ahead) for start, end in spans]
+        found += in_place(evaluator, each.question, f"{each.title}\n{each.text}", moved)
     return found
 
 

@@ -8,7 +8,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from crag.core.protocols import RetrievalEvaluator, StripGrader
+from benchmarks.evaluator_graders import in_place
+from crag.core.protocols import RetrievalEvaluator
 from crag.core.types import Grade, Passage
 
 __all__ = ["KeptScores"]
@@ -39,9 +40,7 @@ class KeptScores:
 
     def strips(self, question: str, text: str, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
         """Scores of spans of a text, each in its place; not kept, since they cost one reading a text."""
-        if not isinstance(self._evaluator, StripGrader):
-            raise SystemExit(f"{self._evaluator.id} judges no strips in their place.")
-        return self._evaluator.grade_strips(question, Passage(id="0", text=text), spans)
+        return in_place(self._evaluator, question, text, spans)
 
     def save(self) -> None:
         """Write all scores, in one step."""
