@@ -163,6 +163,10 @@ class StorageError(
     """The disk is full, the folder is read-only, or the library file is damaged."""
 
 
+class IndexUnavailableError(LibraryError, remedy="Try again later; everything stored is intact."):
+    """The chunk index can't be reached or read. It is a cache: nothing of the library is lost with it."""
+
+
 class RoomError(
     LibraryError, remedy="Delete what is no longer needed, or ask who runs this program to raise the limit."
 ):
