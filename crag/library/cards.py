@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Connection, select
 
 from crag.core.types import Chunk
+from crag.library.tables import documents
 from crag.library.terms import asked_terms, card_terms, years
 
 _PAGE_CHARS = 2_000
@@ -33,14 +34,13 @@ class Cards:
     _paged: dict[str, list[int]]
 
     @classmethod
-    def read(cls, connection: sqlite3.Connection) -> Cards:
+    def read(cls, connection: Connection) -> Cards:
         """The cards as this transaction sees them."""
         numbers: list[int] = []
         titled: dict[str, list[int]] = {}
         paged: dict[str, list[int]] = {}
-        for place, (number, name, title, page) in enumerate(
-            connection.execute("SELECT number, name, title, card FROM documents ORDER BY number")
-        ):
+        said = select(documents.c.number, documents.c.name, documents.c.title, documents.c.card)
+        for place, (number, name, title, page) in enumerate(connection.execute(said.order_by(documents.c.number))):
             numbers.append(number)
             head = card_terms(f"{name.rpartition('.')[0] or name}\n{title}")
             for term in head:

@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
 from crag.core.errors import StorageError
 from crag.library.faults import full, replaced, translated
 from crag.library.schema import inspect, prepare
+from crag.library.sqlite import connect, driver
 
 _BUSY_MS = 20_000
 _IDLE = 4
@@ -51,7 +55,7 @@ class Database:
         """
         self.path = path
         self._may_grow = may_grow
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[Connection] = []
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._closed = False
@@ -64,18 +68,18 @@ class Database:
                 self._seen = found
 
     @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> Iterator[Connection]:
         """A read transaction: all that is read in the block is of one moment."""
         with translated(self.path), self._borrowed() as connection:
-            connection.execute("BEGIN")
+            driver(connection).execute("BEGIN")
+            transaction = connection.begin()
             try:
                 yield connection
             finally:
-                if connection.in_transaction:  # SQLite ends it by itself after some failures
-                    connection.execute("ROLLBACK")
+                transaction.rollback()
 
     @contextmanager
-    def write(self, more: int = 0) -> Iterator[sqlite3.Connection]:
+    def write(self, more: int = 0) -> Iterator[Connection]:
         """A write transaction: on disk when the block ends, or, if it raises, nothing of it happened.
 
         `more`: about how many bytes it adds. Raises RoomError where no more may be stored.
@@ -87,7 +91,7 @@ class Database:
             with self._transaction() as connection:
                 yield connection
 
-    def free(self, work: Callable[[sqlite3.Connection], object]) -> None:
+    def free(self, work: Callable[[Connection], object]) -> None:
         """A write transaction that only removes, and the space of what it removed given back to the disk.
 
         It works on a full disk too: the reserve and the vector cache, which can be made anew, make room for it, and
@@ -100,7 +104,7 @@ class Database:
                 return
             try:
                 self._remove(work)
-            except sqlite3.OperationalError as error:
+            except (sqlite3.OperationalError, DBAPIError) as error:
                 if not full(error):
                     raise
                 held = self._make_room()
@@ -139,13 +143,14 @@ class Database:
             self._closed = True
         self.rest()
 
-    def _remove(self, work: Callable[[sqlite3.Connection], object]) -> None:
+    def _remove(self, work: Callable[[Connection], object]) -> None:
         with self._transaction() as connection:
             work(connection)
 
     def _reclaim(self) -> None:
         """Step by step: the log of one step must fit where the disk is nearly full."""
-        with self._borrowed() as connection, suppress(sqlite3.OperationalError):  # it stays free within the file then
+        with self._borrowed() as borrowed, suppress(sqlite3.OperationalError):  # it stays free within the file then
+            connection = driver(borrowed)
             left = connection.execute("PRAGMA freelist_count").fetchone()[0]
             while left:
                 # Not `execute`: it would stop after the first page.
@@ -160,7 +165,7 @@ class Database:
         held = self._give_up()
         # What is written back is in the log no more: that makes room, too.
         with self._borrowed() as connection, suppress(sqlite3.OperationalError):
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            driver(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return held
 
     def _give_up(self) -> int:
@@ -183,19 +188,14 @@ class Database:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[Connection]:
         with self._borrowed() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            driver(connection).execute("BEGIN IMMEDIATE")
+            with connection.begin():
                 yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
 
     @contextmanager
-    def _borrowed(self) -> Iterator[sqlite3.Connection]:
+    def _borrowed(self) -> Iterator[Connection]:
         with self._lock:
             if self._closed:
                 raise StorageError(f"The library {self.path.parent.name} is closed.", "Open it again.")
@@ -208,7 +208,7 @@ class Database:
         finally:
             with self._lock:
                 room = not self._closed and len(self._idle) < _IDLE
-                kept = room and of == self._seen and not connection.in_transaction
+                kept = room and of == self._seen and not driver(connection).in_transaction
                 if kept:
                     self._idle.append(connection)
             if not kept:
@@ -234,31 +234,32 @@ class Database:
             own_folder(self.path.parent)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
 
-    def _connect(self, of: Identity | None) -> sqlite3.Connection:
+    def _connect(self, of: Identity | None) -> Connection:
         """A connection to the file, brought up to date; where there is none, to an empty library in memory."""
         if of is None:
             return self._connected(":memory:")
         try:
             return self._connected(self.path)
-        except sqlite3.OperationalError:
+        except (sqlite3.OperationalError, DBAPIError):
             # Even reading takes a few pages of the disk, for what the connections share.
             if shutil.disk_usage(self.path.parent).free >= _SPARE or not self._give_up():
                 raise
             return self._connected(self.path)
 
-    def _connected(self, name: Path | str) -> sqlite3.Connection:
-        connection = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
+    def _connected(self, name: Path | str) -> Connection:
+        connection = connect(name)
         try:
-            connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+            file = driver(connection)
+            file.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             # Before anything that writes: a file that is not ours must stay as it is.
-            if inspect(connection, self.path):
-                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA secure_delete = FAST")
+            if inspect(file, self.path):
+                file.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            file.execute("PRAGMA journal_mode = WAL")
+            file.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            file.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
+            file.execute("PRAGMA synchronous = FULL")
+            file.execute("PRAGMA foreign_keys = ON")
+            file.execute("PRAGMA secure_delete = FAST")
             prepare(connection, self.path)
         except BaseException:
             connection.close()

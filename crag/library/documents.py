@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Connection, delete, func, insert, select
 
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.core.protocols import Embedder
@@ -16,10 +16,16 @@ from crag.core.types import Chunk, Document
 from crag.library import store
 from crag.library.cards import first_page
 from crag.library.database import Database
+from crag.library.sqlite import driver
+from crag.library.tables import chunks as stored_chunks
+from crag.library.tables import documents, files, vectors
 
 _RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
 """Bytes of the disk kept for deleting a document when it is full, in all and for each chunk."""
 _PIECE = 1024 * 1024
+
+
+_RECORD = select(documents.c.record, documents.c.model)
 
 
 class Documents:
@@ -46,39 +52,40 @@ class Documents:
             number = _insert(connection, document, chunks)
             _insert_file(connection, number, data)
             store.put_vectors(connection, _insert_chunks(connection, number, chunks), vectors)
-            store.bump(connection)
+            store.bump(connection, "added", number)
         self._database.reserve(_RESERVED + _RESERVED_EACH * len(chunks))
 
     def all(self) -> list[Document]:
         """In the order they were added."""
         with self._database.read() as connection:
-            return [_document(row[0]) for row in connection.execute("SELECT record FROM documents ORDER BY number")]
+            return [_document(*row) for row in connection.execute(_RECORD.order_by(documents.c.number))]
 
     def get(self, id: str) -> Document:
         """Raises NotFoundError."""
         with self._database.read() as connection:
-            row = connection.execute("SELECT record FROM documents WHERE id = ?", (id,)).fetchone()
+            row = connection.execute(_RECORD.where(documents.c.id == id)).first()
         if row is None:
             raise _unknown(id)
-        return _document(row[0])
+        return _document(*row)
 
     def file(self, id: str) -> bytes:
         """The document's bytes as they were added. Raises NotFoundError."""
         with self._database.read() as connection:
             number = _number(connection, id)
-            return bytes(connection.execute("SELECT bytes FROM files WHERE document = ?", (number,)).fetchone()[0])
+            return bytes(connection.scalars(select(files.c.bytes).where(files.c.document == number)).one())
 
     def chunks(self, id: str) -> list[Chunk]:
         """A document's chunks in reading order. Raises NotFoundError."""
         with self._database.read() as connection:
             number = _number(connection, id)
-            rows = connection.execute(f"{store.CHUNK} WHERE c.document = ? ORDER BY c.ordinal, c.number", (number,))
+            its_own = store.CHUNK.where(stored_chunks.c.document == number)
+            rows = connection.execute(its_own.order_by(stored_chunks.c.ordinal, stored_chunks.c.number))
             return [store.chunk_of(row) for row in rows]
 
     def chunk(self, id: str) -> Chunk:
         """Raises NotFoundError."""
         with self._database.read() as connection:
-            row = connection.execute(f"{store.CHUNK} WHERE c.id = ?", (id,)).fetchone()
+            row = connection.execute(store.CHUNK.where(stored_chunks.c.id == id)).first()
         if row is None:
             raise NotFoundError(f"There is no chunk {id} in this library.")
         return store.chunk_of(row)
@@ -89,107 +96,113 @@ class Documents:
         Raises NotFoundError. Runs that quoted the document stay: delete those by themselves.
         """
 
-        def removed(connection: sqlite3.Connection) -> None:
-            _remove(connection, _number(connection, id))
-            store.bump(connection)
+        def removed(connection: Connection) -> None:
+            number = _number(connection, id)
+            _remove(connection, number)
+            store.bump(connection, "deleted", number)
 
         self._database.free(removed)
 
 
-def _insert(connection: sqlite3.Connection, document: Document, chunks: Sequence[Chunk]) -> int:
+def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk]) -> int:
     """The document's own row, whose number is returned. Raises InputError for a known id."""
-    if connection.execute("SELECT 1 FROM documents WHERE id = ?", (document.id,)).fetchone():
+    if connection.execute(select(documents.c.number).where(documents.c.id == document.id)).first():
         raise InputError(
             f"{document.name} is in the library already: the same content was added before.",
             "Nothing to do. To read it again, delete it first.",
         )
-    return _inserted(
-        connection,
-        "INSERT INTO documents (id, name, title, card, added_at, confidence, model, record) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            document.id,
-            _clean(document.name),
-            _clean(document.title),
-            _clean(first_page(chunks)),
-            document.added_at,
-            document.confidence,
-            document.model,
-            _clean(json.dumps(asdict(document))),
-        ),
+    inserted = connection.scalars(
+        insert(documents)
+        .values(
+            id=document.id,
+            name=_clean(document.name),
+            title=_clean(document.title),
+            card=_clean(first_page(chunks)),
+            added_at=document.added_at,
+            confidence=document.confidence,
+            model=document.model,
+            record=_clean(json.dumps(asdict(document))),
+        )
+        .returning(documents.c.number)
     )
+    return int(inserted.one())
 
 
-def _insert_file(connection: sqlite3.Connection, number: int, data: bytes) -> None:
-    """Written piece by piece: a value that is bound whole stays in the connection's memory with its statement."""
-    connection.execute("INSERT INTO files VALUES (?, zeroblob(?))", (number, len(data)))
-    with connection.blobopen("files", "bytes", number) as blob:
+def _insert_file(connection: Connection, number: int, data: bytes) -> None:
+    """In SQLite piece by piece: a value that is bound whole stays in the connection's memory with its statement."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(insert(files).values(document=number, bytes=data))
+        return
+    connection.execute(insert(files).values(document=number, bytes=func.zeroblob(len(data))))
+    with driver(connection).blobopen("files", "bytes", number) as blob:
         for at in range(0, len(data), _PIECE):
             blob.write(data[at : at + _PIECE])
 
 
-def _insert_chunks(connection: sqlite3.Connection, number: int, chunks: Sequence[Chunk]) -> list[int]:
-    """The chunks of a document, whose numbers are returned."""
-    return [
-        _inserted(
-            connection,
-            'INSERT INTO chunks (id, document, ordinal, page, "start", "end", text, context, kind, lines) '
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                chunk.id,
-                number,
-                chunk.ordinal,
-                chunk.page,
-                chunk.start,
-                chunk.end,
-                _clean(chunk.text),
-                _clean(chunk.context),
-                chunk.kind,
-                store.pack(chunk.lines),
-            ),
-        )
+def _insert_chunks(connection: Connection, number: int, chunks: Sequence[Chunk]) -> list[int]:
+    """The chunks of a document, whose numbers are returned: ascending, and no other document's between them."""
+    rows = [
+        {
+            "id": chunk.id,
+            "document": number,
+            "ordinal": chunk.ordinal,
+            "page": chunk.page,
+            "start": chunk.start,
+            "end": chunk.end,
+            "text": _clean(chunk.text),
+            "context": _clean(chunk.context),
+            "kind": chunk.kind,
+            "lines": store.pack(chunk.lines),
+        }
         for chunk in chunks
     ]
+    if not rows:
+        return []
+    added = insert(stored_chunks).returning(stored_chunks.c.number, sort_by_parameter_order=True)
+    if connection.dialect.name != "sqlite":
+        return list(connection.scalars(added, rows))
+    # SQLite would be asked for each row's number by itself. Nobody else writes now, so the others follow the first.
+    first = connection.scalars(added, rows[:1]).one()
+    rest = [{**row, "number": first + at} for at, row in enumerate(rows[1:], start=1)]
+    if rest:
+        connection.execute(insert(stored_chunks), rest)
+    return list(range(first, first + len(rows)))
 
 
-def _inserted(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> int:
-    return int(connection.execute(statement, values).lastrowid or 0)
-
-
-def _remove(connection: sqlite3.Connection, number: int) -> None:
+def _remove(connection: Connection, number: int) -> None:
     """Delete a document and all that hangs on it, then look whether anything is left."""
-    first, last = connection.execute(
-        "SELECT min(number), max(number) FROM chunks WHERE document = ?", (number,)
-    ).fetchone()
-    connection.execute("DELETE FROM documents WHERE number = ?", (number,))
-    left = connection.execute(
-        "SELECT (SELECT count(*) FROM files WHERE document = :document)"
-        " + (SELECT count(*) FROM chunks WHERE document = :document)"
+    its_own = stored_chunks.c.document == number
+    numbers = select(func.min(stored_chunks.c.number), func.max(stored_chunks.c.number)).where(its_own)
+    first, last = connection.execute(numbers).one()
+    connection.execute(delete(documents).where(documents.c.number == number))
+    left = store.count(connection, files, files.c.document == number)
+    left += store.count(connection, stored_chunks, its_own)
+    if first is not None:
         # A document's chunks are numbered in one transaction, so no other document's lie between.
-        " + (SELECT count(*) FROM vectors WHERE chunk BETWEEN :first AND :last)"
-        " + (SELECT count(*) FROM chunk_search_docsize WHERE id BETWEEN :first AND :last)",
-        {"document": number, "first": first, "last": last},
-    ).fetchone()[0]
+        left += store.count(connection, vectors, vectors.c.chunk.between(first, last))
+        if connection.dialect.name == "sqlite":
+            sizes = store.FULL_TEXT_SIZES
+            left += store.count(connection, sizes, sizes.c.id.between(first, last))
     if left:
         raise StorageError(
             f"Deleting left {left} rows behind, so it was undone.", "Make a copy of the library file and report this."
         )
 
 
-def _number(connection: sqlite3.Connection, id: str) -> int:
-    row = connection.execute("SELECT number FROM documents WHERE id = ?", (id,)).fetchone()
-    if row is None:
+def _number(connection: Connection, id: str) -> int:
+    number: int | None = connection.scalar(select(documents.c.number).where(documents.c.id == id))
+    if number is None:
         raise _unknown(id)
-    return int(row[0])
+    return number
 
 
 def _unknown(id: str) -> NotFoundError:
     return NotFoundError(f"There is no document {id[:12]} in this library.")
 
 
-def _document(record: str) -> Document:
+def _document(record: str, model: str) -> Document:
     values = json.loads(record)
-    return Document(**{**values, "warnings": tuple(values["warnings"])})
+    return Document(**{**values, "model": model, "warnings": tuple(values["warnings"])})
 
 
 def _clean(text: str) -> str:

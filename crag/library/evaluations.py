@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import secrets
-import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
 from crag.core.errors import NotFoundError
 from crag.core.meter import DaySpending
 from crag.library.database import Database
 from crag.library.runs import spending_of
+from crag.library.store import put
+from crag.library.tables import evaluations, question_sets, results, searches
+from crag.library.tables import runs as stored_runs
 
-_RECORD = """
-SELECT e.id, e.question_set, s.name, e.strategy, e.settings, e.parts, s.questions,
-    (SELECT count(*) FROM results r WHERE r.evaluation = e.number), e.started_at, e.finished_at
-FROM evaluations e JOIN question_sets s ON s.id = e.question_set
-"""
+_RECORD = select(
+    evaluations.c.id,
+    evaluations.c.question_set,
+    question_sets.c.name,
+    evaluations.c.strategy,
+    evaluations.c.settings,
+    evaluations.c.parts,
+    question_sets.c.questions,
+    select(func.count())
+    .select_from(results)
+    .where(results.c.evaluation == evaluations.c.number)
+    .scalar_subquery()
+    .label("done"),
+    evaluations.c.started_at,
+    evaluations.c.finished_at,
+).join_from(evaluations, question_sets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,20 +80,26 @@ class Evaluations:
 
     def save_set(self, id: str, name: str, kind: str, questions: int, problems: int, content: str) -> None:
         """Store a set; one of the same id takes the new name, kind and content and keeps its evaluations."""
+        row = {
+            "id": id,
+            "name": name,
+            "kind": kind,
+            "questions": questions,
+            "problems": problems,
+            "added_at": datetime.now(UTC).isoformat(timespec="microseconds"),  # finer: sets are listed by it
+            "content": content,
+        }
+        again = {"name": name, "kind": kind, "problems": problems, "content": content}
         with self._database.write(more=len(content)) as connection:
-            connection.execute(
-                "INSERT INTO question_sets VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-                "name = excluded.name, kind = excluded.kind, problems = excluded.problems, content = excluded.content",
-                (id, name, kind, questions, problems, _now(), content),
-            )
+            if not connection.execute(update(question_sets).where(question_sets.c.id == id).values(again)).rowcount:
+                connection.execute(insert(question_sets).values(row))
 
     def sets(self) -> list[StoredSet]:
         """All sets, the latest first."""
+        c = question_sets.c
+        listed = select(c.id, c.name, c.kind, c.questions, c.problems, c.added_at)
         with self._database.read() as connection:
-            rows = connection.execute(
-                "SELECT id, name, kind, questions, problems, added_at FROM question_sets "
-                "ORDER BY added_at DESC, rowid DESC"
-            ).fetchall()
+            rows = connection.execute(listed.order_by(c.added_at.desc(), c.id)).all()
         return [
             StoredSet(id=id, name=name, kind=kind, questions=questions, problems=problems, added_at=at)
             for id, name, kind, questions, problems, at in rows
@@ -87,16 +108,16 @@ class Evaluations:
     def set_content(self, id: str) -> str:
         """What was given to `save_set`. Raises NotFoundError."""
         with self._database.read() as connection:
-            row = connection.execute("SELECT content FROM question_sets WHERE id = ?", (id,)).fetchone()
-        if row is None:
+            found: str | None = connection.scalar(select(question_sets.c.content).where(question_sets.c.id == id))
+        if found is None:
             raise _no_set(id)
-        return str(row[0])
+        return found
 
     def delete_set(self, id: str) -> None:
         """Delete a set with its evaluations and their results; runs stay. Raises NotFoundError."""
 
-        def removed(connection: sqlite3.Connection) -> None:
-            if not connection.execute("DELETE FROM question_sets WHERE id = ?", (id,)).rowcount:
+        def removed(connection: Connection) -> None:
+            if not connection.execute(delete(question_sets).where(question_sets.c.id == id)).rowcount:
                 raise _no_set(id)
 
         self._database.free(removed)
@@ -119,26 +140,33 @@ class Evaluations:
         With `anew` always a new one. Raises NotFoundError.
         """
         with self._database.write() as connection:
-            if not connection.execute("SELECT 1 FROM question_sets WHERE id = ?", (set_id,)).fetchone():
+            if connection.execute(select(question_sets.c.id).where(question_sets.c.id == set_id)).first() is None:
                 raise _no_set(set_id)
-            found = connection.execute(
-                f"{_RECORD} WHERE e.key = ? AND (e.finished_at = '' OR ?) ORDER BY e.number DESC LIMIT 1",
-                (key, finished_too),
-            ).fetchone()
-            if found is not None and not anew:
-                return _named(found)
+            found = _RECORD.where(evaluations.c.key == key)
+            if not finished_too:
+                found = found.where(evaluations.c.finished_at == "")
+            latest = connection.execute(found.order_by(evaluations.c.number.desc()).limit(1)).first()
+            if latest is not None and not anew:
+                return _named(latest)
             id = secrets.token_hex(8)
             connection.execute(
-                "INSERT INTO evaluations (id, question_set, strategy, settings, parts, key, started_at, finished_at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, '')",
-                (id, set_id, strategy, settings, parts, key, _now()),
+                insert(evaluations).values(
+                    id=id,
+                    question_set=set_id,
+                    strategy=strategy,
+                    settings=settings,
+                    parts=parts,
+                    key=key,
+                    started_at=_now(),
+                    finished_at="",
+                )
             )
             return _record(connection, id)
 
     def all(self) -> list[EvaluationRecord]:
         """Newest first."""
         with self._database.read() as connection:
-            rows = connection.execute(f"{_RECORD} ORDER BY e.number DESC").fetchall()
+            rows = connection.execute(_RECORD.order_by(evaluations.c.number.desc())).all()
         return [_named(row) for row in rows]
 
     def get(self, id: str) -> EvaluationRecord:
@@ -149,10 +177,8 @@ class Evaluations:
     def finish(self, id: str) -> None:
         """Note the time at which the last result came, once. Raises NotFoundError."""
         with self._database.write() as connection:
-            number = _number(connection, id)
-            connection.execute(
-                "UPDATE evaluations SET finished_at = ? WHERE number = ? AND finished_at = ''", (_now(), number)
-            )
+            its_own = and_(evaluations.c.number == _number(connection, id), evaluations.c.finished_at == "")
+            connection.execute(update(evaluations).where(its_own).values(finished_at=_now()))
 
     def delete(self, id: str, *, runs: bool = False) -> None:
         """Delete an evaluation with its results, and with `runs` what it left in the history. Raises NotFoundError.
@@ -160,11 +186,12 @@ class Evaluations:
         With its runs all remembered web results go: they hold queries.
         """
 
-        def removed(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM evaluations WHERE number = ?", (_number(connection, id),))
+        def removed(connection: Connection) -> None:
+            connection.execute(delete(evaluations).where(evaluations.c.number == _number(connection, id)))
             if runs:
-                connection.execute("DELETE FROM runs WHERE id >= ? AND id < ?", _its_runs(id))
-                connection.execute("DELETE FROM searches")
+                first, behind = _its_runs(id)
+                connection.execute(delete(stored_runs).where(stored_runs.c.id >= first, stored_runs.c.id < behind))
+                connection.execute(delete(searches))
 
         self._database.free(removed)
 
@@ -179,50 +206,46 @@ class Evaluations:
     def save_result(self, id: str, place: int, row: str) -> bool:
         """Store the result of the question at `place`, unless there is one: then False. Raises NotFoundError."""
         with self._database.write() as connection:
-            values = (_number(connection, id), place, row)
-            return connection.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?)", values).rowcount == 1
+            value = {"evaluation": _number(connection, id), "place": place, "row": row}
+            return put(connection, results, [value], replace=False) == 1
 
     def drop_results(self, id: str, places: Iterable[int]) -> None:
         """Forget the results at these places, so that their questions are asked again. Raises NotFoundError."""
         with self._database.write() as connection:
-            number = _number(connection, id)
-            connection.executemany(
-                "DELETE FROM results WHERE evaluation = ? AND place = ?", [(number, place) for place in places]
-            )
+            its_own = results.c.evaluation == _number(connection, id)
+            dropped = [{"dropped": place} for place in places]
+            if dropped:
+                connection.execute(delete(results).where(its_own, results.c.place == bindparam("dropped")), dropped)
 
     def has_result(self, id: str, place: int) -> bool:
         """Raises NotFoundError."""
         with self._database.read() as connection:
-            found = connection.execute(
-                "SELECT 1 FROM results WHERE evaluation = ? AND place = ?", (_number(connection, id), place)
+            found = select(results.c.place).where(
+                results.c.evaluation == _number(connection, id), results.c.place == place
             )
-            return found.fetchone() is not None
+            return connection.execute(found).first() is not None
 
     def places(self, id: str) -> list[int]:
         """The places that have a result, ascending. Raises NotFoundError."""
         with self._database.read() as connection:
-            rows = connection.execute(
-                "SELECT place FROM results WHERE evaluation = ? ORDER BY place", (_number(connection, id),)
-            )
-            return [int(row[0]) for row in rows]
+            its_own = results.c.evaluation == _number(connection, id)
+            return list(connection.scalars(select(results.c.place).where(its_own).order_by(results.c.place)))
 
     def results(self, id: str) -> list[str]:
         """All results in the order of the set. Raises NotFoundError."""
         with self._database.read() as connection:
-            rows = connection.execute(
-                "SELECT row FROM results WHERE evaluation = ? ORDER BY place", (_number(connection, id),)
-            )
-            return [str(row[0]) for row in rows]
+            its_own = results.c.evaluation == _number(connection, id)
+            return list(connection.scalars(select(results.c.row).where(its_own).order_by(results.c.place)))
 
 
-def _record(connection: sqlite3.Connection, id: str) -> EvaluationRecord:
-    row = connection.execute(f"{_RECORD} WHERE e.id = ?", (id,)).fetchone()
+def _record(connection: Connection, id: str) -> EvaluationRecord:
+    row = connection.execute(_RECORD.where(evaluations.c.id == id)).first()
     if row is None:
         raise _no_evaluation(id)
     return _named(row)
 
 
-def _named(row: tuple[Any, ...]) -> EvaluationRecord:
+def _named(row: Sequence[Any]) -> EvaluationRecord:
     return EvaluationRecord(**dict(zip(EvaluationRecord.__slots__, row, strict=True)))
 
 
@@ -231,11 +254,11 @@ def _its_runs(id: str) -> tuple[str, str]:
     return f"{id}-", f"{id}."
 
 
-def _number(connection: sqlite3.Connection, id: str) -> int:
-    row = connection.execute("SELECT number FROM evaluations WHERE id = ?", (id,)).fetchone()
-    if row is None:
+def _number(connection: Connection, id: str) -> int:
+    number: int | None = connection.scalar(select(evaluations.c.number).where(evaluations.c.id == id))
+    if number is None:
         raise _no_evaluation(id)
-    return int(row[0])
+    return number
 
 
 def _no_set(id: str) -> NotFoundError:

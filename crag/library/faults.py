@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sqlalchemy.exc import DBAPIError
+
 from crag.core.errors import StorageError
 
 _log = logging.getLogger(__name__)
@@ -37,9 +39,9 @@ def replaced(path: Path) -> StorageError:
     return StorageError(f"The library {named(path)} was deleted or replaced on the disk while it was in use.", _ANEW)
 
 
-def full(error: sqlite3.Error) -> bool:
+def full(error: sqlite3.Error | DBAPIError) -> bool:
     """Whether SQLite failed because the disk, or what it may use of it, is full."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+    return _code(_told(error)) == sqlite3.SQLITE_FULL
 
 
 def damaged(path: Path, detail: str) -> StorageError:
@@ -53,17 +55,27 @@ def translated(path: Path) -> Iterator[None]:
     """Raises StorageError, with a remedy for each cause, in place of what SQLite or the system raised in the block."""
     try:
         yield
-    except sqlite3.Error as error:
-        _log.info("%s: %s", path, error)
-        raise _from_sqlite(path, error) from error
+    except (sqlite3.Error, DBAPIError) as error:
+        told = _told(error)
+        _log.info("%s: %s", path, told)
+        raise _from_sqlite(path, told) from error
     except OSError as error:
         _log.info("%s: %s", path, error)
         raise _from_system(path, error) from error
 
 
-def _from_sqlite(path: Path, error: sqlite3.Error) -> StorageError:
-    # The low byte is the primary code; the rest only refines it.
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+def _told(error: sqlite3.Error | DBAPIError) -> BaseException:
+    """What SQLite itself said, without the statement that SQLAlchemy puts around it."""
+    return (error.orig or error) if isinstance(error, DBAPIError) else error
+
+
+def _code(error: BaseException) -> int:
+    """SQLite's primary code: the low byte. The rest only refines it."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _from_sqlite(path: Path, error: BaseException) -> StorageError:
+    code = _code(error)
     if code == sqlite3.SQLITE_CANTOPEN and _exhausted():
         return _too_many_open()
     if code == sqlite3.SQLITE_FULL:

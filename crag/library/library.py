@@ -25,6 +25,7 @@ from crag.library.room import Room
 from crag.library.runs import Runs
 from crag.library.search import Mode, rank
 from crag.library.snapshot import Snapshots
+from crag.library.tables import chunks, documents
 
 _EMBED_BATCH = 64
 
@@ -83,10 +84,7 @@ class Library:
     def size(self) -> tuple[int, int]:
         """How many documents and chunks there are."""
         with self._database.read() as connection:
-            row = connection.execute(
-                "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
-            ).fetchone()
-            return int(row[0]), int(row[1])
+            return store.count(connection, documents), store.count(connection, chunks)
 
     # Search
 

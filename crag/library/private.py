@@ -18,10 +18,16 @@ from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 
+from sqlalchemy import exists, func, or_, select, update
+from sqlalchemy import inspect as inspected
+from sqlalchemy.exc import SQLAlchemyError
+
 from crag.core.errors import StorageError
 from crag.library.database import own_folder
 from crag.library.faults import translated
 from crag.library.schema import inspect
+from crag.library.sqlite import connect, driver
+from crag.library.tables import documents, labels, question_sets, runs
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +44,7 @@ _STALE = 24 * 3600.0
 """Seconds for which an empty library is left alone."""
 _EMPTY_BYTES = 1024 * 1024
 """An empty library's file is smaller; larger ones are not looked into."""
-_TABLES = ("documents", "runs", "question_sets", "labels")
+_TABLES = {table.name: table for table in (documents, runs, question_sets, labels)}
 
 
 def name_of(key: str) -> str:
@@ -89,7 +95,7 @@ class PrivateLibraries:
                 if _NAME.fullmatch(folder.name) and _forgotten(folder, looked):
                     shutil.rmtree(folder)
                     _log.info("an empty library was removed: %s", folder.name)
-            except (OSError, sqlite3.Error, StorageError) as error:
+            except (OSError, sqlite3.Error, SQLAlchemyError, StorageError) as error:
                 _log.warning("a library was left as it is: %s", type(error).__name__)
         with suppress(OSError):
             marker.touch(mode=0o600)
@@ -123,19 +129,21 @@ def _renamed(folder: Path) -> Path:
     key, after = folder.name, folder.with_name(name_of(folder.name))
     file = folder / "library.db"
     if file.is_file():
-        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-            if not inspect(connection, file):
-                connection.execute("PRAGMA secure_delete = ON")
-                connection.execute("BEGIN IMMEDIATE")
-                changed = connection.execute(
-                    "UPDATE runs SET trace = replace(trace, :key, :name), events = replace(events, :key, :name) "
-                    "WHERE instr(trace, :key) OR instr(events, :key)",
-                    {"key": key, "name": after.name},
-                ).rowcount
-                connection.execute("COMMIT")
+        with closing(connect(file)) as connection:
+            opened = driver(connection)
+            if not inspect(opened, file):
+                opened.execute("PRAGMA secure_delete = ON")
+                c = runs.c
+                renamed = update(runs).values(
+                    trace=func.replace(c.trace, key, after.name), events=func.replace(c.events, key, after.name)
+                )
+                opened.execute("BEGIN IMMEDIATE")
+                with connection.begin():
+                    named = or_(func.instr(c.trace, key) > 0, func.instr(c.events, key) > 0)
+                    changed = connection.execute(renamed.where(named)).rowcount
                 if changed:
-                    connection.execute("VACUUM")
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                    opened.execute("VACUUM")
+                opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     folder.rename(after)
     _log.info("a private library was renamed, so that its folder does not name its key: %s", after.name)
     return after
@@ -157,13 +165,12 @@ def _forgotten(folder: Path, looked: float) -> bool:
         return False
     # Nobody writes to it, so it is read as it lies there: without the two files that SQLite puts beside it otherwise.
     still = "" if any(each.name.endswith("-wal") for each in files) else "&immutable=1"
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro{still}", uri=True)) as connection:
-        known = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        tables = [name for name in known if name in _TABLES]
+    with closing(connect(f"{file.absolute().as_uri()}?mode=ro{still}", uri=True)) as connection:
+        known = inspected(connection).get_table_names()
+        tables = [_TABLES[name] for name in known if name in _TABLES]
         if not tables:
             return not known
-        held = " OR ".join(f"EXISTS (SELECT 1 FROM {name})" for name in tables)
-        return not connection.execute(f"SELECT {held}").fetchone()[0]
+        return not connection.scalar(select(or_(*(exists(select(table)) for table in tables))))
 
 
 def _for_the_owner(place: Path, mode: int) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from pydantic import ValidationError
+from sqlalchemy import ColumnElement, Connection, Integer, and_, case, delete, func, insert, literal_column, select
 
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.meter import DaySpending
 from crag.core.trace import Trace
 from crag.library.database import Database
-from crag.library.schema import ASKED
 from crag.library.store import select_in
+from crag.library.tables import asked, calls, runs, searches
 
 _TRACE_BATCH = 100
 
@@ -51,32 +51,29 @@ class Runs:
     def save(self, trace: Trace, events: Sequence[Event]) -> None:
         """Store a run's record and events; a run of the same id is replaced."""
         with self._database.write() as connection:
-            connection.execute("DELETE FROM runs WHERE id = ?", (trace.run_id,))
+            connection.execute(delete(runs).where(runs.c.id == trace.run_id))
             connection.execute(
-                "INSERT INTO runs (id, question, strategy, action, started_at, seconds, trace, events) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    trace.run_id,
-                    trace.question,
-                    trace.strategy,
-                    trace.action.value if trace.action else "",
-                    trace.started_at,
-                    trace.seconds,
-                    trace.to_json(),
-                    events_to_jsonl(events),
-                ),
+                insert(runs).values(
+                    id=trace.run_id,
+                    question=trace.question,
+                    strategy=trace.strategy,
+                    action=trace.action.value if trace.action else "",
+                    started_at=trace.started_at,
+                    seconds=trace.seconds,
+                    trace=trace.to_json(),
+                    events=events_to_jsonl(events),
+                )
             )
             _save_calls(connection, trace)
 
     def latest(self, limit: int = 100, *, every: bool = False) -> list[RunSummary]:
         """Those that a person asked for, newest first; with `every` those of evaluations too."""
-        where = "" if every else f"WHERE {ASKED}"
+        c = runs.c
+        found = select(c.id, c.question, c.strategy, c.action, c.started_at, c.seconds)
         with self._database.read() as connection:
-            rows = connection.execute(
-                "SELECT id, question, strategy, action, started_at, seconds FROM runs "
-                f"{where} ORDER BY number DESC LIMIT ?",
-                (limit,),
-            ).fetchall()
+            if not every:
+                found = found.where(asked(connection.dialect))
+            rows = connection.execute(found.order_by(c.number.desc()).limit(limit)).all()
         return [
             RunSummary(run_id=id, question=question, strategy=strategy, action=action, started_at=at, seconds=seconds)
             for id, question, strategy, action, at, seconds in rows
@@ -85,7 +82,7 @@ class Runs:
     def ids(self) -> list[str]:
         """The ids of all runs, oldest first. A run that is stored anew, under its old id, comes last."""
         with self._database.read() as connection:
-            return [str(row[0]) for row in connection.execute("SELECT id FROM runs ORDER BY number")]
+            return list(connection.scalars(select(runs.c.id).order_by(runs.c.number)))
 
     def events(self, id: str) -> list[Event]:
         """Raises NotFoundError, and StorageError for a run of another version that can't be read."""
@@ -108,16 +105,17 @@ class Runs:
         for at in range(0, len(ids), _TRACE_BATCH):
             some = ids[at : at + _TRACE_BATCH]
             with self._database.read() as connection:
-                texts = dict(select_in(connection, "SELECT id, trace FROM runs WHERE id IN ({})", some))
+                found = select_in(connection, select(runs.c.id, runs.c.trace), runs.c.id, some)
+                texts = {row.id: row.trace for row in found}
             yield from (_read(id, texts[id]) for id in some if id in texts)
 
     def delete(self, id: str) -> None:
         """With it all remembered web results go: they hold queries. Raises NotFoundError."""
 
-        def removed(connection: sqlite3.Connection) -> None:
-            if not connection.execute("DELETE FROM runs WHERE id = ?", (id,)).rowcount:
+        def removed(connection: Connection) -> None:
+            if not connection.execute(delete(runs).where(runs.c.id == id)).rowcount:
                 raise _unknown(id)
-            connection.execute("DELETE FROM searches")
+            connection.execute(delete(searches))
 
         self._database.free(removed)
 
@@ -126,51 +124,60 @@ class Runs:
         model: latest day first, then by provider and model."""
         first = (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()
         with self._database.read() as connection:
-            return _summed(connection, "at >= ?", (first,))
+            return _summed(connection, calls.c.at >= first)
 
     def _text(self, id: str, column: Literal["events", "trace"]) -> str:
         with self._database.read() as connection:
-            row = connection.execute(f"SELECT {column} FROM runs WHERE id = ?", (id,)).fetchone()
-        if row is None:
+            text: str | None = connection.scalar(select(runs.c[column]).where(runs.c.id == id))
+        if text is None:
             raise _unknown(id)
-        return str(row[0])
+        return text
 
 
-def spending_of(connection: sqlite3.Connection, first: str, behind: str) -> list[DaySpending]:
+def spending_of(connection: Connection, first: str, behind: str) -> list[DaySpending]:
     """What all runs whose id lies from `first` to before `behind` took, whenever they were, as `Runs.spending` does."""
-    return _summed(connection, "run >= ? AND run < ?", (first, behind))
+    return _summed(connection, and_(calls.c.run >= first, calls.c.run < behind))
 
 
-def _save_calls(connection: sqlite3.Connection, trace: Trace) -> None:
+def _save_calls(connection: Connection, trace: Trace) -> None:
     """Store a run's calls, in place of those of a run of the same id. They stay when the run is deleted."""
-    connection.execute("DELETE FROM calls WHERE run = ?", (trace.run_id,))
-    connection.executemany(
-        "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                trace.run_id,
-                trace.started_at,
-                call.step,
-                call.provider,
-                call.model,
-                call.seconds,
-                call.input_tokens,
-                call.output_tokens,
-                call.error is not None,
-            )
-            for call in trace.calls
-        ],
-    )
+    connection.execute(delete(calls).where(calls.c.run == trace.run_id))
+    rows = [
+        {
+            "run": trace.run_id,
+            "at": trace.started_at,
+            "step": call.step,
+            "provider": call.provider,
+            "model": call.model,
+            "seconds": call.seconds,
+            "input_tokens": call.input_tokens,
+            "output_tokens": call.output_tokens,
+            "failed": int(call.error is not None),
+        }
+        for call in trace.calls
+    ]
+    if rows:
+        connection.execute(insert(calls), rows)
 
 
-def _summed(connection: sqlite3.Connection, where: str, values: tuple[str, ...]) -> list[DaySpending]:
-    rows = connection.execute(
-        "SELECT substr(at, 1, 10) AS day, provider, model, count(*), sum(failed), "
-        "sum(model != '' AND NOT failed AND input_tokens IS NULL), sum(seconds), "
-        "coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) "
-        f"FROM calls WHERE {where} GROUP BY day, provider, model ORDER BY day DESC, provider, model",
-        values,
+def _summed(connection: Connection, where: ColumnElement[bool]) -> list[DaySpending]:
+    c = calls.c
+    # Bare numbers: a bound one would make another expression of it in GROUP BY than in SELECT.
+    day = func.substr(c.at, literal_column("1"), literal_column("10"))
+    uncounted = and_(c.model != "", c.failed == 0, c.input_tokens.is_(None))
+    summed = (
+        select(
+            *(day, c.provider, c.model, func.count(), func.sum(c.failed)),
+            func.sum(case((uncounted, 1), else_=0), type_=Integer),
+            func.sum(c.seconds),
+            func.coalesce(func.sum(c.input_tokens), 0),
+            func.coalesce(func.sum(c.output_tokens), 0),
+        )
+        .where(where)
+        .group_by(day, c.provider, c.model)
+        .order_by(day.desc(), c.provider, c.model)
     )
+    rows = connection.execute(summed)
     return [DaySpending(**dict(zip(DaySpending.__slots__, row, strict=True))) for row in rows]
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import UTC, datetime
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Connection, select
 
 from crag.core.types import RetrievedChunk
 from crag.library import store
 from crag.library.accounts import line_items
 from crag.library.snapshot import Snapshot
+from crag.library.tables import documents
 from crag.library.terms import match_expression
 from crag.library.vectors import Vectors
 
@@ -32,7 +33,7 @@ _DISCOUNTED = 400
 
 
 def rank(
-    connection: sqlite3.Connection,
+    connection: Connection,
     snapshot: Snapshot,
     query: str,
     query_vector: NDArray[np.float32],
@@ -73,14 +74,14 @@ def rank(
     ]
 
 
-def _bm25(connection: sqlite3.Connection, vectors: Vectors, query: str) -> Scores:
+def _bm25(connection: Connection, vectors: Vectors, query: str) -> Scores:
     """BM25 of the best candidates, higher is better; 0 where a chunk is none of them."""
     found = np.zeros(len(vectors.numbers), dtype=np.float32)
     if expression := match_expression(query):
-        rows = connection.execute(
+        rows = connection.exec_driver_sql(
             "SELECT rowid, -rank FROM chunk_search WHERE chunk_search MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?",
             (expression, f"bm25({CONTEXT_WEIGHT}, 1.0)", _BM25_CANDIDATES),
-        ).fetchall()
+        ).all()
         numbers = np.array([row[0] for row in rows], dtype=np.int64)
         found[np.searchsorted(vectors.numbers, numbers)] = [row[1] for row in rows]
     return found
@@ -112,12 +113,13 @@ def _discounted(vectors: Vectors, score: Scores, count: int) -> Scores:
 
 
 def _weighted(
-    connection: sqlite3.Connection, vectors: Vectors, score: Scores, min_confidence: float, half_life_days: float
+    connection: Connection, vectors: Vectors, score: Scores, min_confidence: float, half_life_days: float
 ) -> Scores:
     """The scores with time decay applied and documents of too little confidence at minus infinity."""
     if min_confidence <= 0 and half_life_days <= 0:
         return score
-    rows = connection.execute("SELECT number, confidence, added_at FROM documents ORDER BY number").fetchall()
+    trusted = select(documents.c.number, documents.c.confidence, documents.c.added_at).order_by(documents.c.number)
+    rows = connection.execute(trusted).all()
     where = np.searchsorted(np.array([row[0] for row in rows], dtype=np.int64), vectors.documents)
     if half_life_days > 0:
         now = datetime.now(UTC)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+
+from sqlalchemy import Connection
 
 from crag.library import store
 from crag.library.cards import Cards
@@ -34,7 +35,7 @@ class Snapshots:
         self._lock = threading.Lock()
         self._current: Snapshot | None = None
 
-    def get(self, connection: sqlite3.Connection) -> Snapshot:
+    def get(self, connection: Connection) -> Snapshot:
         """From memory if nothing changed, in this process or another, since it was made; else made anew."""
         library, generation = store.meta(connection, "library"), int(store.meta(connection, "generation"))
         current = self._current

@@ -4,92 +4,141 @@ transaction."""
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    table,
+    update,
+)
+from sqlalchemy import column as named
+from sqlalchemy.dialects import postgresql, sqlite
 
 from crag.core.errors import ModelMismatchError
 from crag.core.protocols import Embedder
 from crag.core.types import INDEXED_AS, Chunk, LineBox, Rect
+from crag.library.tables import changes, chunks, documents, vectors
+from crag.library.tables import meta as about
 
-CHUNK = """
-SELECT c.number, c.id, c.page, c.ordinal, c."start", c."end", c.text, c.context, c.kind, c.lines, d.id, d.name, d.title
-FROM chunks c JOIN documents d ON d.number = c.document
-"""
+Change = Literal["added", "deleted", "embedded"]
+
+CHUNK = select(
+    *(chunks.c[name] for name in ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind")),
+    *(chunks.c.lines, documents.c.id, documents.c.name, documents.c.title),
+).join_from(chunks, documents, documents.c.number == chunks.c.document)
+"""What `chunk_of` makes a chunk of."""
+
+FULL_TEXT_SIZES = table("chunk_search_docsize", named("id"))
+"""SQLite's full-text index: a row for each chunk that is in it."""
 _BATCH = 500
 """Values bound in one statement; SQLite allows 999 in old builds."""
 
 
-def select_in(connection: sqlite3.Connection, statement: str, values: Sequence[Any]) -> Iterator[Any]:
-    """The rows of a statement whose `IN ({})` takes all these values, some hundreds at a time."""
+def select_in(
+    connection: Connection, statement: Select[Any], column: ColumnElement[Any], values: Sequence[Any]
+) -> Iterator[Any]:
+    """The rows of a statement whose `column` is one of these values, some hundreds at a time."""
     for at in range(0, len(values), _BATCH):
-        some = values[at : at + _BATCH]
-        yield from connection.execute(statement.format(",".join("?" * len(some))), some)
+        yield from connection.execute(statement.where(column.in_(values[at : at + _BATCH])))
 
 
-def meta(connection: sqlite3.Connection, key: str) -> str:
+def put(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]], *, replace: bool = True) -> int:
+    """Insert rows, in place of those of the same key, or without `replace` unless they are there; how many it put."""
+    insertion = postgresql.insert(into) if connection.dialect.name == "postgresql" else sqlite.insert(into)
+    keys = [column.name for column in into.primary_key]
+    rest: dict[str, Any] = {each.name: insertion.excluded[each.name] for each in into.c if each.name not in keys}
+    statement = (
+        insertion.on_conflict_do_update(index_elements=keys, set_=rest)
+        if replace
+        else insertion.on_conflict_do_nothing(index_elements=keys)
+    )
+    return connection.execute(statement, rows).rowcount
+
+
+def count(connection: Connection, of: FromClause, *where: ColumnElement[bool]) -> int:
+    """How many rows there are."""
+    return connection.scalars(select(func.count()).select_from(of).where(*where)).one()
+
+
+def meta(connection: Connection, key: str) -> str:
     """One of: library (its own id), generation (counts changes of chunks and vectors), model, dimension."""
-    return str(connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()[0])
+    return str(connection.scalars(select(about.c.value).where(about.c.key == key)).one())
 
 
-def bump(connection: sqlite3.Connection) -> None:
-    """Make every cache of the vectors stale, in this process and in others."""
-    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'")
+def _set(connection: Connection, key: str, value: str) -> None:
+    connection.execute(update(about).where(about.c.key == key).values(value=value))
 
 
-def empty(connection: sqlite3.Connection) -> bool:
+def bump(connection: Connection, kind: Change, document: int | None = None) -> None:
+    """Note what changed, by the document's number, for every index in this process and in others: the next generation.
+
+    Once a transaction at most: each generation is one change.
+    """
+    generation = int(meta(connection, "generation")) + 1
+    _set(connection, "generation", str(generation))
+    connection.execute(insert(changes).values(generation=generation, document=document, kind=kind))
+
+
+def empty(connection: Connection) -> bool:
     """Whether there is nothing to search."""
-    return connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
+    return connection.execute(select(chunks.c.number).limit(1)).first() is None
 
 
-def check_model(connection: sqlite3.Connection, embedder: Embedder) -> None:
+def check_model(connection: Connection, embedder: Embedder) -> None:
     """Raises ModelMismatchError if there are vectors, and another model made them."""
     stored, used = meta(connection, "model"), _model(embedder)
     if stored != used and not empty(connection):
         raise ModelMismatchError(f"The library's vectors were made by {stored}; the model in use is {used}.")
 
 
-def set_model(connection: sqlite3.Connection, embedder: Embedder) -> None:
+def set_model(connection: Connection, embedder: Embedder) -> None:
     """Note which model makes the vectors, and how long they are."""
-    values = [(_model(embedder), "model"), (str(embedder.dimension), "dimension")]
-    connection.executemany("UPDATE meta SET value = ? WHERE key = ?", values)
+    _set(connection, "model", _model(embedder))
+    _set(connection, "dimension", str(embedder.dimension))
 
 
-def put_vectors(connection: sqlite3.Connection, numbers: Sequence[int], vectors: NDArray[np.float32]) -> None:
+def put_vectors(connection: Connection, numbers: Sequence[int], rows: NDArray[np.float32]) -> None:
     """Insert one vector a chunk number, as little-endian float32."""
-    rows = np.ascontiguousarray(vectors, dtype="<f4")
-    connection.executemany(
-        "INSERT INTO vectors VALUES (?, ?)",
-        [(number, row.tobytes()) for number, row in zip(numbers, rows, strict=True)],
-    )
+    rows = np.ascontiguousarray(rows, dtype="<f4")
+    if len(rows):
+        connection.execute(
+            insert(vectors),
+            [{"chunk": number, "vector": row.tobytes()} for number, row in zip(numbers, rows, strict=True)],
+        )
 
 
 def replace_vectors(
-    connection: sqlite3.Connection, numbers: Sequence[int], vectors: Sequence[NDArray[np.float32]], embedder: Embedder
+    connection: Connection, numbers: Sequence[int], rows: Sequence[NDArray[np.float32]], embedder: Embedder
 ) -> None:
     """All vectors at once, and the model that made them on every document; `numbers` must be all chunks."""
-    connection.execute("DELETE FROM vectors")
+    connection.execute(delete(vectors))
     if numbers:
-        put_vectors(connection, numbers, np.stack(vectors))
+        put_vectors(connection, numbers, np.stack(rows))
     set_model(connection, embedder)
-    connection.execute(
-        "UPDATE documents SET model = :model, record = json_set(record, '$.model', :model)", {"model": embedder.id}
-    )
-    bump(connection)
+    connection.execute(update(documents).values(model=embedder.id))
+    bump(connection, "embedded")
 
 
-def chunk_numbers(connection: sqlite3.Connection) -> list[int]:
+def chunk_numbers(connection: Connection) -> list[int]:
     """All chunks' numbers, ascending."""
-    return [int(row[0]) for row in connection.execute("SELECT number FROM chunks ORDER BY number")]
+    return list(connection.scalars(select(chunks.c.number).order_by(chunks.c.number)))
 
 
-def chunks_numbered(connection: sqlite3.Connection, numbers: Sequence[int] | NDArray[np.int64]) -> dict[int, Chunk]:
+def chunks_numbered(connection: Connection, numbers: Sequence[int] | NDArray[np.int64]) -> dict[int, Chunk]:
     """The chunks of these numbers; unknown numbers are absent."""
     wanted = [int(number) for number in numbers]
-    return {int(row[0]): chunk_of(row) for row in select_in(connection, f"{CHUNK} WHERE c.number IN ({{}})", wanted)}
+    return {row[0]: chunk_of(row) for row in select_in(connection, CHUNK, chunks.c.number, wanted)}
 
 
 def chunk_of(row: Sequence[Any]) -> Chunk:
@@ -122,19 +171,20 @@ def pack(lines: Sequence[LineBox]) -> str:
     )
 
 
-def first_problem(connection: sqlite3.Connection) -> str:
-    """What is wrong with the file, or nothing: pages, references, one vector a chunk, full-text against text."""
-    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        return str(found)
-    if row := connection.execute("PRAGMA foreign_key_check").fetchone():
-        return f"row {row[1]} of {row[0]} belongs to nothing"
-    for name in ("vectors", "chunk_search_docsize"):
-        chunks, others = connection.execute(
-            f"SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM {name})"
-        ).fetchone()
-        if chunks != others:
-            return f"{chunks} chunks, but {others} rows in {name}"
+def first_problem(connection: Connection) -> str:
+    """What is wrong with the library, or nothing: pages, references, one vector a chunk, full-text against text."""
+    parts: list[FromClause] = [vectors]
+    if connection.dialect.name == "sqlite":
+        found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        if found != "ok":
+            return str(found)
+        if row := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+            return f"row {row[1]} of {row[0]} belongs to nothing"
+        parts.append(FULL_TEXT_SIZES)
+    all_chunks = count(connection, chunks)
+    for part in parts:
+        if (others := count(connection, part)) != all_chunks:
+            return f"{all_chunks} chunks, but {others} rows in {part}"
     return ""
 
 

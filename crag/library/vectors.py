@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import sqlite3
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,9 +14,12 @@ from typing import Any
 import faiss
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Connection, select
 
 from crag.core.errors import StorageError
 from crag.library import store
+from crag.library.tables import chunks
+from crag.library.tables import vectors as stored
 
 _log = logging.getLogger(__name__)
 _MAGIC = b"crag-vectors 1 "
@@ -63,9 +65,10 @@ class VectorFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def load(self, connection: sqlite3.Connection) -> Vectors:
+    def load(self, connection: Connection) -> Vectors:
         """The vectors as `connection`'s transaction sees them: from the file if it fits, else rebuilt and written."""
-        rows = connection.execute("SELECT number, document, page FROM chunks ORDER BY number").fetchall()
+        where = select(chunks.c.number, chunks.c.document, chunks.c.page).order_by(chunks.c.number)
+        rows = [tuple(row) for row in connection.execute(where)]
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         stamp = _Stamp(
             library=store.meta(connection, "library"),
@@ -81,12 +84,12 @@ class VectorFile:
         return Vectors(index, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
 
 
-def _build(connection: sqlite3.Connection, stamp: _Stamp) -> Any:
+def _build(connection: Connection, stamp: _Stamp) -> Any:
     """The index from SQLite, which is the truth. Raises StorageError if vectors are missing there."""
     index = faiss.IndexFlatIP(stamp.dimension or 1)
-    cursor = connection.execute("SELECT vector FROM vectors ORDER BY chunk")
-    while rows := cursor.fetchmany(4096):
-        blob = b"".join(row[0] for row in rows)
+    found = connection.scalars(select(stored.c.vector).order_by(stored.c.chunk), execution_options={"yield_per": 4096})
+    for rows in found.partitions():
+        blob = b"".join(rows)
         if len(blob) != len(rows) * stamp.dimension * 4:
             break
         index.add(np.frombuffer(blob, dtype="<f4").reshape(len(rows), stamp.dimension))

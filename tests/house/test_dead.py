@@ -14,8 +14,14 @@ from tests.house.test_names import PUBLIC
 ROOT = Path(__file__).resolve().parents[2]
 
 CALLED_BY_OTHERS = {
+    "bind_processor": "SQLAlchemy calls it",
+    "cache_ok": "SQLAlchemy reads it",
     "connect_unix_socket": "httpcore may call it",
+    "down_revision": "Alembic reads it",
+    "impl": "SQLAlchemy reads it",
+    "load_dialect_impl": "SQLAlchemy calls it",
     "model_config": "pydantic reads it",
+    "result_processor": "SQLAlchemy calls it",
     "result_type": "ddgs reads it",
 }
 """Names that another package reads."""

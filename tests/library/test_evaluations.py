@@ -15,7 +15,7 @@ from crag.core.types import Document
 from crag.library.evaluations import EvaluationRecord, Evaluations, StoredSet
 from crag.library.library import Library
 from crag.library.runs import Unreadable
-from crag.library.schema import ASKED
+from crag.library.tables import ASKED
 from tests.support.library_makers import HashEmbedder, as_version
 
 Fill = Callable[..., Document]
@@ -240,7 +240,7 @@ def test_the_history_holds_what_a_person_asked_and_no_run_of_an_evaluation(libra
 def test_the_history_is_found_by_its_index(library: Library) -> None:
     save_run(library, "one")
     with closing(sqlite3.connect(library.folder / "library.db")) as connection:
-        plan = f"EXPLAIN QUERY PLAN SELECT question FROM runs WHERE {ASKED} ORDER BY number DESC LIMIT 3"
+        plan = f"EXPLAIN QUERY PLAN SELECT question FROM runs WHERE {ASKED['sqlite']} ORDER BY number DESC LIMIT 3"
         assert "runs_asked" in str(connection.execute(plan).fetchall())
 
 

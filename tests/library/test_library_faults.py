@@ -72,8 +72,8 @@ def test_a_full_disk_keeps_what_is_stored(library: Library, fill: Fill, embedder
     kept = fill(library, "alpha")
     # A page limit on every connection of the pool stands in for a full disk: SQLite fails in the same place.
     with library._database.read() as connection:
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        connection.execute(f"PRAGMA max_page_count = {pages + 10}")
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 10}")
     document, data, chunks = make_document("beta")
     with pytest.raises(StorageError, match="no room left"):
         library.documents.add(document, data + bytes(500_000), chunks, embedder.embed([chunk.text for chunk in chunks]))

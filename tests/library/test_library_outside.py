@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
-from crag.core.errors import StorageError
+from crag.core.errors import InputError, StorageError
 from crag.core.events import RunStarted
 from crag.core.meter import Call, DaySpending
 from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
 from crag.library.library import Library
 from crag.library.schema import VERSION
-from tests.support.library_makers import HashEmbedder, as_version, on_disk
+from crag.library.store import meta
+from crag.library.tables import changes
+from crag.models.minilm import MiniLM
+from tests.support.library_makers import HashEmbedder, as_version, make_document, on_disk
+from tests.support.stored import stored_library
 
 Fill = Callable[..., Document]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = WebPage(
     id="w", url="https://example.org/a", title="A page", text="Words of it.", provider="tavily", query="words", rank=1
 )
@@ -203,6 +212,30 @@ def test_a_library_of_version_1_opens_with_all_it_holds(library: Library, fill: 
         assert again.cache.load_search("key", hours=1) is not None
 
 
+def layout(file: Path) -> dict[str, object]:
+    """What a file is made of, however the statements that made it were written: tables, columns, indexes, triggers."""
+    with closing(sqlite3.connect(file)) as connection:
+        rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
+        found: dict[str, object] = {f"{kind} {name}": sql.split() for kind, name, sql in rows if kind != "table"}
+        for name, sql in [(name, sql) for kind, name, sql in rows if kind == "table"]:
+            columns = connection.execute(f"PRAGMA table_xinfo({name})").fetchall()
+            # What is part of a key is never NULL, said or not.
+            said = [
+                (name, type, bool(needed or key), default, key) for _, name, type, needed, default, key, _ in columns
+            ]
+            indexes = [
+                (index[2:], connection.execute(f"PRAGMA index_xinfo({index[1]})").fetchall())
+                for index in connection.execute(f"PRAGMA index_list({name})").fetchall()
+            ]
+            keys = connection.execute(f"PRAGMA foreign_key_list({name})").fetchall()
+            words = {word for word in ("AUTOINCREMENT", "WITHOUT ROWID", "fts5", "CHECK") if word in sql}
+            found[f"table {name}"] = (said, sorted(map(repr, indexes)), keys, words)
+        for pragma in ("user_version", "auto_vacuum", "journal_mode"):
+            found[pragma] = connection.execute(f"PRAGMA {pragma}").fetchone()
+        found["stamp"] = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+        return found
+
+
 @pytest.mark.parametrize("version", range(1, VERSION))
 def test_a_new_library_and_a_migrated_one_are_alike(
     library: Library, tmp_path: Path, embedder: HashEmbedder, version: int
@@ -212,12 +245,77 @@ def test_a_new_library_and_a_migrated_one_are_alike(
         file = on_disk(new).folder / "library.db"
     as_version(library, version)
     Library.open(library.folder, embedder).close()
-    layouts = []
-    for each in (file, library.folder / "library.db"):
-        with closing(sqlite3.connect(each)) as connection:
-            rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql NOT NULL ORDER BY name")
-            layouts.append((rows.fetchall(), connection.execute("PRAGMA user_version").fetchone()))
-    assert layouts[0] == layouts[1]
+    made, migrated = layout(file), layout(library.folder / "library.db")
+    assert made.keys() == migrated.keys()
+    assert [name for name in made if made[name] != migrated[name]] == []
+
+
+def test_a_new_library_and_a_current_one_are_opened_without_alembic(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tests.support.library_makers import HashEmbedder, on_disk; "
+        "from crag.library.library import Library; library = Library.open(Path(sys.argv[1]), HashEmbedder()); "
+        "on_disk(library).size; assert 'alembic' not in sys.modules"
+    )
+    for _ in ("new", "current"):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "library")], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_processes_and_threads_that_migrate_at_once_agree(
+    library: Library, fill: Fill, embedder: HashEmbedder, version: int
+) -> None:
+    document = fill(library, "alpha")
+    library.close()
+    as_version(library, version)
+    code = (
+        "import sys; from pathlib import Path; from tests.support.library_makers import HashEmbedder; "
+        "from crag.library.library import Library; Library.open(Path(sys.argv[1]), HashEmbedder()).close()"
+    )
+    begun = [subprocess.Popen([sys.executable, "-c", code, str(library.folder)], cwd=ROOT) for _ in range(2)]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda _: Library.open(library.folder, embedder).close(), range(3)))
+    assert [child.wait(timeout=60) for child in begun] == [0, 0]
+    with Library.open(library.folder, embedder) as opened:
+        assert opened.documents.all() == [document] and opened.search("alpha", 1)
+        opened.verify()
+    assert layout(library.folder / "library.db")["stamp"] == [(str(VERSION),)]
+
+
+def changed(library: Library) -> list[tuple[int, int | None, str]]:
+    """What a chunk index would be told, with the documents by their number."""
+    with library._database.read() as connection:
+        rows = connection.execute(select(changes.c.generation, changes.c.document, changes.c.kind))
+        return sorted(tuple(row) for row in rows)
+
+
+def test_every_change_of_documents_and_vectors_is_noted_with_its_generation(library: Library, fill: Fill) -> None:
+    fill(library, "alpha")
+    library.documents.delete(fill(library, "beta").id)
+    library.reindex()
+    with pytest.raises(InputError):
+        fill(library, "alpha")
+    fill(library, "gamma")
+    assert changed(library) == [
+        (1, 1, "added"),
+        (2, 2, "added"),
+        (3, 2, "deleted"),
+        (4, None, "embedded"),
+        (5, 3, "added"),
+    ]
+    with library._database.read() as connection:
+        assert meta(connection, "generation") == "5"
+
+
+def test_an_older_library_s_changes_are_noted_from_its_own_generation_on(tmp_path: Path) -> None:
+    with Library.open(stored_library(tmp_path / "old", 4), MiniLM()) as library:
+        assert changed(library) == []
+        library.documents.delete(library.documents.all()[0].id)
+        assert changed(library) == [(5, 1, "deleted")]
+        assert library.size == (1, 3) and library.labels.all()[-1].question == "Which harbour?"
+        document, data, chunks = make_document("new", 2, model=MiniLM().id)
+        library.documents.add(document, data, chunks, MiniLM().embed([chunk.text for chunk in chunks]))
+        assert changed(library)[1:] == [(6, 4, "added")], "a number is never used twice"
+        library.verify()
 
 
 def test_a_migration_that_breaks_off_leaves_version_1(library: Library, fill: Fill, embedder: HashEmbedder) -> None:

@@ -110,7 +110,8 @@ def as_version(library: Library, version: int) -> None:
         connection.executescript(layout)
         connection.execute("ATTACH ? AS now", (str(now),))
         for table in re.findall(r"^CREATE TABLE (\w+)", layout, re.MULTILINE):
-            connection.execute(f"INSERT INTO main.{table} SELECT * FROM now.{table}")
+            columns = ", ".join(f'"{row[1]}"' for row in connection.execute(f"PRAGMA main.table_info({table})"))
+            connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM now.{table}")
         connection.execute(f"PRAGMA main.user_version = {version}")
     for name in ("library.db", "library.db-wal", "library.db-shm"):
         (library.folder / name).unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""How a library's tables changed from version to version: Alembic's environment, and a revision each."""
