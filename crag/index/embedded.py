@@ -1,0 +1,309 @@
+"""The chunk index that needs no server: FAISS for meaning, tantivy for words, in one folder of a workspace.
+
+Searches look at what the last commit left and never wait for the next. One process at a time writes; what one has
+committed, all others see at their next search. Why so, and all figures: docs/decisions/index.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import faiss
+import tantivy
+from filelock import BaseFileLock, FileLock, Timeout
+
+from crag.core.errors import IndexUnavailableError
+from crag.index import cells, folder, stamp
+from crag.index.cells import Cells
+from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
+from crag.index.dense import EXACT
+from crag.index.exact import Exact
+from crag.index.folder import LOCK, MAKING, STAMP, Held
+from crag.index.stamp import Misfit, believing
+from crag.index.view import View
+
+_log = logging.getLogger(__name__)
+_WAIT_SECONDS = 120.0
+"""How long a commit waits for another process's; the longest of them merges the words of a million chunks."""
+_SOON_SECONDS = 5.0
+_POLL_SECONDS = 0.01
+_TOO_LONG = 4
+"""From so many times what is fine after the main file, a commit waits until that file is made anew."""
+
+
+class EmbeddedIndex:
+    """A `ChunkIndex` in a folder of its own. Nothing is on the disk before the first commit.
+
+    A folder that can't be written raises IndexUnavailableError at the commit, and what stands in it is searched on.
+    """
+
+    name = "embedded"
+
+    def __init__(self, place: Path, contents: Contents) -> None:
+        self._place = place
+        self._contents = contents
+        # Whoever needs both takes the folder's lock first.
+        self._lock = threading.RLock()
+        self._held: Held | None = None
+        self._view: View | None = None
+        self._noting = threading.Lock()
+        self._batches: list[Batch] = []
+        self._documents: set[int] = set()
+        self._threads: list[threading.Thread] = []
+        self._making = False
+        self._next = 0
+        self._closing = threading.Event()
+
+    @property
+    def generation(self) -> int:
+        return self._current().generation
+
+    @property
+    def size(self) -> int:
+        return self._current().size
+
+    def add(self, batches: Sequence[Batch]) -> None:
+        with self._noting:
+            self._batches += batches
+
+    def delete(self, documents: Sequence[int]) -> None:
+        gone = set(documents)
+        with self._noting:
+            self._batches = [batch for batch in self._batches if batch.document not in gone]
+            self._documents |= gone
+
+    def commit(self, generation: int) -> None:
+        with self._noting:
+            batches, documents = self._batches, self._documents
+            self._batches, self._documents = [], set()
+        with self._writing() as turn, self._lock:
+            held = self._sure()
+            self._held = None  # What is half written is read again from the disk.
+            held, writer = folder.written(self._place, held, self._contents, batches, documents, generation)
+            self._hold(held)
+            if writer:
+                self._start(writer, turn)
+        if len(held.dense.tail.rows.numbers) > _TOO_LONG * held.dense.limit:
+            self.settle()
+
+    def clear(self) -> None:
+        with self._noting:
+            self._batches, self._documents = [], set()
+        if not self._place.exists():
+            return
+        with self._writing(), self._lock:
+            folder.clear(self._place)
+            self._hold(Held.nothing(stamp.mark(self._place / STAMP), self._contents))
+
+    def top(
+        self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
+    ) -> Candidates:
+        view = self._current()
+        try:
+            return view.top(vector, words, k, documents)
+        except Misfit as error:
+            self._distrust(view, error)
+            return Candidates.none()
+
+    def numbers(self) -> Numbers:
+        return self._current().numbers()
+
+    def settle(self) -> None:
+        """Wait until the files are in order: words merged, and the main file made anew where that was due."""
+        for thread in list(self._threads):
+            thread.join()
+
+    def close(self) -> None:
+        self._closing.set()
+        self.settle()
+        with self._lock, self._noting:
+            self._batches, self._documents = [], set()
+            self._held = self._view = None
+
+    # ---- reading --------------------------------------------------------------------------------------------------
+
+    def _current(self) -> View:
+        """What the last commit of any process left, or the one before while this process is writing."""
+        view, held = self._view, self._held
+        if view and held and held.mark == stamp.mark(self._place / STAMP):
+            return view
+        if self._lock.acquire(blocking=view is None):
+            try:
+                self._load()
+                return self._viewed()
+            except Misfit as error:
+                _log.info("the chunk index is looked at again: %s", error)
+            finally:
+                self._lock.release()
+        elif view:
+            return view
+        return self._looked_again()
+
+    def _looked_again(self) -> View:
+        """What stands there when nobody writes: files that change while they are read look damaged."""
+        lock = self._folder_lock(LOCK, _SOON_SECONDS)
+        try:
+            lock.acquire()
+        except OSError as error:
+            _log.info("the chunk index's folder can't be locked: %s", type(error).__name__)
+        try:
+            with self._lock:
+                self._sure()
+                return self._viewed()
+        finally:
+            lock.release()
+
+    def _viewed(self) -> View:
+        assert self._view is not None
+        return self._view
+
+    def _sure(self) -> Held:
+        """What stands on the disk if it can be believed; to be called with both locks."""
+        try:
+            return self._load()
+        except Misfit as error:
+            return self._forget(error)
+
+    def _load(self) -> Held:
+        """What stands on the disk; to be called with the lock. Raises Misfit."""
+        mark = stamp.mark(self._place / STAMP)
+        if self._held and self._held.mark == mark:
+            return self._held
+        found = stamp.read(self._place / STAMP, self._contents)
+        held, self._held = self._held, None
+        if found is None:
+            return self._hold(Held.nothing(mark, self._contents))
+        if held and held.follow(self._place, mark, found):
+            return self._hold(held)
+        return self._hold(folder.opened(self._place, mark, found))
+
+    def _hold(self, held: Held) -> Held:
+        self._view, self._held = held.view(), held
+        return held
+
+    def _distrust(self, view: View, error: Misfit) -> None:
+        with self._lock:
+            if self._view is view:
+                self._forget(error)
+
+    def _forget(self, error: Misfit) -> Held:
+        """Go on as if nothing stood there, until somebody commits."""
+        _log.warning("the chunk index is not believed and must be filled again: %s", error)
+        return self._hold(Held.nothing(stamp.mark(self._place / STAMP), self._contents))
+
+    # ---- writing --------------------------------------------------------------------------------------------------
+
+    def _folder_lock(self, name: str, seconds: float) -> BaseFileLock:
+        # One object each time: a lock that is held already would be given again.
+        return FileLock(self._place / name, seconds, thread_local=False, poll_interval=_POLL_SECONDS)
+
+    @contextmanager
+    def _writing(self) -> Iterator[_Turn]:
+        """The right to write to the folder, which a killed process loses. Raises IndexUnavailableError."""
+        turn = _Turn(self._folder_lock(LOCK, _WAIT_SECONDS))
+        try:
+            self._place.mkdir(parents=True, exist_ok=True)
+            turn.lock.acquire()
+            yield turn
+        except Timeout as error:
+            raise IndexUnavailableError("Another process has been writing to the chunk index for too long.") from error
+        except (OSError, Misfit) as error:
+            said = error.strerror if isinstance(error, OSError) else str(error)
+            raise IndexUnavailableError(
+                f"The chunk index can't be written: {said}.",
+                "Free disk space, or check the folder's permissions; everything stored is intact.",
+            ) from error
+        finally:
+            if not turn.kept:
+                turn.lock.release()
+
+    def _start(self, writer: tantivy.IndexWriter, turn: _Turn) -> None:
+        thread = threading.Thread(target=self._keep_up, args=(writer, turn.lock), name="chunk index")
+        thread.start()
+        turn.kept = True
+        self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+
+    def _keep_up(self, writer: tantivy.IndexWriter, lock: BaseFileLock) -> None:
+        """After a commit, beside all searches: let words be merged, then make the main file anew where that is due."""
+        try:
+            with believing("the words can't be merged"):
+                writer.wait_merging_threads()
+        except Misfit as error:
+            _log.warning("the chunk index: %s", error)
+        finally:
+            lock.release()
+        with self._lock:
+            if self._held:
+                self._hold(self._held)  # What was merged is searched faster, and its old files leave the disk.
+        while self._is_mine_to_make():
+            try:
+                self._make()
+            except _Stopped:
+                return
+            except (OSError, Misfit, IndexUnavailableError) as error:
+                _log.warning("the chunk index's main file could not be made: %s", error)
+            finally:
+                self._making = False
+
+    def _is_mine_to_make(self) -> bool:
+        with self._lock:
+            dense = self._held.dense if self._held else None
+            if dense is None or self._making or not dense.is_due or len(dense.tail.rows.numbers) < self._next:
+                return False
+            # Where this one fails, the next is tried when there is more to gain by it.
+            self._next = len(dense.tail.rows.numbers) + dense.limit // 2
+            self._making = True
+            return True
+
+    def _make(self) -> None:
+        """Make the main file of all that is there, and put it in place with what has changed meanwhile."""
+        with self._lock:
+            if self._held is None or self._held.stamp is None:
+                return
+            names, main, tail = self._held.stamp.names, self._held.dense.main, self._held.dense.tail.exact()
+        making = self._folder_lock(MAKING, 0)
+        try:
+            making.acquire()
+        except Timeout:
+            return  # Another process makes it.
+        try:
+            made = self._made(main, tail)
+            with self._writing(), self._lock:
+                held = self._sure()
+                if held.stamp is None or held.stamp.names != names:
+                    return
+                self._hold(folder.remade(self._place, held, len(tail.rows.numbers), made))
+                self._next = 0
+        finally:
+            making.release()
+
+    def _made(self, main: Cells | None, tail: Exact) -> Cells | None:
+        """The main file of what is alive in both; None where that is so little that it is better searched exactly."""
+        count = tail.rows.size + (main.rows.size if main else 0)
+        if not count or (main is None and count <= EXACT):
+            return None
+        faiss.omp_set_num_threads(1)  # Of this thread alone: searches need the other cores.
+        name = folder.fresh_name()
+        sums = cells.make(self._place, name, main, tail, self._go_on)
+        return Cells.open(self._place, name, sums, self._contents.dimension)
+
+    def _go_on(self) -> None:
+        if self._closing.is_set() or not threading.main_thread().is_alive():
+            raise _Stopped
+
+
+class _Stopped(Exception):
+    """The program ends, or this index is closed: what is not finished is not needed."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The folder's lock, and whether somebody else will release it."""
+
+    lock: BaseFileLock
+    kept: bool = False

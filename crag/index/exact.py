@@ -1,0 +1,86 @@
+"""The chunks whose vectors are in memory: searched one by one, so that what is found is exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crag.index.chunk_index import Numbers, Scores, Vectors
+from crag.index.journal import Added
+from crag.index.rows import Mask, Rows
+
+_FEW = 0.25
+"""Up to this share of the rows it is faster to pick them out than to multiply all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """`vectors` (n, dimension) and what their rows are. Never changed."""
+
+    rows: Rows
+    vectors: Vectors
+
+    def best(self, vector: Vectors, k: int, mask: Mask) -> tuple[NDArray[np.int64], Scores]:
+        """At most `k` rows within the mask nearest to `vector`, in no order, and their cosines."""
+        rows = np.flatnonzero(mask)
+        few = len(rows) <= _FEW * len(mask)
+        scores = self.cosines(vector, rows) if few else (self.vectors @ vector)[rows]
+        if len(rows) > k:
+            kept = np.argpartition(scores, len(rows) - k)[len(rows) - k :]
+            rows, scores = rows[kept], scores[kept]
+        return rows, scores
+
+    def cosines(self, vector: Vectors, rows: NDArray[np.int64]) -> Scores:
+        """The cosine of `vector` with each of these rows."""
+        found: Scores = self.vectors[rows] @ vector
+        return found
+
+
+class Tail:
+    """The exact rows as they grow. What `exact` gave is not changed by what is added later."""
+
+    def __init__(self, dimension: int) -> None:
+        self._vectors: Vectors = np.empty((1024, dimension), np.float32)
+        self._numbers: Numbers = np.empty(1024, np.int64)
+        self._documents: Numbers = np.empty(1024, np.int64)
+        self._rows = Rows.none()
+
+    @property
+    def rows(self) -> Rows:
+        return self._rows
+
+    def exact(self) -> Exact:
+        """What it holds now."""
+        return Exact(self._rows, self._vectors[: len(self._rows.numbers)])
+
+    def add(self, added: Added) -> None:
+        """Append rows; whoever adds a number again drops it first."""
+        start = len(self._rows.numbers)
+        stop = start + len(added.numbers)
+        self._vectors = _room(self._vectors, stop)
+        self._numbers = _room(self._numbers, stop)
+        self._documents = _room(self._documents, stop)
+        # Rows behind `start` are in nobody's view yet.
+        self._vectors[start:stop] = added.vectors
+        self._numbers[start:stop] = added.numbers
+        self._documents[start:stop] = added.documents
+        alive = np.concatenate([self._rows.alive, np.ones(len(added.numbers), np.bool_)])
+        self._rows = Rows(self._numbers[:stop], self._documents[:stop], alive)
+
+    def drop(self, numbers: Numbers) -> None:
+        """Forget the rows of these numbers; unknown ones are passed over."""
+        rows = self._rows.at(numbers)
+        if (rows >= 0).any():
+            self._rows = self._rows.without(rows[rows >= 0])
+
+
+def _room(held: NDArray[Any], count: int) -> NDArray[Any]:
+    """The array itself, or a longer copy where it has fewer than `count` rows."""
+    if count <= len(held):
+        return held
+    longer = np.empty((max(count, len(held) + len(held) // 2), *held.shape[1:]), held.dtype)
+    longer[: len(held)] = held
+    return longer

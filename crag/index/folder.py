@@ -1,0 +1,232 @@
+"""What one process holds of an index's folder: opened, followed as others write to it, and written."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import tantivy
+
+from crag.index import journal, lexical, stamp
+from crag.index.cells import Cells
+from crag.index.chunk_index import Batch, Contents, Vectors
+from crag.index.dense import Dense
+from crag.index.journal import Added, Dropped, Record
+from crag.index.lexical import Lexical
+from crag.index.stamp import Mark, Misfit, Stamp, believing
+from crag.index.view import View
+
+STAMP, LOCK, MAKING = "stamp.json", "lock", "making"
+
+
+class _Chunk(NamedTuple):
+    number: int
+    document: int
+    vector: Vectors
+    context: str
+    text: str
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """The last commit that was read or written. `stamp` is None where there is none that can be believed."""
+
+    mark: Mark
+    stamp: Stamp | None
+    dense: Dense
+    words: Lexical | None
+
+    @classmethod
+    def nothing(cls, mark: Mark, contents: Contents) -> Held:
+        return cls(mark, None, Dense(None, contents.dimension), None)
+
+    def view(self) -> View:
+        """What searches look at."""
+        generation = self.stamp.generation if self.stamp else -1
+        with believing("the words can't be opened"):
+            words = self.words.searcher() if self.words else None
+        return View(generation, self.dense.main, self.dense.tail.exact(), words)
+
+    def follow(self, folder: Path, mark: Mark, found: Stamp) -> bool:
+        """Take in what another process has committed; False where its files are others. Raises Misfit."""
+        known = self.stamp
+        if known is None or known.names != found.names or known.length > found.length:
+            return False
+        self.dense.apply(journal.read(folder / found.journal, known.length, found.length, found.contents.dimension))
+        self.mark, self.stamp = mark, found
+        return True
+
+
+def opened(folder: Path, mark: Mark, found: Stamp) -> Held:
+    """All that a stamp names, verified. Raises Misfit."""
+    dimension = found.contents.dimension
+    with believing("the index can't be read"):
+        words = Lexical.open(folder / found.words, found.opstamp)
+        main = Cells.open(folder, found.cells, found.sums, dimension) if found.cells else None
+    dense = Dense(main, dimension)
+    dense.apply(journal.read(folder / found.journal, 0, found.length, dimension))
+    if dense.size != found.size:
+        raise Misfit("the journal is another")
+    return Held(mark, found, dense, words)
+
+
+def written(
+    folder: Path, held: Held, contents: Contents, batches: Sequence[Batch], documents: set[int], generation: int
+) -> tuple[Held, tantivy.IndexWriter | None]:
+    """What is held after one commit that forgets the documents and then takes the batches in.
+
+    With it the writer of the words, if there was something to write: it may still be merging. Raises OSError and
+    Misfit; `held` is then of no more use.
+    """
+    known = held.stamp or _first(folder, contents)
+    words = held.words or Lexical.make(folder / known.words)
+    gone = held.dense.numbers(np.array(sorted(documents), np.int64)) if documents else np.zeros(0, np.int64)
+    chunks = list(_chunks(batches))
+    records: list[Record] = [Dropped(gone)] if len(gone) else []
+    if chunks:
+        records.append(_added(chunks, contents.dimension))
+    writer, opstamp = None, known.opstamp
+    if documents or chunks:
+        # Where the words are ahead, a commit was cut off: they may hold any of these chunks already.
+        numbers = np.array([chunk.number for chunk in chunks], np.int64)
+        again = held.dense.holds(numbers) if lexical.committed(folder / known.words) == opstamp else numbers
+        writer, opstamp = _words_written(words, documents, again.tolist(), chunks)
+    length = (
+        journal.append(folder / known.journal, known.length, records) if records or not held.stamp else known.length
+    )
+    held.dense.apply(records)
+    made = Stamp(
+        contents=contents,
+        generation=generation,
+        size=held.dense.size,
+        cells=known.cells,
+        sums=known.sums,
+        journal=known.journal,
+        length=length,
+        words=known.words,
+        opstamp=opstamp,
+    )
+    return Held(stamped(folder, made), made, held.dense, words), writer
+
+
+def remade(folder: Path, held: Held, start: int, main: Cells | None) -> Held:
+    """What is held once `main` stands in place of the file and of the first `start` rows that it was made from.
+
+    All else that is held has come meanwhile and stays. None as `main`: what was dead is gone, and all is exact. Raises
+    OSError.
+    """
+    known = held.stamp
+    assert known is not None
+    tail = held.dense.tail.exact()
+    alive = np.flatnonzero(tail.rows.alive)
+    records: list[Record] = []
+    if main:
+        # What has died since, or came again behind the rows that the file was made from.
+        rows = tail.rows.at(main.rows.numbers)
+        lives = (rows >= 0) & (rows < start)
+        if held.dense.main:
+            lives |= held.dense.main.rows.at(main.rows.numbers) >= 0
+        if not lives.all():
+            records.append(Dropped(main.rows.numbers[~lives]))
+        alive = alive[alive >= start]
+    if len(alive):
+        records.append(Added(tail.rows.numbers[alive], tail.rows.documents[alive], tail.vectors[alive]))
+    dense = Dense(main, known.contents.dimension)
+    dense.apply(records)
+    file = f"{fresh_name()}.journal"
+    length = journal.append(folder / file, 0, records)
+    made = replace(
+        known,
+        journal=file,
+        length=length,
+        cells=main.name if main else "",
+        sums=main.sums if main else (),
+    )
+    mark = stamped(folder, made)
+    sweep(folder, made.names)
+    return Held(mark, made, dense, held.words)
+
+
+def clear(folder: Path) -> None:
+    """Forget everything. Raises OSError."""
+    (folder / STAMP).unlink(missing_ok=True)
+    sweep(folder, set())
+
+
+def stamped(folder: Path, made: Stamp) -> Mark:
+    """Make a commit count. Raises OSError."""
+    stamp.write(folder / STAMP, made)
+    return stamp.mark(folder / STAMP)
+
+
+def sweep(folder: Path, kept: set[str]) -> None:
+    """Remove what no commit needs; what can't be removed stays until the next time."""
+    for path in folder.iterdir():
+        if path.name in kept or path.name in (STAMP, LOCK, MAKING):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+
+
+def fresh_name() -> str:
+    """A name that no file of an index ever had, so that none is taken for another."""
+    return secrets.token_hex(8)
+
+
+def _first(folder: Path, contents: Contents) -> Stamp:
+    """What stands before the first commit."""
+    sweep(folder, set())
+    name = fresh_name()
+    return Stamp(
+        contents=contents,
+        generation=-1,
+        size=0,
+        cells="",
+        sums=(),
+        journal=f"{name}.journal",
+        length=0,
+        words=f"{name}.words",
+        opstamp=0,
+    )
+
+
+def _chunks(batches: Sequence[Batch]) -> list[_Chunk]:
+    """The chunks of all batches, each number once, as it was added last."""
+    found: dict[int, _Chunk] = {}
+    for each in batches:
+        rows = zip(each.numbers.tolist(), each.vectors, each.contexts, each.texts, strict=True)
+        found |= {number: _Chunk(number, each.document, *rest) for number, *rest in rows}
+    return list(found.values())
+
+
+def _added(chunks: Sequence[_Chunk], dimension: int) -> Added:
+    numbers = np.array([chunk.number for chunk in chunks], np.int64)
+    documents = np.array([chunk.document for chunk in chunks], np.int64)
+    vectors = np.stack([chunk.vector for chunk in chunks]).astype(np.float32).reshape(len(chunks), dimension)
+    return Added(numbers, documents, vectors)
+
+
+def _words_written(
+    words: Lexical, documents: set[int], again: Sequence[int], chunks: Sequence[_Chunk]
+) -> tuple[tantivy.IndexWriter, int]:
+    """The words of one commit, and its number. Raises Misfit where tantivy fails: the disk may be full."""
+    with believing("the words can't be written"):
+        writer = words.writer()
+        try:
+            lexical.forget(writer, documents=documents, numbers=again)
+            for chunk in chunks:
+                lexical.add(writer, chunk.number, chunk.document, chunk.context, chunk.text)
+            return writer, writer.commit()
+        except BaseException:
+            with suppress(ValueError):
+                writer.rollback()
+            raise

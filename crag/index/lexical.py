@@ -1,0 +1,179 @@
+"""BM25 over the chunks' words, by tantivy, in a folder of its own. Their texts are not kept in it."""
+
+from __future__ import annotations
+
+import json
+import struct
+import unicodedata
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tantivy
+from tantivy import Filter, Occur, Query
+
+from crag.index.chunk_index import Numbers, Scores
+from crag.index.stamp import Misfit
+
+_HEAP = 50_000_000
+"""Bytes of memory that a writer collects words in."""
+_LONGEST = 200
+"""Bytes of the longest word that is kept: no person writes a longer one, and base64 is no word."""
+_ANALYZER = "chunks"
+_END = struct.Struct("<II")
+_MAGIC = 1337
+_WORDS, _NUMBER, _DOCUMENT = "words", "number", "document"
+
+Hits = tuple[Numbers, Scores]
+
+
+@dataclass(frozen=True, eq=False)
+class Searcher:
+    """The words as they were at one commit."""
+
+    searcher: tantivy.Searcher
+
+    @property
+    def size(self) -> int:
+        return self.searcher.num_docs
+
+    def best(self, words: Sequence[str], k: int, only: Query | None) -> Hits:
+        """The `k` best chunks by any of the words, and their BM25; `only` restricts them without changing scores."""
+        terms = dict.fromkeys(term for word in words for term in _analyzer().analyze(_plain(word)))
+        if not terms:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        any_of = Query.boolean_query(
+            [(Occur.Should, Query.term_query(_schema(), _WORDS, term, "freq")) for term in terms]
+        )
+        query = any_of if only is None else Query.boolean_query([(Occur.Must, any_of), (Occur.Must, only)])
+        # Counting all matches would rank all of them: without it, what can't be among the best is passed over.
+        hits = self.searcher.search(query, k, count=False).hits
+        numbers = self.searcher.fast_field_values(_NUMBER, [address for _, address in hits])
+        return np.array(numbers, np.int64), np.array([score for score, _ in hits], np.float32)
+
+
+def only(documents: Numbers) -> Query:
+    """What restricts a search to these documents. To be made once for many searches: it is as long as they are many."""
+    return Query.const_score_query(Query.term_set_query(_schema(), _DOCUMENT, documents.tolist()), 0.0)
+
+
+class Lexical:
+    """The words in one folder. One process at a time may write; any may read."""
+
+    def __init__(self, index: tantivy.Index) -> None:
+        self._index = index
+        self._index.register_tokenizer(_ANALYZER, _analyzer())
+        self._index.config_reader("manual", 0)
+
+    @classmethod
+    def make(cls, folder: Path) -> Lexical:
+        """An empty one. Raises OSError."""
+        folder.mkdir(parents=True)
+        return cls(tantivy.Index(_schema(), str(folder)))
+
+    @classmethod
+    def open(cls, folder: Path, opstamp: int) -> Lexical:
+        """What stands in a folder, at the commit `opstamp` or a later one. Raises Misfit where it can't be believed."""
+        _verify(folder)
+        if committed(folder) < opstamp:
+            raise Misfit("the words are older than the stamp")
+        return cls(tantivy.Index(_schema(), str(folder), reuse=True))
+
+    def searcher(self) -> Searcher:
+        """The words as they are on the disk now."""
+        self._index.reload()
+        return Searcher(self._index.searcher())
+
+    def writer(self) -> tantivy.IndexWriter:
+        return self._index.writer(_HEAP, 1)
+
+
+def forget(writer: tantivy.IndexWriter, *, documents: Iterable[int] = (), numbers: Iterable[int] = ()) -> None:
+    """Delete all chunks of the documents, and the chunks of these numbers."""
+    for document in documents:
+        writer.delete_documents_by_term(_DOCUMENT, document)
+    for number in numbers:
+        writer.delete_documents_by_term(_NUMBER, number)
+
+
+def add(writer: tantivy.IndexWriter, number: int, document: int, context: str, text: str) -> None:
+    """Add the words of a chunk. What stands over it is written twice, so that a word there counts as two."""
+    over = _plain(context)
+    entry = tantivy.Document()
+    entry.add_text(_WORDS, f"{over}\n{over}\n{_plain(text)}")
+    entry.add_unsigned(_NUMBER, number)
+    entry.add_unsigned(_DOCUMENT, document)
+    writer.add_document(entry)
+
+
+def committed(folder: Path) -> int:
+    """The number of the last commit in a folder. Raises Misfit where none can be read."""
+    return int(_meta(folder)["opstamp"])
+
+
+def _verify(folder: Path) -> None:
+    """Raises Misfit where a file is damaged.
+
+    Each of tantivy's files ends with the CRC-32 of what stands before: it is not checked by tantivy when it is read.
+    """
+    segments = {each["segment_id"].replace("-", "") for each in _meta(folder)["segments"]}
+    try:
+        whole = all(_whole(path) for path in folder.iterdir() if path.name.partition(".")[0] in segments)
+    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+        raise Misfit("the words can't be read") from error
+    if not whole:
+        raise Misfit("a file of the words is damaged")
+
+
+def _meta(folder: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((folder / "meta.json").read_bytes())
+        return found
+    except (OSError, ValueError) as error:
+        raise Misfit("the words can't be read") from error
+
+
+def _whole(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-_END.size, 2)
+        length, magic = _END.unpack(file.read())
+        body = file.tell() - _END.size - length
+        if magic != _MAGIC or body < 0:
+            return False
+        file.seek(body)
+        wanted = json.loads(file.read(length))["crc"]
+        file.seek(0)
+        found = 0
+        while body:
+            piece = file.read(min(body, 1 << 20))
+            found = zlib.crc32(piece, found)
+            body -= len(piece)
+    return found == int(wanted)
+
+
+def _plain(text: str) -> str:
+    """The text with each character in one form, and none that can't be written as UTF-8."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text).encode("utf-8", "replace").decode()
+
+
+@cache
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field(_WORDS, tokenizer_name=_ANALYZER, index_option="freq")
+    builder.add_unsigned_field(_NUMBER, indexed=True, fast=True)
+    builder.add_unsigned_field(_DOCUMENT, indexed=True)
+    return builder.build()
+
+
+@cache
+def _analyzer() -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"[^\W_]+"))
+    for each in (Filter.remove_long(_LONGEST), Filter.lowercase(), Filter.ascii_fold(), Filter.stemmer("english")):
+        builder = builder.filter(each)
+    return builder.build()
