@@ -70,6 +70,7 @@ Instead = Literal[
     "scores",
     "scores alone",
     "not stored",
+    "records",
 ]
 """What was done where something failed; `crag.core.wording` has the words."""
 

@@ -207,7 +207,7 @@ class EmbeddedIndex:
         """The right to write to the folder, which a killed process loses. Raises IndexUnavailableError."""
         turn = _Turn(self._folder_lock(LOCK, _WAIT_SECONDS))
         try:
-            self._place.mkdir(parents=True, exist_ok=True)
+            self._place.mkdir(0o700, parents=True, exist_ok=True)
             turn.lock.acquire()
             yield turn
         except Timeout as error:

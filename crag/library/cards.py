@@ -66,12 +66,12 @@ class Cards:
                 continue
             titled, paged = self._titled.get(term, []), self._paged.get(term, [])
             page = np.zeros(total, dtype=np.float32)
-            page[paged] = _PAGE_WEIGHT * _rarity(len(paged), total)
-            page[titled] = _rarity(len(titled), total)
+            page[paged] = _PAGE_WEIGHT * rarity(len(paged), total)
+            page[titled] = rarity(len(titled), total)
             found += page
         return found
 
 
-def _rarity(having: int, total: int) -> float:
+def rarity(having: int, total: int) -> float:
     """The weight BM25 gives a word that `having` of `total` documents have."""
     return math.log(1 + (total - having + 0.5) / (having + 0.5))

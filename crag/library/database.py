@@ -94,8 +94,7 @@ class Database:
     def free(self, work: Callable[[Connection], object]) -> None:
         """A write transaction that only removes, and the space of what it removed given back to the disk.
 
-        It works on a full disk too: the reserve and the vector cache, which can be made anew, make room for it, and
-        `work` is done again.
+        It works on a full disk too: the reserve makes room for it, and `work` is done again.
         """
         with translated(self.path), self._writing:
             if _identity(self.path) is None:
@@ -169,14 +168,13 @@ class Database:
         return held
 
     def _give_up(self) -> int:
-        """Removes the reserve, whose size it returns, and the vector cache, which is made anew by the next search."""
-        held = 0
-        for ending in (".vectors", ".reserve"):
-            file = self.path.with_suffix(ending)
-            with suppress(OSError):
-                held = file.stat().st_size
-                file.unlink()
-        return held
+        """Removes the reserve, whose size it returns."""
+        file = self.path.with_suffix(".reserve")
+        with suppress(OSError):
+            held = file.stat().st_size
+            file.unlink()
+            return held
+        return 0
 
     def _check_disk(self, more: int) -> None:
         """Raises OSError where what is to come does not fit in, in the log and in the file, with something to spare.

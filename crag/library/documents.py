@@ -180,9 +180,6 @@ def _remove(connection: Connection, number: int) -> None:
     if first is not None:
         # A document's chunks are numbered in one transaction, so no other document's lie between.
         left += store.count(connection, vectors, vectors.c.chunk.between(first, last))
-        if connection.dialect.name == "sqlite":
-            sizes = store.FULL_TEXT_SIZES
-            left += store.count(connection, sizes, sizes.c.id.between(first, last))
     if left:
         raise StorageError(
             f"Deleting left {left} rows behind, so it was undone.", "Make a copy of the library file and report this."

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, QuestionError
 from crag.core.protocols import Embedder, QuestionEmbedder
 from crag.core.types import RetrievedChunk
+from crag.index.embedded import EmbeddedIndex
 from crag.library import store
 from crag.library.cache import Cache
 from crag.library.database import Database
@@ -21,11 +22,12 @@ from crag.library.documents import Documents
 from crag.library.evaluations import Evaluations
 from crag.library.faults import damaged
 from crag.library.labels import Labels
+from crag.library.ranking import Mode
 from crag.library.room import Room
 from crag.library.runs import Runs
-from crag.library.search import Mode, rank
-from crag.library.snapshot import Snapshots
+from crag.library.search import Search
 from crag.library.tables import chunks, documents
+from crag.library.upkeep import Differences, OpenIndex, Upkeep
 
 _EMBED_BATCH = 64
 
@@ -33,18 +35,21 @@ _EMBED_BATCH = 64
 class Library:
     """One folder's library: `documents`, `runs`, `labels`, `cache` and `evaluations` are in it.
 
-    SQLite is the truth, FAISS a cache of it.
+    The records are the truth, the chunk index a cache of them.
 
     Thread-safe, and several processes may have the same folder open. Nothing is on the disk before the first write.
     Every method raises StorageError where the disk or the file fails, and once where the folder was deleted or
     replaced meanwhile; one that adds raises RoomError where no more may be stored. Usable as a context manager.
     """
 
-    def __init__(self, folder: Path, embedder: Embedder, room: Room | None = None) -> None:
+    def __init__(
+        self, folder: Path, embedder: Embedder, room: Room | None = None, open_index: OpenIndex | None = None
+    ) -> None:
         self.folder = folder
         self._embedder = embedder
         self._database = Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
-        self._snapshots = Snapshots(folder / "library.vectors")
+        self._upkeep = Upkeep(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
+        self._search = Search(self._upkeep)
         self.documents = Documents(self._database, embedder)
         self.runs = Runs(self._database)
         self.labels = Labels(self._database)
@@ -52,20 +57,24 @@ class Library:
         self.evaluations = Evaluations(self._database)
 
     @classmethod
-    def open(cls, folder: Path, embedder: Embedder, room: Room | None = None) -> Library:
+    def open(
+        cls, folder: Path, embedder: Embedder, room: Room | None = None, open_index: OpenIndex | None = None
+    ) -> Library:
         """The library in `folder`, an empty one if there is none; `room` says how much may be stored, None: all.
 
-        Vectors of another model are noticed on use, not here.
+        `open_index` gives the chunk index; None: the embedded one, in the same folder. Vectors of another model are
+        noticed on use, not here.
         """
-        return cls(folder, embedder, room)
+        return cls(folder, embedder, room, open_index)
 
     def close(self) -> None:
+        self._search.forget()
         self._database.close()
 
     def rest(self) -> None:
         """Keep no file open and nothing in memory until the next use, which is as good as before."""
+        self._search.forget()
         self._database.rest()
-        self._snapshots.forget()
 
     @property
     def made(self) -> bool:
@@ -101,8 +110,36 @@ class Library:
 
         Documents whose confidence is below `min_confidence` are left out, unless all are. With `half_life_days`, a
         document's similarity halves every so many days since it was added. `mode` "bm25" returns only chunks that
-        share a word with the query. Raises EmptyLibraryError, ModelMismatchError, QuestionError.
+        share a word with the query. Raises EmptyLibraryError, ModelMismatchError, QuestionError, and
+        IndexUnavailableError, where `search_records` still serves.
         """
+        vector = self._asked(query, k)
+        with self._database.read() as connection:
+            store.check_model(connection, self._embedder)
+            return self._search.through_index(
+                connection, query, vector, k, mode=mode, min_confidence=min_confidence, half_life_days=half_life_days
+            )
+
+    def search_records(
+        self, query: str, k: int, *, min_confidence: float = 0.0, half_life_days: float = 0.0
+    ) -> list[RetrievedChunk]:
+        """The same without the index, for when it fails: of the chunks that share words with the query, the best.
+
+        Reads every text. Raises as `search` does, but for the index.
+        """
+        vector = self._asked(query, k)
+        with self._database.read() as connection:
+            store.check_model(connection, self._embedder)
+            return self._search.through_records(
+                connection, query, vector, k, min_confidence=min_confidence, half_life_days=half_life_days
+            )
+
+    def refresh_index(self) -> None:
+        """Bring the chunk index up to date now; else the next search does. Raises IndexUnavailableError."""
+        self._upkeep.refresh()
+
+    def _asked(self, query: str, k: int) -> NDArray[np.float32]:
+        """The vector of a question that this library can be asked; for others it raises what `search` does."""
         if not query.strip():
             raise QuestionError("The question is empty.")
         if k < 1:
@@ -112,19 +149,7 @@ class Library:
                 raise EmptyLibraryError("The library holds no documents yet.")
             store.check_model(connection, self._embedder)
         # Outside the transaction: the model may take its time, and loads itself on the first question.
-        vector = self._vector(query)
-        with self._database.read() as connection:
-            store.check_model(connection, self._embedder)
-            return rank(
-                connection,
-                self._snapshots.get(connection),
-                query,
-                vector,
-                k,
-                mode=mode,
-                min_confidence=min_confidence,
-                half_life_days=half_life_days,
-            )
+        return self._vector(query)
 
     def _vector(self, query: str) -> NDArray[np.float32]:
         if isinstance(self._embedder, QuestionEmbedder):
@@ -167,9 +192,14 @@ class Library:
                 store.replace_vectors(connection, numbers, [done[number] for number in numbers], self._embedder)
                 return
 
-    def verify(self) -> None:
-        """Read the whole library and compare its parts. Slow on a large one. Raises StorageError if it is damaged."""
+    def verify(self, *, repair: bool = False) -> Differences:
+        """Read the whole library and compare its parts; where its index differs from the records. Slow on a large one.
+
+        With `repair` an index that differs is made anew. Raises StorageError if the records are damaged, and
+        IndexUnavailableError.
+        """
         with self._database.read() as connection:
             problem = store.first_problem(connection)
         if problem:
             raise damaged(self._database.path, problem)
+        return self._upkeep.repair() if repair else self._upkeep.compare()

@@ -90,8 +90,8 @@ class PrivateLibraries:
                 if _EARLIER.fullmatch(folder.name):
                     folder = _renamed(folder)
                 _for_the_owner(folder, 0o700)
-                for file in folder.iterdir():
-                    _for_the_owner(file, 0o600)
+                for each in folder.iterdir():
+                    _for_the_owner(each, 0o700 if each.is_dir() else 0o600)
                 if _NAME.fullmatch(folder.name) and _forgotten(folder, looked):
                     shutil.rmtree(folder)
                     _log.info("an empty library was removed: %s", folder.name)

@@ -87,7 +87,7 @@ class Room:
 
 
 def bytes_of(folder: Path) -> int:
-    """The bytes of the files in a folder; none where it is not there. What vanishes meanwhile counts as nothing.
+    """The bytes of all files in a folder; none where it is not there. What vanishes meanwhile counts as nothing.
 
     The database's log is left out: it shrinks with the next write.
     """
@@ -98,7 +98,8 @@ def bytes_of(folder: Path) -> int:
                 if entry.name.endswith(("-wal", "-shm")):
                     continue
                 try:
-                    total += entry.stat(follow_symlinks=False).st_size
+                    inside = entry.is_dir(follow_symlinks=False)
+                    total += bytes_of(Path(entry.path)) if inside else entry.stat(follow_symlinks=False).st_size
                 except OSError:
                     continue
     except OSError:

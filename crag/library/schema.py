@@ -25,18 +25,6 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 _migrating = threading.Lock()
 """Alembic keeps what it works on in its own modules, so one thread at a time."""
 
-# The full-text index keeps no copy of the text: it reads `chunks`.
-_FULL_TEXT = (
-    "CREATE VIRTUAL TABLE chunk_search USING fts5 (\n"
-    "    context, text, content = 'chunks', content_rowid = 'number',\n"
-    '    tokenize = "porter unicode61 remove_diacritics 2"\n)',
-    "CREATE TRIGGER chunks_added AFTER INSERT ON chunks BEGIN\n"
-    "    INSERT INTO chunk_search (rowid, context, text) VALUES (new.number, new.context, new.text);\nEND",
-    "CREATE TRIGGER chunks_removed AFTER DELETE ON chunks BEGIN\n"
-    "    INSERT INTO chunk_search (chunk_search, rowid, context, text)\n"
-    "    VALUES ('delete', old.number, old.context, old.text);\nEND",
-)
-
 
 def inspect(connection: sqlite3.Connection, path: Path) -> bool:
     """Look before anything is written: True for a file still empty, False for a library.
@@ -74,10 +62,6 @@ def prepare(connection: Connection, path: Path) -> None:
         # Looked at again under the lock: another process may have done the work in between.
         if inspect(file, path):
             create(connection)
-            for statement in _FULL_TEXT:
-                file.execute(statement)
-            if sqlite3.sqlite_version_info >= (3, 42):  # else deleted terms linger until the index merges itself
-                file.execute("INSERT INTO chunk_search (chunk_search, rank) VALUES ('secure-delete', 1)")
         elif (version := _version(file)) < VERSION:
             upgrade(connection, str(version) if version < _FIRST_STAMPED else "")
         file.execute(f"PRAGMA user_version = {VERSION}")

@@ -1,137 +1,133 @@
-"""Ranking chunks for a question. Why these parts and these weights: docs/decisions/retrieval.md."""
+"""Searching a library: which candidates its index has for a question, and in which order they stand."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from crag.core.types import RetrievedChunk
-from crag.library import store
+from crag.index.chunk_index import Candidates, ChunkIndex, Vectors
+from crag.library import feed, store
 from crag.library.accounts import line_items
-from crag.library.snapshot import Snapshot
-from crag.library.tables import documents
-from crag.library.terms import match_expression
-from crag.library.vectors import Vectors
+from crag.library.catalog import Catalog
+from crag.library.ranking import Mode, joined, rank
+from crag.library.terms import search_terms
+from crag.library.upkeep import Upkeep
 
-Mode = Literal["hybrid", "dense", "bm25"]
-Scores = NDArray[np.float32]
-
-BM25_WEIGHT = 0.25
-"""What the best BM25 match adds to its cosine; the others add in proportion."""
-CARD_WEIGHT = 0.08
-"""What one nat of rarity in the words that name a document adds to the cosines of its chunks."""
-CONTEXT_WEIGHT = 2.0
-"""What a word counts in a chunk's context (title, heading, table header), where one in its text counts 1."""
-PAGE_DISCOUNT = 0.1
-"""What a chunk gives away to other pages for every better chunk of its own page."""
-_BM25_CANDIDATES = 400
-_DISCOUNTED = 400
+CANDIDATES = 400
+"""How many chunks are taken from the index by meaning, and as many by words."""
+_OF_NAMED = 200
+"""And how many of the documents that the question names."""
 
 
-def rank(
+class Search:
+    """Finds chunks of one library. Thread-safe."""
+
+    def __init__(self, upkeep: Upkeep) -> None:
+        self._upkeep = upkeep
+        self._catalog: Catalog | None = None
+        self._lock = threading.Lock()
+
+    def through_index(
+        self,
+        connection: Connection,
+        query: str,
+        vector: Vectors,
+        k: int,
+        *,
+        mode: Mode,
+        min_confidence: float,
+        half_life_days: float,
+    ) -> list[RetrievedChunk]:
+        """At most `k` chunks, best first. Raises IndexUnavailableError."""
+        catalog = self._catalog_of(connection)
+        groups = [] if mode == "dense" else _groups(query, mode)
+        allowed = catalog.trusted(min_confidence)
+        named = catalog.cards.scores(query) if mode == "hybrid" else None
+        outstanding = catalog.outstanding(named, allowed) if named is not None else np.zeros(0, np.int64)
+
+        def found(index: ChunkIndex) -> Candidates:
+            candidates = index.top(vector, groups, max(CANDIDATES, k), allowed)
+            if len(outstanding) and len(outstanding) < len(catalog.numbers):
+                candidates = joined(candidates, index.top(vector, groups, max(_OF_NAMED, k), outstanding))
+            return candidates
+
+        candidates = self._upkeep.use(feed.contents(connection), catalog.generation, found)
+        return _ranked(connection, candidates, vector, k, catalog, query, mode, half_life_days)
+
+    def through_records(
+        self,
+        connection: Connection,
+        query: str,
+        vector: Vectors,
+        k: int,
+        *,
+        min_confidence: float,
+        half_life_days: float,
+    ) -> list[RetrievedChunk]:
+        """At most `k` chunks, best first, among those of the records that share words with the query."""
+        catalog = self._catalog_of(connection)
+        words = list(dict.fromkeys(word for group in _groups(query, "hybrid") for word in group))
+        numbers, lexical = feed.with_words(connection, words, max(CANDIDATES, k), catalog.trusted(min_confidence))
+        candidates = Candidates(numbers, np.full(len(numbers), np.nan, np.float32), lexical)
+        return _ranked(connection, candidates, vector, k, catalog, query, "hybrid", half_life_days)
+
+    def forget(self) -> None:
+        """Free the memory; the next search loads it again."""
+        with self._lock:
+            self._catalog = None
+        self._upkeep.forget()
+
+    def _catalog_of(self, connection: Connection) -> Catalog:
+        """From memory if nothing changed, in this process or another, since it was read; else read anew."""
+        library, generation = store.meta(connection, "library"), feed.generation(connection)
+        with self._lock:
+            current = self._catalog
+            if current is not None and (current.library, current.generation) == (library, generation):
+                return current
+            read = feed.catalog(connection)
+            # A reader that began before the last change must not turn the clock back for the others.
+            if current is None or current.library != library or current.generation < generation:
+                self._catalog = read
+            return read
+
+
+def _groups(query: str, mode: Mode) -> list[Sequence[str]]:
+    """The words to look for: the question's, and those of the line items of accounts that it asks for."""
+    groups = [search_terms(query)]
+    if mode == "hybrid" and (items := line_items(query)):
+        groups.append(search_terms(items))
+    return [group for group in groups if group]
+
+
+def _ranked(
     connection: Connection,
-    snapshot: Snapshot,
-    query: str,
-    query_vector: NDArray[np.float32],
+    candidates: Candidates,
+    vector: Vectors,
     k: int,
-    *,
+    catalog: Catalog,
+    query: str,
     mode: Mode,
-    min_confidence: float,
     half_life_days: float,
 ) -> list[RetrievedChunk]:
-    """At most `k` chunks, best first; `similarity` never rises from one to the next."""
-    vectors = snapshot.vectors
-    dense = vectors.similarities(query_vector)
-    bm25 = np.zeros_like(dense) if mode == "dense" else _bm25(connection, vectors, query)
-    if mode == "dense":
-        score = dense
-    elif mode == "bm25":
-        score = np.where(bm25 > 0, bm25, -np.inf)
-    else:
-        items = line_items(query)
-        words = bm25 + _bm25(connection, vectors, items) if items else bm25
-        named = snapshot.cards.scores(query)[np.searchsorted(snapshot.cards.numbers, vectors.documents)]
-        score = dense + BM25_WEIGHT * words / max(float(words.max()), 1e-9) + CARD_WEIGHT * named
-    score = _weighted(connection, vectors, score, min_confidence, half_life_days)
-    if mode == "hybrid":
-        score = _discounted(vectors, score, max(_DISCOUNTED, k))
-    order = _best(score, k)
-    order = order[np.isfinite(score[order])]
-    chunks = store.chunks_numbered(connection, vectors.numbers[order])
+    """The best of the candidates that the records still have."""
+    rows = feed.rows(connection, candidates, vector)
+    places = np.searchsorted(catalog.numbers, rows.documents)
+    named = catalog.cards.scores(query)[places] if mode == "hybrid" else None
+    decay = catalog.decay(half_life_days, datetime.now(UTC))[places] if half_life_days > 0 else None
+    order, score = rank(rows, k, mode=mode, named=named, decay=decay)
+    chunks = store.chunks_numbered(connection, rows.numbers[order])
     return [
         RetrievedChunk(
-            chunk=chunks[int(vectors.numbers[row])],
+            chunk=chunks[int(rows.numbers[row])],
             rank=place,
             similarity=float(score[row]),
-            dense=float(dense[row]),
-            bm25=float(bm25[row]) or None,
+            dense=float(rows.dense[row]),
+            bm25=float(rows.lexical[row]) or None,
         )
         for place, row in enumerate(order, start=1)
     ]
-
-
-def _bm25(connection: Connection, vectors: Vectors, query: str) -> Scores:
-    """BM25 of the best candidates, higher is better; 0 where a chunk is none of them."""
-    found = np.zeros(len(vectors.numbers), dtype=np.float32)
-    if expression := match_expression(query):
-        rows = connection.exec_driver_sql(
-            "SELECT rowid, -rank FROM chunk_search WHERE chunk_search MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?",
-            (expression, f"bm25({CONTEXT_WEIGHT}, 1.0)", _BM25_CANDIDATES),
-        ).all()
-        numbers = np.array([row[0] for row in rows], dtype=np.int64)
-        found[np.searchsorted(vectors.numbers, numbers)] = [row[1] for row in rows]
-    return found
-
-
-def _best(score: Scores, count: int) -> NDArray[np.int64]:
-    """The rows of the `count` highest scores, best first, equal ones in order of addition."""
-    if count >= len(score):
-        return np.argsort(-score, kind="stable")
-    # At least the best `count`: those equal to the last of them too, or chance would pick among equals.
-    floor = np.partition(score, len(score) - count)[len(score) - count]
-    rows = np.flatnonzero(score >= floor)
-    return rows[np.argsort(-score[rows], kind="stable")][:count]
-
-
-def _discounted(vectors: Vectors, score: Scores, count: int) -> Scores:
-    """The `count` best scores, each less the discount for every better chunk of its page; the rest at minus infinity.
-
-    Five chunks of one page tell less than five pages do.
-    """
-    best = _best(score, count)
-    seen: dict[tuple[int, int], int] = {}
-    found = np.full_like(score, -np.inf)
-    for row in best:
-        page = (int(vectors.documents[row]), int(vectors.pages[row]))
-        found[row] = score[row] - PAGE_DISCOUNT * seen.get(page, 0)
-        seen[page] = seen.get(page, 0) + 1
-    return found
-
-
-def _weighted(
-    connection: Connection, vectors: Vectors, score: Scores, min_confidence: float, half_life_days: float
-) -> Scores:
-    """The scores with time decay applied and documents of too little confidence at minus infinity."""
-    if min_confidence <= 0 and half_life_days <= 0:
-        return score
-    trusted = select(documents.c.number, documents.c.confidence, documents.c.added_at).order_by(documents.c.number)
-    rows = connection.execute(trusted).all()
-    where = np.searchsorted(np.array([row[0] for row in rows], dtype=np.int64), vectors.documents)
-    if half_life_days > 0:
-        now = datetime.now(UTC)
-        decay = np.array([0.5 ** (_age_days(row[2], now) / half_life_days) for row in rows], dtype=np.float32)
-        # A negative score must not rise by shrinking.
-        score = np.where(score > 0, score * decay[where], score)
-    passes = np.array([row[1] >= min_confidence for row in rows])[where]
-    return np.where(passes, score, -np.inf).astype(np.float32) if passes.any() else score
-
-
-def _age_days(added_at: str, now: datetime) -> float:
-    added = datetime.fromisoformat(added_at)
-    if added.tzinfo is None:
-        added = added.replace(tzinfo=UTC)
-    return max(0.0, (now - added).total_seconds() / 86_400)

@@ -19,10 +19,8 @@ from sqlalchemy import (
     func,
     insert,
     select,
-    table,
     update,
 )
-from sqlalchemy import column as named
 from sqlalchemy.dialects import postgresql, sqlite
 
 from crag.core.errors import ModelMismatchError
@@ -31,7 +29,7 @@ from crag.core.types import INDEXED_AS, Chunk, LineBox, Rect
 from crag.library.tables import changes, chunks, documents, vectors
 from crag.library.tables import meta as about
 
-Change = Literal["added", "deleted", "embedded"]
+Change = Literal["added", "deleted", "described", "embedded"]
 
 CHUNK = select(
     *(chunks.c[name] for name in ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind")),
@@ -39,8 +37,6 @@ CHUNK = select(
 ).join_from(chunks, documents, documents.c.number == chunks.c.document)
 """What `chunk_of` makes a chunk of."""
 
-FULL_TEXT_SIZES = table("chunk_search_docsize", named("id"))
-"""SQLite's full-text index: a row for each chunk that is in it."""
 _BATCH = 500
 """Values bound in one statement; SQLite allows 999 in old builds."""
 
@@ -172,20 +168,15 @@ def pack(lines: Sequence[LineBox]) -> str:
 
 
 def first_problem(connection: Connection) -> str:
-    """What is wrong with the library, or nothing: pages, references, one vector a chunk, full-text against text."""
-    parts: list[FromClause] = [vectors]
+    """What is wrong with the records, or nothing: pages, references, one vector a chunk."""
     if connection.dialect.name == "sqlite":
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
         if found != "ok":
             return str(found)
         if row := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
             return f"row {row[1]} of {row[0]} belongs to nothing"
-        parts.append(FULL_TEXT_SIZES)
-    all_chunks = count(connection, chunks)
-    for part in parts:
-        if (others := count(connection, part)) != all_chunks:
-            return f"{all_chunks} chunks, but {others} rows in {part}"
-    return ""
+    all_chunks, others = count(connection, chunks), count(connection, vectors)
+    return "" if others == all_chunks else f"{all_chunks} chunks, but {others} vectors"
 
 
 def _model(embedder: Embedder) -> str:

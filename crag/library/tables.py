@@ -157,7 +157,7 @@ changes = Table(
     Column("generation", _NUMBER, primary_key=True, autoincrement=False),
     Column("document", _NUMBER),
     _needed("kind", _WORDS),
-    CheckConstraint("kind IN ('added', 'deleted', 'embedded')", name="changes_kind"),
+    CheckConstraint("kind IN ('added', 'deleted', 'described', 'embedded')", name="changes_kind"),
 )
 
 grades = Table(

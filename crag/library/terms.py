@@ -44,13 +44,9 @@ def years(terms: list[str]) -> list[str]:
     return [term for term in terms if _YEAR.fullmatch(term)]
 
 
-def match_expression(query: str) -> str:
-    """Any text as a full-text query that is always valid: its terms, quoted, joined by OR. Empty if it has none.
-
-    A question of stop words alone is searched by them.
-    """
-    terms = question_terms(query) or list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_TERMS]
-    return " OR ".join(f'"{term}"' for term in terms)
+def search_terms(query: str) -> list[str]:
+    """The words that texts are searched for: the question's terms, or, where it has none, all its words."""
+    return question_terms(query) or list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_TERMS]
 
 
 def _written_out(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Rewriter, web and generator that stand in where another fails, and say so. The evaluator's is in its own room."""
+"""What stands in where a retriever, rewriter, web or generator fails, and says so. The evaluator's has its own room."""
 
 from __future__ import annotations
 
@@ -7,12 +7,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from crag.core import events as ev
-from crag.core.errors import LibraryError, NotApprovedError, ProviderError, ReplyError
+from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
 from crag.core.meter import Meter
 from crag.core.protocols import Generator, Rewriter, SearchCache, WebSearch
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Strip, WebPage
+from crag.core.types import Answer, Chunk, RetrievedChunk, Strip, WebPage
+from crag.library.library import Library
 from crag.run.parts import Outlet
+
+
+class FallbackRetriever:
+    """Searches a library through its index, as the run's settings say; where the index fails, without it."""
+
+    def __init__(self, library: Library, settings: Settings, outlet: Outlet) -> None:
+        self._library, self._settings, self._outlet = library, settings, outlet
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        least, half_life = self._settings.min_confidence, self._settings.half_life_days
+        try:
+            return self._library.search(query, k, min_confidence=least, half_life_days=half_life)
+        except IndexUnavailableError as error:
+            self._outlet.worked_around("retrieve", error, "records")
+        return self._library.search_records(query, k, min_confidence=least, half_life_days=half_life)
 
 
 class FallbackRewriter:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crag.core.errors import StorageError
+from crag.core.errors import IndexUnavailableError, StorageError
 from crag.core.types import Document
+from crag.index.chunk_index import ChunkIndex, Contents
 from crag.library.faults import translated
 from crag.library.library import Library
 from crag.library.schema import VERSION
@@ -108,7 +109,7 @@ def test_overwritten_vectors_are_noticed(library: Library, fill: Fill) -> None:
     with sqlite3.connect(library.folder / "library.db") as connection:
         connection.execute("DELETE FROM vectors WHERE chunk = 2")
     with Library.open(library.folder, HashEmbedder()) as opened:
-        with pytest.raises(StorageError, match="4 chunks, but 3 rows in vectors"):
+        with pytest.raises(StorageError, match="4 chunks, but 3 vectors"):
             opened.verify()
         with pytest.raises(StorageError, match="vectors are incomplete") as raised:
             opened.search("alpha", 3)
@@ -155,43 +156,43 @@ def test_a_closed_library_says_so(library: Library) -> None:
         library.documents.all()
 
 
-@pytest.mark.parametrize("harm", ["missing", "garbage", "empty", "bit flipped", "of another library", "stale"])
-def test_a_cache_that_cannot_be_believed_is_rebuilt(
+@pytest.mark.parametrize("harm", ["missing", "garbage", "empty", "of another library", "stale"])
+def test_an_index_that_cannot_be_believed_is_made_anew(
     library: Library, fill: Fill, embedder: HashEmbedder, tmp_path: Path, harm: str
 ) -> None:
     fill(library, "alpha", 30)
     expected = [found.chunk.id for found in library.search("alpha copper", 8, mode="dense")]
-    cache = library.folder / "library.vectors"
-    good = cache.read_bytes()
     library.close()
+    index = library.folder / "index"
+    files = [path for path in index.rglob("*") if path.is_file()]
     if harm == "missing":
-        cache.unlink()
-    elif harm == "garbage":
-        cache.write_bytes(os.urandom(5_000))
-    elif harm == "empty":
-        cache.write_bytes(b"")
-    elif harm == "bit flipped":
-        cache.write_bytes(good[:-700] + bytes([good[-700] ^ 1]) + good[-699:])
+        shutil.rmtree(index)
+    elif harm in ("garbage", "empty"):
+        for file in files:
+            file.write_bytes(os.urandom(5_000) if harm == "garbage" else b"")
     elif harm == "of another library":
         with Library.open(tmp_path / "other", embedder) as other:
             fill(other, "omega", 30)
             other.search("omega", 1)
-        shutil.copy(tmp_path / "other" / "library.vectors", cache)
+        shutil.rmtree(index)
+        shutil.copytree(tmp_path / "other" / "index", index)
     else:
-        with Library.open(library.folder, embedder) as reopened:
+        with Library.open(library.folder, embedder, open_index=unreachable) as reopened:
             fill(reopened, "beta", 5)
             reopened.documents.delete(fill(reopened, "gamma", 5).id)
     with Library.open(library.folder, embedder) as reopened:
         found = [each.chunk.id for each in reopened.search("alpha copper", 8, mode="dense")]
         assert set(found) & set(expected) if harm == "stale" else found == expected
-    assert cache.read_bytes() != good if harm == "stale" else cache.read_bytes() == good
+        assert not reopened.verify()
 
 
-def test_a_cache_that_cannot_be_written_does_not_matter(
-    library: Library, fill: Fill, caplog: pytest.LogCaptureFixture
-) -> None:
-    fill(library, "alpha")
-    (library.folder / "library.vectors").mkdir()  # os.replace can't put a file where a folder is
-    assert library.search("alpha", 3)
-    assert "could not be written" in caplog.text
-    assert [path.name for path in library.folder.glob("*.part")] == []
+def unreachable(contents: Contents) -> ChunkIndex:
+    raise IndexUnavailableError("The index is out of reach.")
+
+
+def test_a_folder_in_which_no_index_can_be_made_does_not_matter(library: Library, fill: Fill) -> None:
+    document = fill(library, "alpha")
+    (library.folder / "index").write_text("a file stands where the folder should be")
+    with pytest.raises(IndexUnavailableError, match="can't be written"):
+        library.search("alpha", 3)
+    assert {found.chunk.document_id for found in library.search_records("alpha", 3)} == {document.id}

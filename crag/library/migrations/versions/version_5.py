@@ -1,4 +1,7 @@
-"""Version 5: what a chunk index has to be told, and free fields of documents. The first with a stamp."""
+"""Version 5: what a chunk index has to be told, and free fields of documents; words are that index's own affair now.
+
+The first with a stamp.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ def upgrade() -> None:
         sa.Column("generation", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("document", sa.Integer),
         sa.Column("kind", sa.Text, nullable=False),
-        sa.CheckConstraint("kind IN ('added', 'deleted', 'embedded')", name="changes_kind"),
+        sa.CheckConstraint("kind IN ('added', 'deleted', 'described', 'embedded')", name="changes_kind"),
     )
     op.add_column("documents", sa.Column("meta", sa.JSON, nullable=False, server_default=sa.text("'{}'")))
+    for trigger in ("chunks_added", "chunks_removed"):
+        op.execute(f"DROP TRIGGER {trigger}")
+    op.execute("DROP TABLE chunk_search")
