@@ -233,13 +233,13 @@ class EmbeddedIndex:
         try:
             with believing("the words can't be merged"):
                 writer.wait_merging_threads()
+            with self._lock:
+                if self._held:
+                    self._hold(self._held)  # What was merged is searched faster, and its old files leave the disk.
         except Misfit as error:
             _log.warning("the chunk index: %s", error)
         finally:
             lock.release()
-        with self._lock:
-            if self._held:
-                self._hold(self._held)  # What was merged is searched faster, and its old files leave the disk.
         while self._is_mine_to_make():
             try:
                 self._make()
@@ -249,6 +249,7 @@ class EmbeddedIndex:
                 _log.warning("the chunk index's main file could not be made: %s", error)
             finally:
                 self._making = False
+                cells.give_back_memory()
 
     def _is_mine_to_make(self) -> bool:
         with self._lock:
@@ -275,10 +276,9 @@ class EmbeddedIndex:
             made = self._made(main, tail)
             with self._writing(), self._lock:
                 held = self._sure()
-                if held.stamp is None or held.stamp.names != names:
-                    return
-                self._hold(folder.remade(self._place, held, len(tail.rows.numbers), made))
                 self._next = 0
+                if held.stamp and held.stamp.names == names:
+                    self._hold(folder.remade(self._place, held, len(tail.rows.numbers), made))
         finally:
             making.release()
 

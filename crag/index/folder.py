@@ -15,7 +15,7 @@ import tantivy
 
 from crag.index import journal, lexical, stamp
 from crag.index.cells import Cells
-from crag.index.chunk_index import Batch, Contents, Vectors
+from crag.index.chunk_index import Batch, Contents, Numbers, Vectors
 from crag.index.dense import Dense
 from crag.index.journal import Added, Dropped, Record
 from crag.index.lexical import Lexical
@@ -67,7 +67,7 @@ def opened(folder: Path, mark: Mark, found: Stamp) -> Held:
     """All that a stamp names, verified. Raises Misfit."""
     dimension = found.contents.dimension
     with believing("the index can't be read"):
-        words = Lexical.open(folder / found.words, found.opstamp)
+        words = Lexical.open(folder / found.words, found.opstamp, found.size)
         main = Cells.open(folder, found.cells, found.sums, dimension) if found.cells else None
     dense = Dense(main, dimension)
     dense.apply(journal.read(folder / found.journal, 0, found.length, dimension))
@@ -86,7 +86,8 @@ def written(
     """
     known = held.stamp or _first(folder, contents)
     words = held.words or Lexical.make(folder / known.words)
-    gone = held.dense.numbers(np.array(sorted(documents), np.int64)) if documents else np.zeros(0, np.int64)
+    forgotten = np.array(sorted(documents), np.int64)
+    gone = held.dense.numbers(forgotten)
     chunks = list(_chunks(batches))
     records: list[Record] = [Dropped(gone)] if len(gone) else []
     if chunks:
@@ -96,7 +97,7 @@ def written(
         # Where the words are ahead, a commit was cut off: they may hold any of these chunks already.
         numbers = np.array([chunk.number for chunk in chunks], np.int64)
         again = held.dense.holds(numbers) if lexical.committed(folder / known.words) == opstamp else numbers
-        writer, opstamp = _words_written(words, documents, again.tolist(), chunks)
+        writer, opstamp = _words_written(words, forgotten, again, chunks)
     length = (
         journal.append(folder / known.journal, known.length, records) if records or not held.stamp else known.length
     )
@@ -216,7 +217,7 @@ def _added(chunks: Sequence[_Chunk], dimension: int) -> Added:
 
 
 def _words_written(
-    words: Lexical, documents: set[int], again: Sequence[int], chunks: Sequence[_Chunk]
+    words: Lexical, documents: Numbers, again: Numbers, chunks: Sequence[_Chunk]
 ) -> tuple[tantivy.IndexWriter, int]:
     """The words of one commit, and its number. Raises Misfit where tantivy fails: the disk may be full."""
     with believing("the words can't be written"):

@@ -6,7 +6,7 @@ import json
 import struct
 import unicodedata
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -39,6 +39,7 @@ class Searcher:
 
     @property
     def size(self) -> int:
+        """How many chunks it knows."""
         return self.searcher.num_docs
 
     def best(self, words: Sequence[str], k: int, only: Query | None) -> Hits:
@@ -76,12 +77,17 @@ class Lexical:
         return cls(tantivy.Index(_schema(), str(folder)))
 
     @classmethod
-    def open(cls, folder: Path, opstamp: int) -> Lexical:
-        """What stands in a folder, at the commit `opstamp` or a later one. Raises Misfit where it can't be believed."""
+    def open(cls, folder: Path, opstamp: int, size: int) -> Lexical:
+        """What stands in a folder: `size` chunks at the commit `opstamp`, or a later one that was cut off.
+
+        Raises Misfit where it can't be believed.
+        """
         _verify(folder)
-        if committed(folder) < opstamp:
-            raise Misfit("the words are older than the stamp")
-        return cls(tantivy.Index(_schema(), str(folder), reuse=True))
+        ahead = committed(folder) - opstamp
+        found = cls(tantivy.Index(_schema(), str(folder), reuse=True))
+        if ahead < 0 or (not ahead and found.searcher().size != size):
+            raise Misfit("the words are not those of the stamp")
+        return found
 
     def searcher(self) -> Searcher:
         """The words as they are on the disk now."""
@@ -92,12 +98,12 @@ class Lexical:
         return self._index.writer(_HEAP, 1)
 
 
-def forget(writer: tantivy.IndexWriter, *, documents: Iterable[int] = (), numbers: Iterable[int] = ()) -> None:
-    """Delete all chunks of the documents, and the chunks of these numbers."""
-    for document in documents:
-        writer.delete_documents_by_term(_DOCUMENT, document)
-    for number in numbers:
-        writer.delete_documents_by_term(_NUMBER, number)
+def forget(writer: tantivy.IndexWriter, *, documents: Numbers, numbers: Numbers) -> None:
+    """Delete all chunks of the documents, and the chunks of these numbers, as they were before what is added next."""
+    # By a query: deleting by a term finds nothing in an unsigned field, and says nothing.
+    for field, values in ((_DOCUMENT, documents), (_NUMBER, numbers)):
+        if len(values):
+            writer.delete_documents_by_query(Query.term_set_query(_schema(), field, values.tolist()))
 
 
 def add(writer: tantivy.IndexWriter, number: int, document: int, context: str, text: str) -> None:
