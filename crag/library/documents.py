@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -31,9 +31,11 @@ _RECORD = select(documents.c.record, documents.c.model)
 class Documents:
     """A library's documents. Thread-safe, across processes too."""
 
-    def __init__(self, database: Database, embedder: Embedder) -> None:
+    def __init__(self, database: Database, embedder: Embedder, follow: Callable[[], None] = lambda: None) -> None:
+        """`follow` brings the chunk index up to date: after a deletion at once, so that it forgets the words, too."""
         self._database = database
         self._embedder = embedder
+        self._follow = follow
 
     def add(self, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> None:
         """Store a document whole, or not at all. `vectors` are the embeddings of the chunks' `indexed_text`, in order.
@@ -102,6 +104,7 @@ class Documents:
             store.bump(connection, "deleted", number)
 
         self._database.free(removed)
+        self._follow()
 
 
 def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk]) -> int:

@@ -50,7 +50,7 @@ class Library:
         self._database = Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
         self._upkeep = Upkeep(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
         self._search = Search(self._upkeep)
-        self.documents = Documents(self._database, embedder)
+        self.documents = Documents(self._database, embedder, partial(self._upkeep.follow, wait=False))
         self.runs = Runs(self._database)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
@@ -135,8 +135,8 @@ class Library:
             )
 
     def refresh_index(self) -> None:
-        """Bring the chunk index up to date now; else the next search does. Raises IndexUnavailableError."""
-        self._upkeep.refresh()
+        """Bring the chunk index up to date now, so that the next search need not."""
+        self._upkeep.follow()
 
     def _asked(self, query: str, k: int) -> NDArray[np.float32]:
         """The vector of a question that this library can be asked; for others it raises what `search` does."""

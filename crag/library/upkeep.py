@@ -79,6 +79,21 @@ class Upkeep:
         if generation:
             self._with(contents, lambda index: self._brought(index, generation, None))
 
+    def follow(self, *, wait: bool = True) -> None:
+        """Bring the index up to date, so that the next search need not; without `wait` in the background.
+
+        What fails now, the next search meets and says.
+        """
+        try:
+            if wait:
+                self.refresh()
+                return
+            with self._database.read() as connection:
+                contents = feed.contents(connection)
+            self._with(contents, self._begun)
+        except IndexUnavailableError as error:
+            _log.info("the chunk index is not up to date: %s", error.message)
+
     def compare(self) -> Differences:
         """What the index holds against the records, each looked through whole. Raises as `refresh` does."""
         self.refresh()
@@ -96,7 +111,7 @@ class Upkeep:
         return found
 
     def forget(self) -> None:
-        """Let go of the index; the next use opens it again. What is being done to it is stopped."""
+        """Let go of the index; the next use opens it again. Long work on it is stopped, short work is waited for."""
         with self._lock:
             filling, index = self._filling, self._index
             self._index = self._contents = self._filling = None
@@ -154,7 +169,7 @@ class Upkeep:
                 raise _NotReady(filling.chunks)
             if filling.error is not None:
                 raise filling.error
-            if filling.stop.is_set():
+            if filling.stop.is_set() and index.generation < generation:
                 raise IndexUnavailableError("The index of this library was closed.", "Ask again.")
         return index
 
@@ -178,7 +193,7 @@ class Upkeep:
                 else:
                     filling.index.delete(changes.deleted)
                 for batches in feed.batches(connection, None if changes is None else changes.added, _AT_ONCE):
-                    if filling.stop.is_set():
+                    if filling.stop.is_set() and filling.chunks > _SMALL:
                         return
                     filling.index.add(batches)
                     filling.chunks += sum(len(batch.numbers) for batch in batches)

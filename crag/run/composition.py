@@ -16,7 +16,7 @@ from crag.core.meter import Budget, Meter
 from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, StripGrader, WebSearch
 from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
-from crag.core.types import Grade, Step
+from crag.core.types import Grade, RetrievedChunk, Step
 from crag.core.waiting import CLOCK, Clock
 from crag.correct.rewriting import LlmRewriter
 from crag.correct.selection import LlmStripSelector
@@ -69,6 +69,29 @@ class Asked:
     clock: Clock = CLOCK
 
 
+@dataclass(frozen=True, slots=True)
+class _Scoped:
+    """The library as one run sees it: with that run's filters."""
+
+    library: Library
+    settings: Settings
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        return self.library.search(
+            query, k, min_confidence=self.settings.min_confidence, half_life_days=self.settings.half_life_days
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _ByRecords(_Scoped):
+    """The same without the index."""
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        return self.library.search_records(
+            query, k, min_confidence=self.settings.min_confidence, half_life_days=self.settings.half_life_days
+        )
+
+
 def composed(asked: Asked, library: Library, local: Local, given_web: str = "") -> tuple[Parts, Problems]:
     """What the run works with, and what was chosen and can't be used."""
     config = asked.config
@@ -101,7 +124,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     writer = LlmGenerator(chat) if chat and wiring.writer else None
     parts = Parts(
         settings=asked.settings,
-        retriever=FallbackRetriever(library, asked.settings, outlet),
+        retriever=FallbackRetriever(_Scoped(library, asked.settings), _ByRecords(library, asked.settings), outlet),
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
         strip_grader=CachedStripGrader(inner, library.cache) if isinstance(inner, StripGrader) else None,

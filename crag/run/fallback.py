@@ -9,26 +9,24 @@ from dataclasses import replace
 from crag.core import events as ev
 from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
 from crag.core.meter import Meter
-from crag.core.protocols import Generator, Rewriter, SearchCache, WebSearch
+from crag.core.protocols import Generator, Retriever, Rewriter, SearchCache, WebSearch
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk, Strip, WebPage
-from crag.library.library import Library
 from crag.run.parts import Outlet
 
 
 class FallbackRetriever:
-    """Searches a library through its index, as the run's settings say; where the index fails, without it."""
+    """Searches with `first`; where its index fails, with `second`, and says so."""
 
-    def __init__(self, library: Library, settings: Settings, outlet: Outlet) -> None:
-        self._library, self._settings, self._outlet = library, settings, outlet
+    def __init__(self, first: Retriever, second: Retriever, outlet: Outlet) -> None:
+        self._first, self._second, self._outlet = first, second, outlet
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        least, half_life = self._settings.min_confidence, self._settings.half_life_days
         try:
-            return self._library.search(query, k, min_confidence=least, half_life_days=half_life)
+            return self._first.search(query, k)
         except IndexUnavailableError as error:
             self._outlet.worked_around("retrieve", error, "records")
-        return self._library.search_records(query, k, min_confidence=least, half_life_days=half_life)
+        return self._second.search(query, k)
 
 
 class FallbackRewriter:

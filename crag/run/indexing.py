@@ -86,6 +86,7 @@ def index_files(
                     window.append(_begin(*given, library, config, cancel, pool, readers, begun))
                     del given  # it holds the file
                 if not window:
+                    library.refresh_index()
                     return
                 current = window.pop(0)
                 if isinstance(current, _Reading):
