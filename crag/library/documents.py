@@ -15,7 +15,7 @@ from crag.core.protocols import Embedder
 from crag.core.types import Chunk, Document
 from crag.library import store
 from crag.library.cards import first_page
-from crag.library.database import Database
+from crag.library.records import Records
 from crag.library.sqlite import driver
 from crag.library.tables import chunks as stored_chunks
 from crag.library.tables import documents, files, vectors
@@ -31,7 +31,7 @@ _RECORD = select(documents.c.record, documents.c.model)
 class Documents:
     """A library's documents. Thread-safe, across processes too."""
 
-    def __init__(self, database: Database, embedder: Embedder) -> None:
+    def __init__(self, database: Records, embedder: Embedder) -> None:
         self._database = database
         self._embedder = embedder
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,16 @@ from crag.library.cache import Cache
 from crag.library.database import Database
 from crag.library.documents import Documents
 from crag.library.evaluations import Evaluations
-from crag.library.faults import damaged
 from crag.library.labels import Labels
+from crag.library.records import Records
 from crag.library.room import Room
 from crag.library.runs import Runs
 from crag.library.search import Mode, rank
 from crag.library.snapshot import Snapshots
 from crag.library.tables import chunks, documents
+
+if TYPE_CHECKING:
+    from crag.library.postgres import Server
 
 _EMBED_BATCH = 64
 
@@ -33,18 +37,20 @@ _EMBED_BATCH = 64
 class Library:
     """One folder's library: `documents`, `runs`, `labels`, `cache` and `evaluations` are in it.
 
-    SQLite is the truth, FAISS a cache of it.
+    The records, in SQLite or on a PostgreSQL server, are the truth, FAISS a cache of them.
 
-    Thread-safe, and several processes may have the same folder open. Nothing is on the disk before the first write.
+    Thread-safe, and several processes may have the same one open. Nothing is stored before the first write.
     Every method raises StorageError where the disk or the file fails, and once where the folder was deleted or
     replaced meanwhile; one that adds raises RoomError where no more may be stored. Usable as a context manager.
     """
 
-    def __init__(self, folder: Path, embedder: Embedder, room: Room | None = None) -> None:
+    def __init__(
+        self, folder: Path, embedder: Embedder, room: Room | None = None, server: Server | None = None
+    ) -> None:
         self.folder = folder
         self._embedder = embedder
-        self._database = Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
-        self._snapshots = Snapshots(folder / "library.vectors")
+        self._database = _records(folder, room, server)
+        self._snapshots = Snapshots(folder / "library.vectors" if server is None else None)
         self.documents = Documents(self._database, embedder)
         self.runs = Runs(self._database)
         self.labels = Labels(self._database)
@@ -52,12 +58,13 @@ class Library:
         self.evaluations = Evaluations(self._database)
 
     @classmethod
-    def open(cls, folder: Path, embedder: Embedder, room: Room | None = None) -> Library:
+    def open(cls, folder: Path, embedder: Embedder, room: Room | None = None, server: Server | None = None) -> Library:
         """The library in `folder`, an empty one if there is none; `room` says how much may be stored, None: all.
 
-        Vectors of another model are noticed on use, not here.
+        With a `server` it is the library of that folder's name there, and nothing of it is on the disk. Vectors of
+        another model are noticed on use, not here.
         """
-        return cls(folder, embedder, room)
+        return cls(folder, embedder, room, server)
 
     def close(self) -> None:
         self._database.close()
@@ -70,7 +77,7 @@ class Library:
     @property
     def made(self) -> bool:
         """Whether anything was ever stored here."""
-        return self._database.path.exists()
+        return self._database.made
 
     def __enter__(self) -> Library:
         return self
@@ -172,4 +179,13 @@ class Library:
         with self._database.read() as connection:
             problem = store.first_problem(connection)
         if problem:
-            raise damaged(self._database.path, problem)
+            raise self._database.damaged(problem)
+
+
+def _records(folder: Path, room: Room | None, server: Server | None) -> Records:
+    if server is None:
+        return Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
+    from crag.library.postgres import SchemaRecords, schema_of  # only who has a server needs it
+
+    limits = [partial(room.check, schema_of(folder.name))] if room else []
+    return SchemaRecords(server, folder.name, *limits)

@@ -77,7 +77,8 @@ def rank(
 def _bm25(connection: Connection, vectors: Vectors, query: str) -> Scores:
     """BM25 of the best candidates, higher is better; 0 where a chunk is none of them."""
     found = np.zeros(len(vectors.numbers), dtype=np.float32)
-    if expression := match_expression(query):
+    # A server has no full-text index of a library: ranking by meaning and by cards is all there is of it.
+    if connection.dialect.name == "sqlite" and (expression := match_expression(query)):
         rows = connection.exec_driver_sql(
             "SELECT rowid, -rank FROM chunk_search WHERE chunk_search MATCH ? AND rank MATCH ? ORDER BY rank LIMIT ?",
             (expression, f"bm25({CONTEXT_WEIGHT}, 1.0)", _BM25_CANDIDATES),

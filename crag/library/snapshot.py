@@ -29,8 +29,8 @@ class Snapshot:
 class Snapshots:
     """Hands out the snapshot of the generation that a read transaction sees. Thread-safe."""
 
-    def __init__(self, path: Path) -> None:
-        """`path` is the vector cache file."""
+    def __init__(self, path: Path | None) -> None:
+        """`path` is the vector cache file; None: there is none."""
         self._file = VectorFile(path)
         self._lock = threading.Lock()
         self._current: Snapshot | None = None

@@ -62,7 +62,8 @@ class _Stamp:
 class VectorFile:
     """The cache file of one library."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
+        """`path` None: nothing is kept on the disk."""
         self.path = path
 
     def load(self, connection: Connection) -> Vectors:
@@ -77,10 +78,11 @@ class VectorFile:
             dimension=int(store.meta(connection, "dimension")),
             count=len(rows),
         )
-        index = _read(self.path, stamp)
+        index = _read(self.path, stamp) if self.path else None
         if index is None:
             index = _build(connection, stamp)
-            _write(self.path, stamp, index)
+            if self.path:
+                _write(self.path, stamp, index)
         return Vectors(index, table[:, 0].copy(), table[:, 1].copy(), table[:, 2].copy())
 
 

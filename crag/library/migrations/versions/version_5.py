@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import postgresql
 
 revision = "5"
 down_revision = "4"
 
 
 def upgrade() -> None:
+    number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     op.create_table(
         "changes",
-        sa.Column("generation", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("document", sa.Integer),
-        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("generation", number, primary_key=True, autoincrement=False),
+        sa.Column("document", number),
+        sa.Column("kind", sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), nullable=False),
         sa.CheckConstraint("kind IN ('added', 'deleted', 'embedded')", name="changes_kind"),
     )
-    op.add_column("documents", sa.Column("meta", sa.JSON, nullable=False, server_default=sa.text("'{}'")))
+    fields = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
+    op.add_column("documents", sa.Column("meta", fields, nullable=False, server_default=sa.text("'{}'")))
