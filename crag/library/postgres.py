@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
@@ -43,7 +42,6 @@ _CONNECTING = {
     "keepalives_idle": 30,
     "tcp_user_timeout": 30_000,
     "application_name": "crag",
-    "options": "-c timezone=UTC",
 }
 _OPEN, _MORE, _WAIT = 5, 25, 20
 """Connections kept, those opened beside them where many read at once, and seconds to wait for one."""
@@ -57,6 +55,7 @@ _KEPT = Table(
     Column("value", LargeBinary, nullable=False),
 )
 """What belongs to no library: small things that all app servers share."""
+_ANY_KEPT = select(func.to_regclass(_KEPT.fullname))
 
 # `set_config(…, true)`: until the transaction ends. The lock is one for each library, and goes with the transaction.
 _ENTER = text(
@@ -163,17 +162,28 @@ class Server:
         """Whether it counts among all: every one here does."""
         return bool(library)
 
-    def kept(self, name: str, size: int) -> bytes:
-        """Random bytes under a name: made once, the same for every app server ever after."""
-        value = select(_KEPT.c.value).where(_KEPT.c.name == name)
+    def kept(self, name: str) -> bytes | None:
+        """What belongs to no library and was kept under a name; None where nothing was."""
+        with self.translated(), self.reading() as connection:
+            if connection.scalar(_ANY_KEPT) is None:
+                return None
+            value = connection.scalar(select(_KEPT.c.value).where(_KEPT.c.name == name))
+            return None if value is None else bytes(value)
+
+    def keep(self, name: str, value: bytes, *, replace: bool) -> bytes:
+        """Keep a value, in place of an earlier one or, without `replace`, where there is none; what is kept then."""
+        insertion = insert(_KEPT).values(name=name, value=value)
         with self.translated(), self.writing() as connection, connection.begin():
             _lock(connection, str(_KEPT.schema))
-            if connection.scalar(select(func.to_regclass(_KEPT.fullname))) is None:
+            if connection.scalar(_ANY_KEPT) is None:
                 connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {_KEPT.schema}")
                 _KEPT.create(connection)
-            made = insert(_KEPT).values(name=name, value=secrets.token_bytes(size)).on_conflict_do_nothing()
-            connection.execute(made)
-            return bytes(connection.scalars(value).one())
+            connection.execute(
+                insertion.on_conflict_do_update(index_elements=["name"], set_={"value": value})
+                if replace
+                else insertion.on_conflict_do_nothing()
+            )
+            return bytes(connection.scalars(select(_KEPT.c.value).where(_KEPT.c.name == name)).one())
 
     def close(self) -> None:
         """Close what is idle. Whoever uses the server again opens new connections."""
@@ -224,9 +234,7 @@ class SchemaRecords:
                 with connection.begin():
                     found = self._locked(connection)
                     if found is None:
-                        connection.exec_driver_sql(f'CREATE SCHEMA "{self.schema}"')
-                        create(connection)
-                        found = self._entered(connection)
+                        found = self._made(connection)
                     yield connection
                 self._seen = found
 
@@ -266,6 +274,17 @@ class SchemaRecords:
         """Begins to work in the schema, whose number is returned; None where it is not there."""
         number: int | None = connection.execute(_ENTER, {"schema": self.schema}).one()[1]
         return number
+
+    def _made(self, connection: Connection) -> int | None:
+        """Makes the schema of a new library, whose number is returned."""
+        if connection.exec_driver_sql("SHOW server_encoding").scalar_one() != "UTF8":
+            raise StorageError(
+                "The database in CRAG_DATABASE_URL can't hold every character.",
+                "Make it with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+            )
+        connection.exec_driver_sql(f'CREATE SCHEMA "{self.schema}"')
+        create(connection)
+        return self._entered(connection)
 
     def _locked(self, connection: Connection) -> int | None:
         """Waits until nobody else writes, then as `_entered`: with the tables up to date. Raises as `_meet` does."""

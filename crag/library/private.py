@@ -24,8 +24,7 @@ from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import StorageError
-from crag.library.database import own_folder
-from crag.library.faults import translated
+from crag.library.kept import Kept
 from crag.library.schema import inspect
 from crag.library.sqlite import connect, driver
 from crag.library.tables import documents, labels, question_sets, runs
@@ -64,6 +63,7 @@ class PrivateLibraries:
     def __init__(self, data: Path, server: Server | None = None) -> None:
         """With a `server` they are there, and so is what their keys are signed with."""
         self._data, self._server = data, server
+        self._kept = Kept(data, server)
         self.root = data / "workspaces"
         """Holds a folder for each named library."""
 
@@ -114,23 +114,7 @@ class PrivateLibraries:
     @cached_property
     def _secret(self) -> bytes:
         """What keys are signed with: made once, and kept beside the libraries."""
-        if self._server is not None:
-            return self._server.kept(_SIGNED_WITH, _SECRET)
-        file = self._data / _SIGNED_WITH
-        with translated(file):
-            with suppress(FileNotFoundError):
-                return file.read_bytes()
-            own_folder(self._data)
-            draft = self._data / f"{_SIGNED_WITH}.{secrets.token_hex(4)}"
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                with os.fdopen(handle, "wb") as opened:
-                    opened.write(secrets.token_bytes(_SECRET))
-                with suppress(FileExistsError):  # another process was first: its secret is everybody's
-                    os.link(draft, file)
-            finally:
-                draft.unlink()
-            return file.read_bytes()
+        return self._kept.first(_SIGNED_WITH, secrets.token_bytes(_SECRET))
 
 
 def _renamed(folder: Path) -> Path:

@@ -17,6 +17,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, RoomError, SettingsError, StorageError
 from crag.core.types import Document
 from crag.engine import Engine
+from crag.library.kept import Kept
 from crag.library.library import Library
 from crag.library.postgres import Server, schema_of
 from crag.library.private import PrivateLibraries, name_of
@@ -228,6 +229,16 @@ def test_keys_given_out_by_one_app_server_are_known_to_the_others(server: Server
     here.settle()
     assert list(tmp_path.iterdir()) == []
     other.close()
+
+
+def test_what_belongs_to_no_library_is_kept_in_the_database(server: Server, tmp_path: Path) -> None:
+    for kept in (Kept(tmp_path / "data"), Kept(tmp_path / "none", server)):
+        assert kept.read("settings.json") is None
+        assert kept.first("settings.json", b"one") == kept.first("settings.json", b"other") == b"one"
+        kept.put("settings.json", b"two")
+        assert kept.read("settings.json") == kept.first("settings.json", b"three") == b"two"
+    assert [path.name for path in tmp_path.rglob("*")] == ["data", "settings.json"]
+    assert server.sizes() == {}
 
 
 def test_two_engines_see_one_library_and_leave_nothing_on_the_disk(url: str, tmp_path: Path, fill: Fill) -> None:
