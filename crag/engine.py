@@ -31,7 +31,8 @@ from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries
-from crag.library.room import Room
+from crag.library.records import server_at
+from crag.library.room import Folders, Room
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.composition import Asked, Local, composed, grader
@@ -78,8 +79,9 @@ class Engine:
         self._given_embedder, self._given_evaluator = embedder, evaluator
         self._given_web, self._given_generator, self._clock = web, generator, clock
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
-        self.private_libraries = PrivateLibraries(self.config.data)
-        self._room = Room(root=self.private_libraries.root)
+        self._server = server_at(self.config.database_url)
+        self.private_libraries = PrivateLibraries(self.config.data, self._server)
+        self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
         self._runs, self._readers = Turns(1), Turns(1)
         self._limit(self.config)
         self._libraries: OrderedDict[Path, Library] = OrderedDict()
@@ -90,10 +92,12 @@ class Engine:
     def reconfigure(self, config: AppConfig) -> None:
         """Run and read with `config` from now on. What is under way goes on with what it began with.
 
-        Models stay loaded as they are, libraries open. Raises SettingsError for another data folder.
+        Models stay loaded as they are, libraries open. Raises SettingsError for another data folder or database.
         """
         if config.data != self.config.data:
             raise SettingsError("The data folder can't change while the program runs.", "Start it anew with another.")
+        if config.database_url != self.config.database_url:
+            raise SettingsError("The database can't change while the program runs.", "Start it anew with another.")
         with self._lock:
             self._limit(config)
             self.config = config
@@ -132,17 +136,18 @@ class Engine:
     def library(self, workspace: Workspace = "default") -> Library:
         """The library of a workspace: a name, or the folder that holds it. Of those used lately, the same one again.
 
-        Nothing is on the disk before something is stored. Only a named one has the limits of the configuration.
+        Nothing is stored before something is added. Only a named one has the limits of the configuration, and is in its
+        database where it has one.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
-        room = None
+        room = server = None
         if isinstance(workspace, str):
-            workspace, room = self.private_libraries.root / _named(workspace), self._room
+            workspace, room, server = self.private_libraries.root / _named(workspace), self._room, self._server
         with self._lock:
             key = workspace.absolute()
             found = self._libraries.pop(key, None)
             if found is None:
-                found = Library.open(workspace, self.embedder, room)
+                found = Library.open(workspace, self.embedder, room, server)
             self._libraries[key] = found
             while len(self._libraries) > KNOWN:
                 self._libraries.popitem(last=False)[1].rest()
@@ -361,6 +366,8 @@ class Engine:
             for library in self._libraries.values():
                 library.close()
             self._libraries.clear()
+        if self._server is not None:
+            self._server.close()
 
 
 def _asking(asked: Asked, turn: Turn) -> Callable[[str], bool] | None:

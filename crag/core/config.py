@@ -31,6 +31,15 @@ class AppConfig(BaseModel):
     __pydantic_extra__: dict[str, str] = Field(init=False)
 
     data: Path = setting(Path("data"), "Data folder", "Where libraries are stored.", group="storage")
+    database_url: str = setting(
+        "",
+        "Database",
+        "The PostgreSQL database that holds the libraries, as postgresql+psycopg://user:password@host:5432/database; "
+        "none: a file each in the data folder. Taken from the environment alone.",
+        group="database",
+        at_start=True,
+        repr=False,
+    )
     workspaces: Literal["auto", "one", "private"] = setting(
         "auto",
         "Libraries",

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import select
 
 from crag.core.types import Grade, WebPage
-from crag.library.database import Database
+from crag.library.records import Records
 from crag.library.store import put, select_in
 from crag.library.tables import grades as kept_grades
 from crag.library.tables import searches
@@ -21,7 +21,7 @@ _PAGES: TypeAdapter[tuple[WebPage, ...]] = TypeAdapter(tuple[WebPage, ...])
 class Cache:
     """The grades and web results of one library: a GradeCache and a SearchCache. Thread-safe, across processes too."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Records) -> None:
         self._database = database
 
     def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
 import sqlite3
@@ -15,10 +16,12 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import StorageError
-from crag.library.faults import full, replaced, translated
+from crag.library.faults import damaged, full, named, replaced, translated
+from crag.library.room import unlimited
 from crag.library.schema import inspect, prepare
 from crag.library.sqlite import connect, driver
 
+_log = logging.getLogger(__name__)
 _BUSY_MS = 20_000
 _IDLE = 4
 """Connections kept for reuse; more are opened while more threads read at once."""
@@ -37,10 +40,6 @@ Identity = tuple[int, int]
 """Device and number of a file: another file under the same name has another one."""
 
 
-def _unlimited(more: int, *, makes: bool) -> None:
-    """The library may grow as it likes."""
-
-
 class Database:
     """A pool of connections to one file. Thread-safe; several processes may have one each on the same file.
 
@@ -49,7 +48,7 @@ class Database:
     that works with what is there then.
     """
 
-    def __init__(self, path: Path, may_grow: Callable[..., None] = _unlimited) -> None:
+    def __init__(self, path: Path, may_grow: Callable[..., None] = unlimited) -> None:
         """`may_grow(more, makes=…)` is asked before every write that may add, with the bytes that are to come where
         that is known, and whether the file would be made; it raises RoomError where that is too much.
         """
@@ -66,6 +65,15 @@ class Database:
             if (found := _identity(path)) is not None:
                 self._idle.append(self._connect(found))
                 self._seen = found
+
+    @property
+    def made(self) -> bool:
+        """Whether anything was ever stored."""
+        return self.path.exists()
+
+    def damaged(self, detail: str) -> StorageError:
+        """What is said where the parts of the library don't fit each other."""
+        return damaged(self.path, detail)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -222,7 +230,8 @@ class Database:
         for connection in idle:
             connection.close()
         if before is not None:
-            raise replaced(self.path)
+            _log.info("the library %s was deleted or replaced while it was in use", self.path)
+            raise replaced(named(self.path), "on the disk")
 
     def _make(self) -> None:
         """The file and its folder, readable by their owner alone, if they are not there."""

@@ -15,7 +15,7 @@ from crag.core.protocols import Embedder
 from crag.core.types import Chunk, Document
 from crag.library import store
 from crag.library.cards import first_page
-from crag.library.database import Database
+from crag.library.records import Records
 from crag.library.sqlite import driver
 from crag.library.tables import chunks as stored_chunks
 from crag.library.tables import documents, files, vectors
@@ -31,11 +31,11 @@ _RECORD = select(documents.c.record, documents.c.model)
 class Documents:
     """A library's documents. Thread-safe, across processes too."""
 
-    def __init__(self, database: Database, embedder: Embedder, follow: Callable[[], None] = lambda: None) -> None:
-        """`follow` brings the chunk index up to date: after a deletion at once, so that it forgets the words, too."""
+    def __init__(self, database: Records, embedder: Embedder, forget: Callable[[], None] = lambda: None) -> None:
+        """`forget` is called after a deletion, so that the chunk index forgets the words, too."""
         self._database = database
         self._embedder = embedder
-        self._follow = follow
+        self._forget = forget
 
     def add(self, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> None:
         """Store a document whole, or not at all. `vectors` are the embeddings of the chunks' `indexed_text`, in order.
@@ -104,7 +104,7 @@ class Documents:
             store.bump(connection, "deleted", number)
 
         self._database.free(removed)
-        self._follow()
+        self._forget()
 
 
 def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk]) -> int:

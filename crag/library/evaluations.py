@@ -12,9 +12,8 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select
 
 from crag.core.errors import NotFoundError
 from crag.core.meter import DaySpending
-from crag.library.database import Database
+from crag.library.records import Records
 from crag.library.runs import spending_of
-from crag.library.store import put
 from crag.library.tables import evaluations, question_sets, results, searches
 from crag.library.tables import runs as stored_runs
 
@@ -73,7 +72,7 @@ class Evaluations:
     Results refer to their runs by id only: they stay whole when a run, a chunk or a document goes.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Records) -> None:
         self._database = database
 
     # Sets
@@ -206,8 +205,11 @@ class Evaluations:
     def save_result(self, id: str, place: int, row: str) -> bool:
         """Store the result of the question at `place`, unless there is one: then False. Raises NotFoundError."""
         with self._database.write() as connection:
-            value = {"evaluation": _number(connection, id), "place": place, "row": row}
-            return put(connection, results, [value], replace=False) == 1
+            number = _number(connection, id)
+            if _has(connection, number, place):
+                return False
+            connection.execute(insert(results).values(evaluation=number, place=place, row=row))
+            return True
 
     def drop_results(self, id: str, places: Iterable[int]) -> None:
         """Forget the results at these places, so that their questions are asked again. Raises NotFoundError."""
@@ -220,10 +222,7 @@ class Evaluations:
     def has_result(self, id: str, place: int) -> bool:
         """Raises NotFoundError."""
         with self._database.read() as connection:
-            found = select(results.c.place).where(
-                results.c.evaluation == _number(connection, id), results.c.place == place
-            )
-            return connection.execute(found).first() is not None
+            return _has(connection, _number(connection, id), place)
 
     def places(self, id: str) -> list[int]:
         """The places that have a result, ascending. Raises NotFoundError."""
@@ -236,6 +235,11 @@ class Evaluations:
         with self._database.read() as connection:
             its_own = results.c.evaluation == _number(connection, id)
             return list(connection.scalars(select(results.c.row).where(its_own).order_by(results.c.place)))
+
+
+def _has(connection: Connection, number: int, place: int) -> bool:
+    found = select(results.c.place).where(results.c.evaluation == number, results.c.place == place)
+    return connection.execute(found).first() is not None
 
 
 def _record(connection: Connection, id: str) -> EvaluationRecord:

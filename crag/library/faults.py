@@ -33,10 +33,26 @@ def named(path: Path) -> str:
     return path.parent.name or "here"
 
 
-def replaced(path: Path) -> StorageError:
-    """What is said, once, where a library was deleted or replaced on the disk while it was in use."""
-    _log.info("the library %s was deleted or replaced while it was in use", path)
-    return StorageError(f"The library {named(path)} was deleted or replaced on the disk while it was in use.", _ANEW)
+def replaced(name: str, where: str) -> StorageError:
+    """What is said, once, where a library was deleted or replaced from outside while it was in use."""
+    return StorageError(f"The library {name} was deleted or replaced {where} while it was in use.", _ANEW)
+
+
+def newer(name: str, version: str, known: int) -> StorageError:
+    """What is said of a library that a later version of this program wrote; such a one is never written to."""
+    return StorageError(
+        f"The library {name} was written by a newer version of this program "
+        f"(schema {version}; this one knows {known}).",
+        "Update the program, or choose another folder or database. Nothing was changed.",
+    )
+
+
+def another(what: str, where: str) -> StorageError:
+    """What is said of what stands in a library's place and is none."""
+    return StorageError(
+        f"The {what} of {where} is a database of another program.",
+        "Choose another folder or database. Nothing was changed.",
+    )
 
 
 def full(error: sqlite3.Error | DBAPIError) -> bool:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, case, func, or_, select
+from sqlalchemy import Connection, Select, case, func, or_, select
 
 from crag.core.errors import StorageError
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Scores, Vectors
@@ -82,11 +82,11 @@ def batches(connection: Connection, of: Sequence[int] | None, at_once: int) -> I
         .order_by(chunks.c.number)
     )
     if of is None:
-        yield from _gathered(connection.execute(asked).yield_per(at_once).partitions())
+        yield from _gathered(_streamed(connection, asked, at_once))
         return
     for at in range(0, len(of), _BATCH):
         some = asked.where(chunks.c.document.in_(of[at : at + _BATCH]))
-        yield from _gathered(connection.execute(some).yield_per(at_once).partitions())
+        yield from _gathered(_streamed(connection, some, at_once))
 
 
 def rows(connection: Connection, candidates: Candidates, vector: Vectors) -> Rows:
@@ -140,6 +140,11 @@ def differing(connection: Connection, held: Numbers) -> dict[str, Numbers]:
         "missing": np.setdiff1d(numbers, held, assume_unique=True),
         "foreign": np.setdiff1d(held, numbers, assume_unique=True),
     }
+
+
+def _streamed(connection: Connection, asked: Select[Any], at_once: int) -> Iterator[Sequence[Any]]:
+    """What a statement finds, so many rows at a time, which are never all in memory."""
+    return connection.execute(asked, execution_options={"yield_per": at_once}).partitions()
 
 
 def _gathered(parts: Iterator[Sequence[Any]]) -> Iterator[list[Batch]]:

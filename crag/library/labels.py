@@ -9,7 +9,7 @@ from typing import Literal
 from sqlalchemy import ColumnElement, and_, delete, insert, select
 
 from crag.core.errors import NotFoundError
-from crag.library.database import Database
+from crag.library.records import Records
 from crag.library.tables import chunks, labels
 
 
@@ -26,7 +26,7 @@ class Label:
 class Labels:
     """A library's labels. Thread-safe, across processes too."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Records) -> None:
         self._database = database
 
     def save(self, question: str, chunk_id: str, label: Literal["relevant", "irrelevant"]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +21,17 @@ from crag.library.cache import Cache
 from crag.library.database import Database
 from crag.library.documents import Documents
 from crag.library.evaluations import Evaluations
-from crag.library.faults import damaged
 from crag.library.labels import Labels
 from crag.library.ranking import Mode
+from crag.library.records import Records
 from crag.library.room import Room
 from crag.library.runs import Runs
 from crag.library.search import Search
 from crag.library.tables import chunks, documents
 from crag.library.upkeep import Differences, OpenIndex, Upkeep
+
+if TYPE_CHECKING:
+    from crag.library.postgres import Server
 
 _EMBED_BATCH = 64
 
@@ -35,22 +39,27 @@ _EMBED_BATCH = 64
 class Library:
     """One folder's library: `documents`, `runs`, `labels`, `cache` and `evaluations` are in it.
 
-    The records are the truth, the chunk index a cache of them.
+    The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
-    Thread-safe, and several processes may have the same folder open. Nothing is on the disk before the first write.
+    Thread-safe, and several processes may have the same one open. Nothing is stored before the first write.
     Every method raises StorageError where the disk or the file fails, and once where the folder was deleted or
     replaced meanwhile; one that adds raises RoomError where no more may be stored. Usable as a context manager.
     """
 
     def __init__(
-        self, folder: Path, embedder: Embedder, room: Room | None = None, open_index: OpenIndex | None = None
+        self,
+        folder: Path,
+        embedder: Embedder,
+        room: Room | None = None,
+        server: Server | None = None,
+        open_index: OpenIndex | None = None,
     ) -> None:
         self.folder = folder
         self._embedder = embedder
-        self._database = Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
+        self._database = _records(folder, room, server)
         self._upkeep = Upkeep(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
         self._search = Search(self._upkeep)
-        self.documents = Documents(self._database, embedder, partial(self._upkeep.follow, wait=False))
+        self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
@@ -58,14 +67,19 @@ class Library:
 
     @classmethod
     def open(
-        cls, folder: Path, embedder: Embedder, room: Room | None = None, open_index: OpenIndex | None = None
+        cls,
+        folder: Path,
+        embedder: Embedder,
+        room: Room | None = None,
+        server: Server | None = None,
+        open_index: OpenIndex | None = None,
     ) -> Library:
         """The library in `folder`, an empty one if there is none; `room` says how much may be stored, None: all.
 
-        `open_index` gives the chunk index; None: the embedded one, in the same folder. Vectors of another model are
-        noticed on use, not here.
+        With a `server` the records are those of that folder's name there, and not on the disk. `open_index` gives the
+        chunk index; None: the embedded one, in the folder. Vectors of another model are noticed on use, not here.
         """
-        return cls(folder, embedder, room, open_index)
+        return cls(folder, embedder, room, server, open_index)
 
     def close(self) -> None:
         self._search.forget()
@@ -79,7 +93,7 @@ class Library:
     @property
     def made(self) -> bool:
         """Whether anything was ever stored here."""
-        return self._database.path.exists()
+        return self._database.made
 
     def __enter__(self) -> Library:
         return self
@@ -201,5 +215,14 @@ class Library:
         with self._database.read() as connection:
             problem = store.first_problem(connection)
         if problem:
-            raise damaged(self._database.path, problem)
+            raise self._database.damaged(problem)
         return self._upkeep.repair() if repair else self._upkeep.compare()
+
+
+def _records(folder: Path, room: Room | None, server: Server | None) -> Records:
+    if server is None:
+        return Database(folder / "library.db", *([partial(room.check, folder)] if room else []))
+    from crag.library.postgres import SchemaRecords, schema_of  # only who has a server needs it
+
+    limits = [partial(room.check, schema_of(folder.name))] if room else []
+    return SchemaRecords(server, folder.name, *limits)

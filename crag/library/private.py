@@ -17,23 +17,28 @@ import time
 from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import exists, func, or_, select, update
 from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import StorageError
-from crag.library.database import own_folder
-from crag.library.faults import translated
+from crag.library.kept import Kept
 from crag.library.schema import inspect
 from crag.library.sqlite import connect, driver
 from crag.library.tables import documents, labels, question_sets, runs
+
+if TYPE_CHECKING:
+    from crag.library.postgres import Server
 
 _log = logging.getLogger(__name__)
 
 _SIGNED_WITH = "keys.secret"
 _SETTLED = "settled"
 """An empty file whose time says when the libraries were gone through last."""
+_SECRET = 32
+"""Bytes of what keys are signed with."""
 _RANDOM, _SIGN = 32, 16
 """Hexadecimal digits of a key: what is random, and the sign that this program puts behind it."""
 _KEY = re.compile(rf"[0-9a-f]{{{_RANDOM + _SIGN}}}")
@@ -55,8 +60,10 @@ def name_of(key: str) -> str:
 class PrivateLibraries:
     """The private libraries of one data folder. Thread-safe; several processes may serve the same folder."""
 
-    def __init__(self, data: Path) -> None:
-        self._data = data
+    def __init__(self, data: Path, server: Server | None = None) -> None:
+        """With a `server` they are there, and so is what their keys are signed with."""
+        self._data, self._server = data, server
+        self._kept = Kept(data, server)
         self.root = data / "workspaces"
         """Holds a folder for each named library."""
 
@@ -69,7 +76,7 @@ class PrivateLibraries:
         """Whether this program gave the key out, or a library of an earlier build is opened by it."""
         if _KEY.fullmatch(key):
             return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
-        return bool(_EARLIER.fullmatch(key)) and (self.root / name_of(key)).is_dir()
+        return self._server is None and bool(_EARLIER.fullmatch(key)) and (self.root / name_of(key)).is_dir()
 
     def settle(self) -> None:
         """To be done once at the start: folders that earlier builds named by keys are renamed, and the keys in their
@@ -77,7 +84,7 @@ class PrivateLibraries:
 
         What fails is logged and left as it is: one broken library must not keep the program from starting.
         """
-        if not self.root.is_dir():
+        if self._server is not None or not self.root.is_dir():
             return
         marker, began = self._data / _SETTLED, time.time()
         looked = marker.stat().st_mtime if marker.exists() else 0.0
@@ -107,21 +114,7 @@ class PrivateLibraries:
     @cached_property
     def _secret(self) -> bytes:
         """What keys are signed with: made once, and kept beside the libraries."""
-        file = self._data / _SIGNED_WITH
-        with translated(file):
-            with suppress(FileNotFoundError):
-                return file.read_bytes()
-            own_folder(self._data)
-            draft = self._data / f"{_SIGNED_WITH}.{secrets.token_hex(4)}"
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                with os.fdopen(handle, "wb") as opened:
-                    opened.write(secrets.token_bytes(32))
-                with suppress(FileExistsError):  # another process was first: its secret is everybody's
-                    os.link(draft, file)
-            finally:
-                draft.unlink()
-            return file.read_bytes()
+        return self._kept.first(_SIGNED_WITH, secrets.token_bytes(_SECRET))
 
 
 def _renamed(folder: Path) -> Path:

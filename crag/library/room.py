@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from crag.core.errors import RoomError
 
@@ -17,32 +18,72 @@ _SHARE = 50
 """All libraries are listed again after so many times as long as that took, if that is longer than the interval."""
 
 
+Library = Path | str
+"""What tells a library from others where it lies: its folder, or its schema."""
+
+
+def unlimited(more: int, *, makes: bool) -> None:
+    """A library may grow as it likes."""
+
+
+class Shelf(Protocol):
+    """Where libraries lie, and how large they are."""
+
+    def sizes(self) -> dict[Any, int]:
+        """Bytes of each."""
+        ...
+
+    def size(self, library: Any) -> int:
+        """Bytes of one; 0 where it is not there."""
+        ...
+
+    def holds(self, library: Any) -> bool:
+        """Whether it counts among all that are here."""
+        ...
+
+
+class Folders:
+    """The libraries below `root`, each in a folder of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def sizes(self) -> dict[Path, int]:
+        return {each: bytes_of(each) for each in _folders(self._root)}
+
+    def size(self, library: Path) -> int:
+        return bytes_of(library)
+
+    def holds(self, library: Path) -> bool:
+        return library.parent == self._root
+
+
 @dataclass(kw_only=True)
 class Room:
-    """The limits for the libraries below `root`, each in a folder of its own. 0 stands for no limit. Thread-safe."""
+    """The limits for the libraries of a shelf. 0 stands for no limit. Thread-safe."""
 
-    root: Path
+    shelf: Shelf
     library_mb: int = 0
     all_mb: int = 0
     libraries: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _sizes: dict[Path, int] = field(default_factory=dict, repr=False)
+    _sizes: dict[Library, int] = field(default_factory=dict, repr=False)
     """Bytes of each library, as it was looked at last."""
-    _looked: dict[Path, float] = field(default_factory=dict, repr=False)
+    _looked: dict[Library, float] = field(default_factory=dict, repr=False)
     """When each of them was looked at."""
     _total: int = field(default=0, repr=False)
     _next: float = field(default=0.0, repr=False)
     """When all are looked at again, on the clock of `time.monotonic`."""
 
-    def check(self, folder: Path, more: int = 0, *, makes: bool = False) -> None:
-        """Whether the library in `folder` may take `more` bytes. Raises RoomError, which says which limit is reached.
+    def check(self, library: Library, more: int = 0, *, makes: bool = False) -> None:
+        """Whether `library` may take `more` bytes. Raises RoomError, which says which limit is reached.
 
         `makes`: the library is not there yet.
         """
-        own, total, count = self._found(folder, anew=more > 0, all_anew=makes)
+        own, total, count = self._found(library, anew=more > 0, all_anew=makes)
         over, all_over = self._over(own + more, total + more)
         if over or all_over:  # something may have been deleted since it was looked
-            own, total, count = self._found(folder, anew=True, all_anew=all_over)
+            own, total, count = self._found(library, anew=True, all_anew=all_over)
             over, all_over = self._over(own + more, total + more)
         if over:
             raise RoomError(
@@ -65,7 +106,7 @@ class Room:
         """Whether so many bytes are too many for one library, and whether so many are for all."""
         return 0 < self.library_mb * _MB < own, 0 < self.all_mb * _MB < total
 
-    def _found(self, folder: Path, *, anew: bool, all_anew: bool) -> tuple[int, int, int]:
+    def _found(self, library: Library, *, anew: bool, all_anew: bool) -> tuple[int, int, int]:
         """Bytes of this library and of all, and how many there are: looked at where asked for, else at intervals.
 
         What is added to this library is in the sum of all as soon as it is looked at.
@@ -73,15 +114,15 @@ class Room:
         with self._lock:
             now = time.monotonic()
             if all_anew or now >= self._next:
-                self._sizes = {each: bytes_of(each) for each in _folders(self.root)}
+                self._sizes = self.shelf.sizes()
                 done = time.monotonic()
                 self._looked, self._total = dict.fromkeys(self._sizes, done), sum(self._sizes.values())
                 self._next = done + max(_INTERVAL, _SHARE * (done - now))
-            own = self._sizes.get(folder, 0)
-            if anew or now >= self._looked.get(folder, 0.0) + _INTERVAL:
-                before, own = own, bytes_of(folder)
-                if own and folder.parent == self.root:
-                    self._sizes[folder], self._looked[folder] = own, now
+            own = self._sizes.get(library, 0)
+            if anew or now >= self._looked.get(library, 0.0) + _INTERVAL:
+                before, own = own, self.shelf.size(library)
+                if own and self.shelf.holds(library):
+                    self._sizes[library], self._looked[library] = own, now
                     self._total += own - before
             return own, self._total, len(self._sizes)
 

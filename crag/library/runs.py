@@ -14,7 +14,7 @@ from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.meter import DaySpending
 from crag.core.trace import Trace
-from crag.library.database import Database
+from crag.library.records import Records
 from crag.library.store import select_in
 from crag.library.tables import asked, calls, runs, searches
 
@@ -45,7 +45,7 @@ class Unreadable:
 class Runs:
     """A library's runs. Thread-safe, across processes too."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Records) -> None:
         self._database = database
 
     def save(self, trace: Trace, events: Sequence[Event]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, create_mock_engine, insert
 
-from crag.core.errors import StorageError
+from crag.library.faults import another, newer
 from crag.library.sqlite import driver
 from crag.library.tables import meta, metadata, revision
 
@@ -34,22 +34,10 @@ def inspect(connection: sqlite3.Connection, path: Path) -> bool:
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     version = _version(connection)
     if version > VERSION:
-        raise newer(path.parent.name, str(version))
+        raise newer(path.parent.name, str(version), VERSION)
     if version == 0 and tables:
-        raise StorageError(
-            f"The file {path.name} of {path.parent.name} is a database of another program.",
-            "Choose another folder. Nothing was changed.",
-        )
+        raise another(f"file {path.name}", path.parent.name)
     return version == 0
-
-
-def newer(name: str, version: str) -> StorageError:
-    """What is said of a library that a later version of this program wrote; such a one is never written to."""
-    return StorageError(
-        f"The library {name} was written by a newer version of this program "
-        f"(schema {version}; this one knows {VERSION}).",
-        "Update the program, or choose another folder. Nothing was changed.",
-    )
 
 
 def prepare(connection: Connection, path: Path) -> None:

@@ -49,17 +49,12 @@ def select_in(
         yield from connection.execute(statement.where(column.in_(values[at : at + _BATCH])))
 
 
-def put(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]], *, replace: bool = True) -> int:
-    """Insert rows, in place of those of the same key, or without `replace` unless they are there; how many it put."""
+def put(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, in place of those of the same key."""
     insertion = postgresql.insert(into) if connection.dialect.name == "postgresql" else sqlite.insert(into)
     keys = [column.name for column in into.primary_key]
     rest: dict[str, Any] = {each.name: insertion.excluded[each.name] for each in into.c if each.name not in keys}
-    statement = (
-        insertion.on_conflict_do_update(index_elements=keys, set_=rest)
-        if replace
-        else insertion.on_conflict_do_nothing(index_elements=keys)
-    )
-    return connection.execute(statement, rows).rowcount
+    connection.execute(insertion.on_conflict_do_update(index_elements=keys, set_=rest), rows)
 
 
 def count(connection: Connection, of: FromClause, *where: ColumnElement[bool]) -> int:

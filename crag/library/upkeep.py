@@ -12,7 +12,7 @@ from crag.core.errors import CragError, IndexUnavailableError
 from crag.core.waiting import CLOCK, Clock
 from crag.index.chunk_index import ChunkIndex, Contents, Numbers
 from crag.library import feed
-from crag.library.database import Database
+from crag.library.records import Records
 
 _log = logging.getLogger(__name__)
 _PATIENCE = 10.0
@@ -56,7 +56,7 @@ class Upkeep:
     Several processes may do this for one index at once: what is done twice changes nothing.
     """
 
-    def __init__(self, database: Database, open_index: OpenIndex, clock: Clock = CLOCK) -> None:
+    def __init__(self, database: Records, open_index: OpenIndex, clock: Clock = CLOCK) -> None:
         self._database, self._open, self._clock = database, open_index, clock
         self._lock = threading.Lock()
         self._contents: Contents | None = None
@@ -79,18 +79,24 @@ class Upkeep:
         if generation:
             self._with(contents, lambda index: self._brought(index, generation, None))
 
-    def follow(self, *, wait: bool = True) -> None:
-        """Bring the index up to date, so that the next search need not; without `wait` in the background.
-
-        What fails now, the next search meets and says.
-        """
+    def follow(self) -> None:
+        """Bring the index up to date, so that the next search need not. What fails now, that search meets and says."""
         try:
-            if wait:
-                self.refresh()
-                return
-            with self._database.read() as connection:
-                contents = feed.contents(connection)
-            self._with(contents, self._begun)
+            self.refresh()
+        except IndexUnavailableError as error:
+            _log.info("the chunk index is not up to date: %s", error.message)
+
+    def forget_deleted(self) -> None:
+        """Have the index forget in the background what the records hold no more, if it ever held anything."""
+        with self._database.read() as connection:
+            contents, generation = feed.contents(connection), feed.generation(connection)
+
+        def begin(index: ChunkIndex) -> None:
+            if -1 < index.generation < generation:
+                self._begun(index)
+
+        try:
+            self._with(contents, begin)
         except IndexUnavailableError as error:
             _log.info("the chunk index is not up to date: %s", error.message)
 

@@ -1,15 +1,56 @@
-"""An open library and a way to fill it."""
+"""An open library, in a file and on a server, and a way to fill it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from crag.core.types import Document
 from crag.library.library import Library
+from crag.library.postgres import Server
+from crag.library.records import server_at
 from tests.support.library_makers import HashEmbedder, make_document
+from tests.support.postgres_server import PostgresServer, postgres_server
+
+OpenLibrary = Callable[..., Library]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What opens a library is run with its records in a file, and with them on a server."""
+    if "records" in metafunc.fixturenames:
+        in_files = any(metafunc.definition.iter_markers("files"))
+        metafunc.parametrize("records", ["sqlite"] if in_files else ["sqlite", "postgresql"])
+
+
+@pytest.fixture(scope="session")
+def database_server() -> Iterator[PostgresServer]:
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def database(database_server: PostgresServer) -> Iterator[str]:
+    """The address of an empty database."""
+    with database_server.emptied() as url:
+        yield url
+
+
+@pytest.fixture
+def url(records: str, request: pytest.FixtureRequest) -> str:
+    """The address of the database that holds a test's libraries; nothing for those in files."""
+    return "" if records == "sqlite" else str(request.getfixturevalue("database"))
+
+
+@pytest.fixture
+def server(url: str) -> Iterator[Server | None]:
+    """What a test's libraries are opened with beside their folder."""
+    made = server_at(url)
+    yield made
+    if made is not None:
+        made.close()
 
 
 @pytest.fixture
@@ -18,9 +59,19 @@ def embedder() -> HashEmbedder:
 
 
 @pytest.fixture
-def library(tmp_path: Path, embedder: HashEmbedder) -> Iterator[Library]:
-    with Library.open(tmp_path / "library", embedder) as opened:
-        yield opened
+def open_library(tmp_path: Path, embedder: HashEmbedder, server: Server | None) -> Iterator[OpenLibrary]:
+    """open_library(name="library", embedder=…, room=…): the library of that name, closed at the end."""
+    with ExitStack() as stack:
+
+        def open(name: str = "library", embedder: HashEmbedder = embedder, room: object = None) -> Library:
+            return stack.enter_context(Library.open(tmp_path / name, embedder, room, server))  # type: ignore[arg-type]
+
+        yield open
+
+
+@pytest.fixture
+def library(open_library: OpenLibrary) -> Library:
+    return open_library()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 import pytest
+from sqlalchemy import update
 
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import RunStarted
@@ -15,8 +16,9 @@ from crag.core.types import Document
 from crag.library.evaluations import EvaluationRecord, Evaluations, StoredSet
 from crag.library.library import Library
 from crag.library.runs import Unreadable
-from crag.library.tables import ASKED
-from tests.support.library_makers import HashEmbedder, as_version
+from crag.library.store import count
+from crag.library.tables import ASKED, evaluations, results, runs
+from tests.support.library_makers import HashEmbedder, as_version, change
 
 Fill = Callable[..., Document]
 
@@ -35,11 +37,6 @@ def save_run(library: Library, run_id: str, question: str = "why?") -> None:
         run_id=run_id, question=question, strategy="balanced", settings={}, workspace="default", started_at="2026-01-01"
     )
     library.runs.save(trace, [started])
-
-
-def change(library: Library, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(library.folder / "library.db")) as connection, connection:
-        connection.execute(statement, values)
 
 
 # Sets
@@ -78,8 +75,8 @@ def test_a_removed_set_takes_its_evaluations_and_results_and_no_others(library: 
     library.evaluations.delete_set("s1")
     assert [each.id for each in library.evaluations.sets()] == ["s2"]
     assert [(each.id, each.done) for each in library.evaluations.all()] == [(kept.id, 1)]
-    with closing(sqlite3.connect(library.folder / "library.db")) as connection:
-        assert connection.execute("SELECT count(*) FROM results").fetchone() == (1,)
+    with library._database.read() as connection:
+        assert count(connection, results) == 1
     assert library.runs.ids() == [f"{gone.id}-1", f"{kept.id}-1"]
 
 
@@ -130,7 +127,7 @@ def test_finishing_twice_keeps_the_first_time(library: Library) -> None:
     add_set(library)
     id = begin(library).id
     library.evaluations.finish(id)
-    change(library, "UPDATE evaluations SET finished_at = '2020'")
+    change(library, update(evaluations).values(finished_at="2020"))
     library.evaluations.finish(id)
     assert library.evaluations.get(id).finished_at == "2020"
 
@@ -191,6 +188,7 @@ def test_traces_come_in_the_order_asked_for_without_those_that_are_gone(library:
     assert found[0] == library.runs.trace("run 229")
 
 
+@pytest.mark.files
 def test_reading_traces_keeps_no_transaction_open(library: Library) -> None:
     """Else a slow reader would hold back the log's checkpoint."""
     for number in range(3):
@@ -207,7 +205,7 @@ def test_reading_traces_keeps_no_transaction_open(library: Library) -> None:
 def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(library: Library, text: str) -> None:
     for run in ("one", "two", "three"):
         save_run(library, run)
-    change(library, "UPDATE runs SET trace = ?, events = '{}' WHERE id = 'two'", text)
+    change(library, update(runs).where(runs.c.id == "two").values(trace=text, events="{}"))
     first, broken, third = library.runs.traces(["one", "two", "three"])
     assert isinstance(first, Trace) and isinstance(third, Trace) and third.run_id == "three"
     assert isinstance(broken, Unreadable)
@@ -237,6 +235,7 @@ def test_the_history_holds_what_a_person_asked_and_no_run_of_an_evaluation(libra
     assert [run.run_id for run in library.runs.latest(3, every=True)] == ["last", f"{kept}-8", f"{kept}-7"]
 
 
+@pytest.mark.files
 def test_the_history_is_found_by_its_index(library: Library) -> None:
     save_run(library, "one")
     with closing(sqlite3.connect(library.folder / "library.db")) as connection:
@@ -247,6 +246,7 @@ def test_the_history_is_found_by_its_index(library: Library) -> None:
 # Older libraries
 
 
+@pytest.mark.files
 def test_a_library_of_version_2_opens_with_all_it_holds(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
     document = fill(library, "alpha")
     save_run(library, "one")
@@ -267,6 +267,7 @@ def test_a_library_of_version_2_opens_with_all_it_holds(library: Library, fill: 
         assert [each.done for each in again.evaluations.all()] == [1]
 
 
+@pytest.mark.files
 def test_a_library_of_version_3_opens_with_the_history_of_what_was_asked(
     library: Library, embedder: HashEmbedder
 ) -> None:

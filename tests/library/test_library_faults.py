@@ -19,6 +19,7 @@ from crag.library.schema import VERSION
 from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
+pytestmark = pytest.mark.files
 
 
 def sqlite_error(code: int) -> sqlite3.OperationalError:

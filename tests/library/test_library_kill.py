@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 from crag.library.library import Library
+from crag.library.postgres import Server
 from tests.support.kills import add_until_killed
 from tests.support.library_makers import HashEmbedder
 from tests.support.sizes import sized
@@ -15,15 +16,15 @@ MOST = sized(60, 15)
 SEED = 20240115
 
 
-def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
+def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, server: Server | None, url: str) -> None:
     moments = random.Random(SEED)
     folder = tmp_path / "library"
     embedder = HashEmbedder()
     confirmed: list[str] = []
     for kill in range(KILLS):
-        new = add_until_killed(folder, f"k{kill}", moments.uniform(0, 0.12))
+        new = add_until_killed(folder, f"k{kill}", moments.uniform(0, 0.12), url)
         confirmed += new
-        with Library.open(folder, embedder) as library:
+        with Library.open(folder, embedder, server=server) as library:
             library.verify()
             stored = {document.id: document for document in library.documents.all()}
             assert set(new) <= stored.keys()

@@ -19,6 +19,8 @@ from tests.support.library_makers import HashEmbedder, make_document
 from tests.support.sizes import sized
 
 Fill = Callable[..., Document]
+pytestmark = pytest.mark.files  # only they have a full-text index
+OpenLibrary = Callable[..., Library]
 MODES = ("hybrid", "dense", "bm25")
 
 
@@ -161,7 +163,9 @@ def test_a_question_of_stop_words_alone_is_searched_by_them() -> None:
     assert search_terms("?!") == []
 
 
-def test_an_embedder_that_reads_questions_apart_is_asked_as_such(library: Library, fill: Fill) -> None:
+def test_an_embedder_that_reads_questions_apart_is_asked_as_such(
+    library: Library, fill: Fill, open_library: OpenLibrary
+) -> None:
     class Asked(HashEmbedder):
         """Reads every question as if it asked about willows."""
 
@@ -170,7 +174,7 @@ def test_an_embedder_that_reads_questions_apart_is_asked_as_such(library: Librar
 
     fill(library, "alpha", 12)
     library.close()
-    with Library.open(library.folder, HashEmbedder()) as plain, Library.open(library.folder, Asked()) as apart:
+    with open_library("library", HashEmbedder()) as plain, open_library("library", Asked()) as apart:
         wanted = [found.chunk.id for found in plain.search("willow", 3, mode="dense")]
         assert [found.chunk.id for found in plain.search("copper", 3, mode="dense")] != wanted
         assert [found.chunk.id for found in apart.search("copper", 3, mode="dense")] == wanted

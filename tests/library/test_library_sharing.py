@@ -14,12 +14,13 @@ import pytest
 
 from crag.core.errors import StorageError
 from crag.core.types import Document
-from crag.library import database
+from crag.library import database, postgres
 from crag.library.library import Library
 from tests.support.kills import add_until_killed
 from tests.support.library_makers import HashEmbedder
 
 Fill = Callable[..., Document]
+OpenLibrary = Callable[..., Library]
 
 
 def test_readers_see_whole_documents_while_a_writer_adds_and_deletes(library: Library, fill: Fill) -> None:
@@ -58,36 +59,37 @@ def test_writers_in_many_threads_all_succeed(library: Library, fill: Fill) -> No
 
 
 def test_what_another_library_object_does_is_seen_at_the_next_search(
-    library: Library, fill: Fill, embedder: HashEmbedder
+    library: Library, fill: Fill, embedder: HashEmbedder, open_library: OpenLibrary
 ) -> None:
     fill(library, "alpha")
     assert len(library.search("alpha", 50)) == 4
-    with Library.open(library.folder, embedder) as other:
+    with open_library("library", embedder) as other:
         added = fill(other, "zanzibar", 6)
         assert library.search("zanzibar", 50)[0].chunk.document_id == added.id
         other.documents.delete(added.id)
     assert len(library.search("zanzibar", 50)) == 4
 
 
-def test_two_processes_add_to_one_library(tmp_path: Path) -> None:
+def test_two_processes_add_to_one_library(tmp_path: Path, open_library: OpenLibrary, url: str) -> None:
     folder = tmp_path / "library"
     with ThreadPoolExecutor(2) as pool:
-        confirmed = [*pool.map(lambda prefix: add_until_killed(folder, prefix, 0.4), ["left", "right"])]
-    with Library.open(folder, HashEmbedder()) as library:
+        confirmed = [*pool.map(lambda prefix: add_until_killed(folder, prefix, 0.4, url), ["left", "right"])]
+    with open_library() as library:
         library.verify()
         stored = {document.id for document in library.documents.all()}
         assert all(ids and set(ids) <= stored for ids in confirmed)
         assert library.search("left right", 3)
 
 
-def test_two_processes_create_one_library_at_once(tmp_path: Path) -> None:
+def test_two_processes_create_one_library_at_once(tmp_path: Path, url: str) -> None:
     code = (
-        "import sys; from pathlib import Path; from tests.support.library_makers import HashEmbedder; "
-        "from crag.library.library import Library; Library.open(Path(sys.argv[1]), HashEmbedder()).close()"
+        "import sys; from pathlib import Path; from tests.support.library_makers import HashEmbedder, on_disk; "
+        "from crag.library.library import Library; from crag.library.records import server_at; "
+        "on_disk(Library.open(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))).close()"
     )
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path / "library")],
+            [sys.executable, "-c", code, str(tmp_path / "library"), url],
             env={"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
             stderr=subprocess.PIPE,
         )
@@ -99,12 +101,13 @@ def test_two_processes_create_one_library_at_once(tmp_path: Path) -> None:
 
 
 def test_a_library_that_stays_locked_is_reported(
-    library: Library, fill: Fill, monkeypatch: pytest.MonkeyPatch, embedder: HashEmbedder
+    library: Library, fill: Fill, monkeypatch: pytest.MonkeyPatch, embedder: HashEmbedder, open_library: OpenLibrary
 ) -> None:
     monkeypatch.setattr(database, "_BUSY_MS", 50)
+    monkeypatch.setattr(postgres, "_LOCK_MS", 50)
     fill(library, "alpha")
-    with Library.open(library.folder, embedder) as impatient, library._database.write():
-        with pytest.raises(StorageError, match="locked by another program"):
+    with open_library("library", embedder) as impatient, library._database.write():
+        with pytest.raises(StorageError, match=r"locked (by|for) another program"):
             fill(impatient, "beta")
         assert impatient.search("alpha", 2), "reading goes on while another writes"
     assert library.size == (1, 4)

@@ -12,10 +12,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def add_until_killed(folder: Path, prefix: str, seconds: float) -> list[str]:
-    """Start the adding process, kill it `seconds` after its first confirmation; the confirmed documents' ids."""
+def add_until_killed(folder: Path, prefix: str, seconds: float, url: str = "") -> list[str]:
+    """Start the adding process, kill it `seconds` after its first confirmation; the confirmed documents' ids.
+
+    `url`: the database that holds the library, where it is no file.
+    """
     child = subprocess.Popen(
-        [sys.executable, str(ROOT / "tests" / "support" / "adding_child.py"), str(folder), prefix],
+        [sys.executable, str(ROOT / "tests" / "support" / "adding_child.py"), str(folder), prefix, url],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Update
 
 from crag.core.types import Chunk, Document, LineBox, Rect
 from crag.library.library import Library
@@ -101,12 +102,19 @@ def on_disk(library: Library) -> Library:
         return library
 
 
+def change(library: Library, statement: Update) -> None:
+    """What no part of the library does: values that another program, or another time, left there."""
+    with library._database.write() as connection:
+        connection.execute(statement)
+
+
 def as_version(library: Library, version: int) -> None:
     """Make a closed library what it would be had `version` written it: its tables as they were, with the same rows."""
     now, then = library.folder / "library.db", library.folder / "then.db"
     layout = (Path(__file__).parent / f"version_{version}.sql").read_text(encoding="utf-8")
     with closing(sqlite3.connect(then)) as connection, connection:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(layout)
         connection.execute("ATTACH ? AS now", (str(now),))
         for table in re.findall(r"^CREATE TABLE (\w+)", layout, re.MULTILINE):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ from crag.core.config import AppConfig
 from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
 from crag.engine import Engine
-from crag.library.database import own_folder
+from crag.library.kept import Kept
+from crag.library.records import server_at
 from crag.providers.registry import FOLDER
 from ui.app import warmup, workspaces
 from ui.app.jobs import Jobs
 
 _FILE = "settings.json"
-_PLACE = ("data",)
-"""What can't be chosen in the app: where the choices themselves are stored."""
+_PLACE = ("data", "database_url")
+"""What can't be chosen in the app: where libraries and the choices themselves are stored."""
 
 
 class Program:
@@ -77,7 +79,7 @@ class Program:
 
     def _configured(self) -> AppConfig:
         given = AppConfig.from_environment()
-        stored, self.notice = _load(given.data / _FILE)
+        stored, self.notice = _load(given)
         free = {name: value for name, value in stored.items() if name not in _PLACE and not overridden(name)}
         try:
             return AppConfig.from_environment(**free)
@@ -140,15 +142,15 @@ def _plain(config: AppConfig) -> dict[str, Any]:
     return {name: value for name, value in config.model_dump().items() if value is not None}
 
 
-def _load(file: Path) -> tuple[dict[str, Any], str]:
+def _load(config: AppConfig) -> tuple[dict[str, Any], str]:
     """The stored choices, and what is wrong with them in words."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}, ""
-    except (OSError, ValueError):
-        return {}, f"The stored settings ({file.name}) can't be read and were not used: save Settings to replace them."
-    return (found, "") if isinstance(found, dict) else ({}, f"The stored settings ({file.name}) are no settings.")
+        with _kept(config) as kept:
+            said = kept.read(_FILE)
+        found = {} if said is None else json.loads(said)
+    except (StorageError, ValueError):
+        return {}, f"The stored settings ({_FILE}) can't be read and were not used: save Settings to replace them."
+    return (found, "") if isinstance(found, dict) else ({}, f"The stored settings ({_FILE}) are no settings.")
 
 
 def _store(config: AppConfig) -> None:
@@ -157,12 +159,19 @@ def _store(config: AppConfig) -> None:
         for name, value in config.model_dump(mode="json").items()
         if name not in _PLACE and value is not None and not overridden(name)
     }
-    file = config.data / _FILE
     try:
-        own_folder(config.data)
-        draft = file.with_suffix(".new")
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")
-        draft.replace(file)
-    except OSError as error:
-        raise StorageError(f"The settings can't be stored: {error.strerror or 'the disk refused'}.") from error
+        with _kept(config) as kept:
+            kept.put(_FILE, (json.dumps(chosen, indent=2) + "\n").encode())
+    except StorageError as error:
+        raise StorageError(f"The settings can't be stored. {error.message}", error.remedy) from error
+
+
+@contextmanager
+def _kept(config: AppConfig) -> Iterator[Kept]:
+    """Where choices are kept: beside the libraries."""
+    server = server_at(config.database_url)
+    try:
+        yield Kept(config.data, server)
+    finally:
+        if server is not None:
+            server.close()

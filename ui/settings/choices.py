@@ -20,8 +20,8 @@ from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
-_ELSEWHERE = ("providers", "prices")
-"""Groups of settings that have a tab of their own."""
+_ELSEWHERE = ("providers", "prices", "database")
+"""Groups of settings that have a tab of their own, or that hold a password and are shown nowhere."""
 
 
 def status(session: Session) -> None:
