@@ -46,9 +46,9 @@ def report(results: Mapping[str, Any]) -> str:
         "library also ranks them and reads ten. Recall@10: the share of the ten chunks of the highest cosine that are",
         "among what a search brings. Add and find: a document of 1,000 chunks, embedding aside, to the first search",
         "that finds it. Memory is all of the process that is resident, memory-mapped files counted, with Python and",
-        f"its libraries ({_before(whole)} before anything is opened): loaded after the first search, without files after",
-        "the last. Opening is without the start of Python, and with the files in the system's memory. Building is without",
-        "the making of the chunks.",
+        f"its libraries ({_before(whole)} before anything is opened): loaded after the first search, not files after",
+        "the last. Opening is without the start of Python, and with the files in the system's memory. Building is",
+        "without the making of the chunks.",
         "",
         *_verdict_lines(whole),
     ]
