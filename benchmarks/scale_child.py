@@ -41,10 +41,12 @@ CONTENTS = Contents(library="0" * 32, model="multilingual-e5-small-int8-1/scale"
 
 
 def build(side: Searched, documents: Iterator[MadeDocument]) -> dict[str, Any]:
-    """Seconds, of which making the documents is none, and memory."""
+    """Seconds, of which making the documents is none, and memory. Ends with a search, which may write a cache."""
     before = memory()
     seconds, waiting, generation, took = 0.0, 0, 0, time.perf_counter
+    last: list[MadeDocument] = []
     while some := list(islice(documents, _GROUP)):
+        last = some
         waiting += sum(len(document.batch.numbers) for document in some)
         began = took()
         side.add(some)
@@ -54,6 +56,7 @@ def build(side: Searched, documents: Iterator[MadeDocument]) -> dict[str, Any]:
         seconds += took() - began
     began = took()
     side.commit(generation + 1)
+    side.find(_probe(last[-1]))
     filled = memory()
     side.close()
     seconds += took() - began
