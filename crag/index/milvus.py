@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from crag.core.errors import IndexUnavailableError
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.milvus_schema import LONGEST_TEXT, make, prepare
 from crag.index.milvus_server import MissingError, NotLoadedError, closed, opened
@@ -33,7 +34,6 @@ _MOST_WAITING = 20_000
 _ROWS, _BYTES = 1_000, 8_000_000
 """What one request takes in."""
 _PAGE = 8_000
-_WRITE_SECONDS = 120.0
 _STRONG: dict[str, Any] = {"consistency_level": "Strong"}
 """What was written before is seen, by whichever process."""
 
@@ -41,8 +41,8 @@ _STRONG: dict[str, Any] = {"consistency_level": "Strong"}
 class MilvusIndex:
     """The chunks of one library in Milvus; see `ChunkIndex`. Nothing is asked of the server before it is needed.
 
-    `timeout` is in seconds, for one answer. Where more is added between commits than memory should hold, it is written
-    before the commit, and may then be found by a search before it.
+    `timeout` is in seconds, for one answer; writing may take three times as long. Where more is added between commits
+    than memory should hold, it is written before the commit, and may then be found by a search before it.
     """
 
     name = "milvus"
@@ -67,13 +67,17 @@ class MilvusIndex:
         self._lock = threading.RLock()
         self._added: list[Batch] = []
         self._deleted = set[int]()
+        self._seen = -1
+        """The generation that was last read or written here."""
+        self._timeout = timeout
         self._server = opened(uri, token, timeout)
         self._open = True
 
     @property
     def generation(self) -> int:
-        rows = self._read("get", ids=[self._mark], output_fields=["number"]) or []
-        return int(rows[0]["number"]) if rows else -1
+        rows = self._read("get", ids=[self._mark], output_fields=["number"])
+        self._seen = int(rows[0]["number"]) if rows else -1
+        return self._seen
 
     @property
     def size(self) -> int:
@@ -104,18 +108,17 @@ class MilvusIndex:
         with self._lock:
             self._send()
             self._write("upsert", data=[self._row(self._mark, self._mark, generation, -1, self._nowhere)])
+            self._seen = generation
             self._flush()
 
     def clear(self) -> None:
         with self._lock:
-            self._added, self._deleted = [], set()
-            try:
+            self._added, self._deleted, self._seen = [], set(), -1
+            if self._read("get", ids=[self._mark]) is not None:
                 # The generation goes first: what is left, if the rest fails, is not believed.
                 self._write("delete", ids=[self._mark])
                 self._write("delete", filter=self._ours, **_STRONG)
                 self._flush()
-            except MissingError:
-                self._server.ready.discard(self._collection)
 
     def top(
         self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
@@ -145,6 +148,10 @@ class MilvusIndex:
     def _search(self, vector: Vectors, texts: Sequence[str], k: int, where: str) -> Candidates:
         """One request. Its ranker adds up the scores by words and leaves the vectors' out: these come back with each
         chunk, and their cosines are computed here, the same whatever Milvus keeps of them in its index."""
+        try:
+            prepare(self._server, self._collection, self._dimension)
+        except MissingError:
+            return Candidates.none()
         from pymilvus import AnnSearchRequest, WeightedRanker
 
         each = min(k, _MOST_RESULTS // (len(texts) + 1))
@@ -171,13 +178,14 @@ class MilvusIndex:
         try:
             return self._call(method, **named, **_STRONG)
         except MissingError:
-            self._server.ready.discard(self._collection)
             return None
 
     def _write(self, method: str, **named: Any) -> None:
-        """Raises MissingError where there is no such collection."""
         with self._server.writing if self._server.lite else nullcontext():
-            self._call(method, seconds=_WRITE_SECONDS, **named)
+            try:
+                self._call(method, seconds=3 * self._timeout, **named)
+            except MissingError as error:
+                raise _lost() from error
 
     def _call(self, method: str, **named: Any) -> Any:
         try:
@@ -187,10 +195,13 @@ class MilvusIndex:
             self._server.ready.discard(self._collection)
             prepare(self._server, self._collection, self._dimension)
             return self._server.call(method, self._collection, **named)
+        except MissingError:
+            self._server.ready.discard(self._collection)
+            raise
 
     def _send(self) -> None:
         """Deletions first: a document that was deleted and added again is there afterwards."""
-        make(self._server, self._collection, self._dimension)
+        self._begin()
         gone = np.array(sorted(self._deleted), dtype=np.int64)
         for at in range(0, len(gone), _MOST_DOCUMENTS):
             where = f"{self._ours} and {_among(gone[at : at + _MOST_DOCUMENTS])}"
@@ -198,6 +209,15 @@ class MilvusIndex:
         for rows in _requests(row for batch in self._added for row in self._rows(batch)):
             self._write("upsert", data=rows)
         self._added, self._deleted = [], set()
+
+    def _begin(self) -> None:
+        """See that Milvus still holds what it did: else a commit would say of half a library that it is whole."""
+        before = self._seen
+        if self.generation < before:
+            self._added, self._deleted = [], set()
+            raise _lost()
+        if self._seen < 0:
+            make(self._server, self._collection, self._dimension)
 
     def _flush(self) -> None:
         """Milvus Lite searches what was not flushed row by row; a server does as it sees fit, and limits flushes."""
@@ -219,6 +239,12 @@ class MilvusIndex:
             **{"id": id, "workspace": workspace, "number": number, "document": document},
             **{"vector": np.asarray(vector, dtype=np.float32), "text": text},
         }
+
+
+def _lost() -> IndexUnavailableError:
+    return IndexUnavailableError(
+        "Milvus no longer holds what it did.", "Fill it again from the records; everything stored is intact."
+    )
 
 
 def _among(documents: Numbers) -> str:

@@ -22,24 +22,24 @@ def prepare(server: Server, collection: str, dimension: int) -> None:
     if collection in server.ready:
         return
     _check(server.call("describe_collection", collection), dimension)
+    indexed = server.call("list_indexes", collection)
+    if "vector" not in indexed:
+        _index_vectors(server, collection)
+    if "words" not in indexed:
+        _index(server, collection, "words", "SPARSE_INVERTED_INDEX", "BM25", {})
     server.call("load_collection", collection, seconds=_BUILD_SECONDS)
     server.ready.add(collection)
 
 
 def make(server: Server, collection: str, dimension: int) -> None:
     """Make the collection where there is none. Two processes may do so at once."""
+    server.ready.discard(collection)
     if not server.call("has_collection", collection):
-        server.ready.discard(collection)
         try:
             server.call("create_collection", collection, schema=_schema(dimension), consistency_level="Strong")
         except IndexUnavailableError:
             if not server.call("has_collection", collection):
                 raise
-    indexed = server.call("list_indexes", collection)
-    if "vector" not in indexed:
-        _index_vectors(server, collection)
-    if "words" not in indexed:
-        _index(server, collection, "words", "SPARSE_INVERTED_INDEX", "BM25", {})
     prepare(server, collection, dimension)
 
 

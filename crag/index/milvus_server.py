@@ -148,10 +148,9 @@ class Server:
             raise told from error
 
     def _told(self, error: Exception, limit: float) -> Exception:
-        code = getattr(error, "code", None)
-        code = code() if callable(code) else code
-        legacy = getattr(error, "compatible_code", None)
-        status, said = getattr(code, "name", ""), f"{code} {error}".lower()
+        codes, said = _codes(error), f"{error}".lower()
+        code, legacy = codes[0], getattr(error, "compatible_code", None)
+        status = next((each.name for each in codes if hasattr(each, "name") and not isinstance(each, int)), "")
         if code == _NO_COLLECTION or legacy == _LEGACY_NO_COLLECTION:
             return MissingError()
         if code == _NOT_LOADED or legacy == _NOT_LOADED or "not loaded" in said:
@@ -171,7 +170,7 @@ class Server:
             return LostError(
                 f"Milvus did not answer within {limit:g} seconds.", "Try again; see whether it is overloaded."
             )
-        if status in ("UNAVAILABLE", "CANCELLED") or _any(*_LOST, of=said):
+        if status in ("UNAVAILABLE", "CANCELLED") or (not status and _any(*_LOST, of=said)):
             return _unreachable()
         if code in _FULL_CODES or _any(*_FULL, of=said):
             return IndexUnavailableError(
@@ -179,6 +178,15 @@ class Server:
                 "Give it more room, or try again later; everything stored is intact.",
             )
         return IndexUnavailableError(f"Milvus failed ({type(error).__name__}, code {status or code}).")
+
+
+def _codes(error: Exception) -> list[Any]:
+    """The codes of an error and of what it came of: the client puts its own over the server's."""
+    chain: list[BaseException] = [error]
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
+        chain.append(cause)
+    codes = [getattr(each, "code", None) for each in chain]
+    return [code() if callable(code) else code for code in codes]
 
 
 def _any(*phrases: str, of: str) -> bool:
@@ -240,7 +248,10 @@ class _Quiet(logging.Handler):
     """Passes on what the client logs, a line each, at the level for debugging: failures are told as errors anyhow."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        log.debug("%s: %s", record.name, (record.getMessage().splitlines() or [""])[0])
+        said = (record.getMessage().splitlines() or [""])[0]
+        for _, token in tuple(_servers):
+            said = said.replace(token or "\0", "…")
+        log.debug("%s: %s", record.name, said)
 
 
 def _quieten() -> None:
