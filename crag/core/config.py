@@ -42,7 +42,7 @@ class AppConfig(BaseModel):
     index: Literal["embedded", "milvus"] = setting(
         "embedded",
         "Chunk index",
-        "Where chunks are searched. embedded: files beside each library. milvus: a Milvus server, at the address below.",
+        "Where chunks are searched. embedded: files beside each library. milvus: a server, at the address below.",
         group="storage",
         at_start=True,
     )

@@ -146,8 +146,8 @@ class MilvusIndex:
     # Searching
 
     def _search(self, vector: Vectors, texts: Sequence[str], k: int, where: str) -> Candidates:
-        """One request. Its ranker adds up the scores by words and leaves the vectors' out: these come back with each
-        chunk, and their cosines are computed here, the same whatever Milvus keeps of them in its index."""
+        """One request. Its ranker adds up the scores by words as they are, and leaves out those by meaning: the sum of
+        both could not be taken apart. So cosines are unknown; whoever ranks has the vectors themselves."""
         try:
             prepare(self._server, self._collection, self._dimension)
         except MissingError:
@@ -160,14 +160,11 @@ class MilvusIndex:
         requests += [AnnSearchRequest([text], "words", {"metric_type": "BM25"}, each, expr=where) for text in texts]
         ranker = WeightedRanker(0.0, *[1.0] * len(texts), norm_score=False)
         most = each * len(requests)
-        found = self._read("hybrid_search", reqs=requests, ranker=ranker, limit=most, output_fields=["vector"])
-        if not found or not found[0]:
-            return Candidates.none()
-        hits = found[0]
-        vectors = np.array([hit["entity"]["vector"] for hit in hits], dtype=np.float32)
+        found = self._read("hybrid_search", reqs=requests, ranker=ranker, limit=most)
+        hits = found[0] if found else []
         return Candidates(
             np.array([int(hit["id"].rpartition(".")[2]) for hit in hits], dtype=np.int64),
-            (vectors @ vector).astype(np.float32),
+            np.full(len(hits), np.nan, dtype=np.float32),
             np.maximum(np.array([hit["distance"] for hit in hits], dtype=np.float32), 0),
         )
 
