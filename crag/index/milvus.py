@@ -160,7 +160,8 @@ class MilvusIndex:
         requests += [AnnSearchRequest([text], "words", {"metric_type": "BM25"}, each, expr=where) for text in texts]
         ranker = WeightedRanker(0.0, *[1.0] * len(texts), norm_score=False)
         most = each * len(requests)
-        found = self._read("hybrid_search", reqs=requests, ranker=ranker, limit=most)
+        # Without a field named, Milvus Lite reads all of them: three times as slow.
+        found = self._read("hybrid_search", reqs=requests, ranker=ranker, limit=most, output_fields=["id"])
         hits = found[0] if found else []
         return Candidates(
             np.array([int(hit["id"].rpartition(".")[2]) for hit in hits], dtype=np.int64),

@@ -18,6 +18,7 @@ from crag.index.chunk_index import Batch, Contents
 from crag.index.milvus import MilvusIndex
 from crag.testing.index_contract import ChunkIndexContract, batch, lexical, unit
 from tests.support.milvus_server import MilvusServer
+from tests.support.sizes import sized
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +103,11 @@ def test_forged_numbers_reach_nobody_else(server: MilvusServer, index: MilvusInd
     other.close()
 
 
-def test_ten_thousand_documents_can_be_asked_for(index: MilvusIndex) -> None:
+def test_ten_thousand_documents_can_be_asked_for(index: MilvusIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crag.index.milvus._MOST_DOCUMENTS", sized(10_000, 1_000))
     index.add([batch(document, 10 * document, ["a glacier", "a turbine"]) for document in range(1, 41)])
     index.commit(1)
-    asked = np.concatenate([np.arange(1, 21), np.arange(1_000, 13_000)])
+    asked = np.concatenate([np.arange(1, 21), np.arange(1_000, sized(13_000, 2_500))])
     found = index.top(unit(), [["glacier"]], 100, asked)
     assert sorted(found.numbers.tolist()) == sorted([10 * n for n in range(1, 21)] + [10 * n + 1 for n in range(1, 21)])
     assert sorted(lexical(found)) == [10 * n for n in range(1, 21)]
