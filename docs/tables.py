@@ -133,6 +133,7 @@ KEYS = {
     "llm": "the model server, whichever is chosen",
     "openai": "OpenAI's own service, and no other",
     "rerank": "the reranking server",
+    "milvus": "the Milvus server: its token, or user:password",
 }
 
 

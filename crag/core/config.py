@@ -48,6 +48,21 @@ class AppConfig(BaseModel):
         "start.",
         group="storage",
     )
+    index: Literal["embedded", "milvus"] = setting(
+        "embedded",
+        "Chunk index",
+        "Where chunks are searched. embedded: files beside each library. milvus: a server, at the address below.",
+        group="storage",
+        at_start=True,
+    )
+    milvus_uri: str = setting(
+        "",
+        "Milvus server",
+        "http://host:19530, the https:// address of a cloud, or a path that ends in .db for Milvus Lite, which one "
+        "process alone can use. Without user and password: these go into CRAG_MILVUS_TOKEN.",
+        group="storage",
+        at_start=True,
+    )
     llm: str = setting(
         "none",
         "Language model",

@@ -161,9 +161,10 @@ def about(setting: str) -> dict[str, Any]:
 def key_variables() -> dict[str, tuple[str, ...]]:
     """Where each slot's key is looked for in the environment, the first that is set.
 
-    A variable that is a provider's own fills a slot of its name: no other provider gets what is found there.
+    A variable that is a provider's own fills a slot of its name: no other provider gets what is found there. The token
+    of Milvus is the owner's, as the index is: no session gives one.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[str, ...]] = {"milvus": ("CRAG_MILVUS_TOKEN",)}
     for each in _all():
         if each.key:
             found.setdefault(each.key, (f"CRAG_{each.key.upper().replace('-', '_')}_KEY",))

@@ -214,8 +214,8 @@ DISTRIBUTIONS = {
     "bs4": "beautifulsoup4",
 }
 
-OPTIONAL = {"opentelemetry"}
-"""Used where a person has it."""
+OPTIONAL = {"opentelemetry", "pymilvus", "milvus-lite", "grpc"}
+"""Used where a person has it; Milvus by an extra of its own."""
 
 FIXED = {"langchain", "lxml-html-clean"}
 """Not imported by the product: the next releases build on the one, and trafilatura needs the other."""

@@ -135,6 +135,7 @@ PUBLIC = {
         *("unnamed_sentence", "unread_sentence", "why_sentence", "words_text"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
+    "crag.index.milvus": ["MilvusIndex"],
     "crag.evaluation.evaluate": [
         *("Evaluation", "Progress", "add_set", "evaluate", "evaluations", "question_set"),
         *("rows", "spending"),

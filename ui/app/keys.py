@@ -59,8 +59,8 @@ def _graders_and_webs() -> list[Provider]:
 
 
 def _slots() -> list[str]:
-    """Those that a person fills; OpenAI's own is the environment's alone."""
-    return [slot for slot in registry.key_variables() if slot != "openai"]
+    """Those that a person fills; OpenAI's own and that of Milvus are the environment's alone."""
+    return [slot for slot in registry.key_variables() if slot not in ("openai", "milvus")]
 
 
 # The session's own, each kept for the one server it was entered for

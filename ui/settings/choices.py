@@ -136,7 +136,8 @@ def _later(before: AppConfig, after: AppConfig) -> list[str]:
 def _program_groups(shared: bool) -> dict[str, list[str]]:
     """Where others may be visiting, where things lie on the server is not told."""
     told = {group: names for group, names in forms.groups(AppConfig).items() if group not in _ELSEWHERE}
-    return {group: [name for name in names if not (shared and name == "data")] for group, names in told.items()}
+    places = {"data", "milvus_uri"} if shared else set()
+    return {group: [name for name in names if name not in places] for group, names in told.items()}
 
 
 def _why_fixed(name: str) -> str:
