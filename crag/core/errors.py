@@ -9,6 +9,7 @@ CragError
 │   │   ├── DamagedError   broken, truncated or hostile: the reader gave up
 │   │   ├── EmptyError     no pages, or no text on any page
 │   │   └── LimitError     over the limits on size, pages, memory or time
+│   ├── FilterError        a filter over documents' fields that can't be read, or asks for what there is not
 │   └── SettingsError      a setting out of its range or combination
 ├── LibraryError           the stored library can't do what was asked
 │   ├── EmptyLibraryError  a question before any document
@@ -45,6 +46,7 @@ __all__ = [
     "EmptyError",
     "EmptyLibraryError",
     "EncryptedError",
+    "FilterError",
     "InputError",
     "KeyRejectedError",
     "LibraryError",
@@ -137,6 +139,10 @@ class EmptyError(DocumentError, remedy="If the pages are scans, run text recogni
 
 class LimitError(DocumentError, remedy="Split the document, or raise the limit in Settings."):
     """Over the limits on size, pages, memory or time."""
+
+
+class FilterError(InputError, remedy="Write it like: verified and confidence > 0.7 and date >= 2024."):
+    """A filter over documents' fields can't be read, or asks for what no document has."""
 
 
 class SettingsError(InputError, remedy="Correct the setting named above."):

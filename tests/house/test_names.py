@@ -11,12 +11,21 @@ import pytest
 PUBLIC = {
     "crag": ["Engine", "__version__"],
     "crag.text.amounts": ["amountless", "without_amounts"],
+    "crag.core.clauses": ["Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation", "WORD"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
     "crag.core.errors": [
         *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
-        *("EmptyLibraryError", "EncryptedError", "InputError", "KeyRejectedError", "LibraryError", "LimitError"),
-        *("ModelError", "ModelMismatchError", "NotAPdfError", "NotApprovedError", "NotFoundError", "ProviderError"),
+        *("EmptyLibraryError", "EncryptedError", "FilterError", "InputError", "KeyRejectedError", "LibraryError"),
+        *(
+            "LimitError",
+            "ModelError",
+            "ModelMismatchError",
+            "NotAPdfError",
+            "NotApprovedError",
+            "NotFoundError",
+            "ProviderError",
+        ),
         *(
             "QuestionError",
             "PROGRAM",
@@ -69,6 +78,10 @@ PUBLIC = {
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
     "crag.core.makers": ["Maker", "maker", "named"],
+    "crag.core.metadata": [
+        *("FIXED", "Fields", "Kind", "RESERVED", "Value", "boolean_in", "checked_fields", "days_in", "field_name"),
+        *("fields_of", "known_fields", "number_in", "read_field", "written_field"),
+    ],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": [
@@ -101,6 +114,8 @@ PUBLIC = {
     "crag.text.sentences": ["ended", "sentences"],
     "crag.core.provider": ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"],
     "crag.core.settings": ["Settings", "StoredSettings"],
+    "crag.core.syntax": ["clause_of"],
+    "crag.core.where": ["Filter", "check", "parse"],
     "crag.text.words": [
         *("FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "UNSPACED", "counted", "stem", "words"),
     ],
