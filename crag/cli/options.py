@@ -91,6 +91,9 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--aggregation", choices=[each.value for each in Aggregation], help="how chunks decide")
     parser.add_argument("--k", metavar="N", help="how many chunks are retrieved")
     parser.add_argument(
+        "--where", metavar="FILTER", help="only documents whose fields meet it, as: verified and date >= 2024"
+    )
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
@@ -103,7 +106,7 @@ def settings(options: argparse.Namespace, named: str | None = None) -> Settings:
     """The settings of the strategy chosen (or `named`), the given ones changed. SettingsError names what is wrong."""
     base = strategy(named or str(getattr(options, "strategy", "balanced"))).settings
     changes: dict[str, Any] = {}
-    for name in ("k", "upper", "lower", "aggregation"):
+    for name in ("k", "upper", "lower", "aggregation", "where"):
         given = getattr(options, name, None)
         if given is not None:
             changes[name] = given

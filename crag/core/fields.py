@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
+from crag.text.sentences import ended
+
 __all__ = ["first_problem", "meta", "setting"]
 
 
@@ -45,4 +47,5 @@ def first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in problem["loc"]) or "settings"
     ours = problem.get("ctx", {}).get("error") if problem["type"] == "value_error" else None
-    return f"{where}: {ours or problem['msg']}."
+    said = str(ours or problem["msg"])
+    return f"{where}: {said}" if ended(said) else f"{where}: {said}."

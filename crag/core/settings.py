@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
-from crag.core.errors import SettingsError
+from crag.core.errors import FilterError, SettingsError
 from crag.core.fields import first_problem, setting
 from crag.core.types import Action, Aggregation
+from crag.core.where import parse
 
 __all__ = ["Settings", "StoredSettings"]
 
@@ -37,6 +38,13 @@ class Settings(BaseModel):
         step=0.05,
         ge=0,
         le=1,
+    )
+    where: str = setting(
+        "",
+        "Filter",
+        "Only documents whose fields meet this are searched, as: verified and confidence > 0.7 and date >= 2024. "
+        "Empty: all.",
+        group="retrieval",
     )
     half_life_days: float = setting(
         0.0,
@@ -248,6 +256,15 @@ class Settings(BaseModel):
         ge=0,
         le=1,
     )
+
+    @field_validator("where")
+    @classmethod
+    def _readable(cls, text: str) -> str:
+        """In its canonical text, so that the same filter is the same setting."""
+        try:
+            return str(parse(text))
+        except FilterError as error:
+            raise ValueError(error) from error
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

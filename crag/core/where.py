@@ -75,7 +75,7 @@ def check(filter: Filter, known: Mapping[str, Collection[Kind]]) -> None:
             piece = str(condition) if len(str(condition)) <= _MOST_SHOWN else f"{str(condition)[:_MOST_SHOWN]}…"
             examples = " or ".join(f"{condition.name} {_EXAMPLES[each]}" for each in sorted(kinds))
             raise FilterError(
-                f"No document can meet the filter at column {condition.column}, '{piece}': {clash}",
+                f"The filter compares what can't be compared at column {condition.column}, '{piece}': {clash}",
                 f"Write it like: {examples}.",
             )
 
@@ -92,7 +92,7 @@ def _conditions(clause: Clause) -> Iterator[Condition]:
 
 
 def _clash(condition: Condition, kinds: Collection[Kind]) -> str:
-    """Why no value of these kinds can meet a condition; nothing where one can."""
+    """What of a condition no value of these kinds can meet; nothing where one can."""
     name, relation = condition.name, condition.relation
     kind = f"{name} is {' or '.join(_KINDS[each] for each in sorted(kinds))}"
     if relation == "exists":

@@ -193,9 +193,9 @@ class Planner:
         return "known", None
 
 
-def _retrieval(settings: Settings) -> tuple[float, float]:
+def _retrieval(settings: Settings) -> tuple[float, float, str]:
     """What shapes a retrieval, besides its query and how many chunks it brings."""
-    return settings.min_confidence, settings.half_life_days
+    return settings.min_confidence, settings.half_life_days, settings.where
 
 
 def _search(settings: Settings) -> tuple[int, int]:

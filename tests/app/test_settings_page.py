@@ -54,6 +54,14 @@ def test_ranges_and_steps_come_from_the_declaration(settings):
     assert (slider.min, slider.max, slider.step) == (about["minimum"], about["maximum"], about["step"])
 
 
+def test_a_filter_is_typed_and_what_is_wrong_with_it_is_said(settings):
+    settings.text_input(key="set-balanced-0-where").set_value("verified and date>=2024").run()
+    assert settings.session_state.changes["balanced"] == {"where": "verified and date >= 2024"}
+    settings.text_input(key="set-balanced-0-where").set_value("verified and").run()
+    assert "ends too early, at column 13" in settings.error[0].value.replace("\\", "")
+    assert settings.session_state.changes["balanced"] == {"where": "verified and date >= 2024"}
+
+
 def test_a_change_shapes_the_next_question_until_reset(settings):
     settings.slider(key="set-balanced-0-k").set_value(4).run()
     assert settings.session_state.changes["balanced"] == {"k": 4} and "1 setting changed" in said(settings)

@@ -117,6 +117,7 @@ def test_settings_given_by_name_and_by_set_are_the_ones_used(library: Path, samp
     ran = crag(
         *("ask", sample.questions[0].question, "--library", library, "--json", "--k", 3, "--upper", 1, "--lower", 0),
         *("--aggregation", "mean", "--set", "max_rewrites=0", "--set", "web_on=INCORRECT,CORRECT"),
+        *("--where", "Pages>0"),
     )
     record = parts(ran)[1]
     assert ran.code == 0
@@ -124,6 +125,7 @@ def test_settings_given_by_name_and_by_set_are_the_ones_used(library: Path, samp
     assert len(record["chunks"]) == 3
     assert record["settings"]["web_on"] == ["INCORRECT", "CORRECT"]
     assert (record["settings"]["aggregation"], record["settings"]["max_rewrites"]) == ("mean", 0)
+    assert record["settings"]["where"] == "pages > 0"
 
 
 def test_search_gives_the_nearest_chunks_with_file_and_page(library: Path, sample: Sample) -> None:
@@ -185,6 +187,8 @@ def test_an_unreadable_web_folder_is_told_and_the_run_goes_on(library: Path, sam
         (["--upper", "2"], "upper"),
         (["--upper", "0.2", "--lower", "0.4"], "lower threshold"),
         (["--set", "web_on=MAYBE"], "web_on"),
+        (["--where", "date >="], "column 8: expected a value"),
+        (["--set", "where=(a"], "where: "),
     ],
 )
 def test_wrong_options_exit_with_2_and_name_what_is_wrong(arguments: list[str], names: str, tmp_path: Path) -> None:

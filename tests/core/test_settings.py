@@ -32,11 +32,17 @@ ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.l
         ({"evaluator": "joint"}, "joint"),
         ({"aggregation": "best"}, "aggregation"),
         ({"no_such": 1}, "no_such"),
+        ({"where": "verified and"}, r"where: The filter ends too early, at column 13: expected a field.*\S\. Correct"),
+        ({"where": 7}, "where"),
     ],
 )
 def test_a_bad_setting_is_named(changes: dict[str, object], names: str) -> None:
     with pytest.raises(SettingsError, match=names):
         Settings().changed(**changes)
+
+
+def test_the_same_filter_is_the_same_setting() -> None:
+    assert Settings(where=" Verified AND(date>=2024)") == Settings(where="verified and date >= 2024")
 
 
 @pytest.mark.parametrize(
@@ -47,6 +53,8 @@ def test_a_bad_setting_is_named(changes: dict[str, object], names: str) -> None:
         ({"k": 3, "speed": 9, "half": None}, {"k": 3}, ("speed", "half"), ()),
         ({"k": 99, "lower": 0.1}, {"lower": 0.1}, (), ("k",)),
         ({"k": "many", "upper": float("nan"), "strips": "halves", "verify": [], "lower": 0.1}, {"lower": 0.1}, (), ...),
+        ({"where": "date >=", "k": 3}, {"k": 3}, (), ("where",)),
+        ({"where": "date>=2024", "k": 3}, {"k": 3, "where": "date >= 2024"}, (), ()),
         ({"web_on": ["CORRECT", "MAYBE"], "loop_on": []}, {"loop_on": ()}, (), ("web_on",)),
         ({"lower": 0.9, "upper": 0.3, "k": 3}, {"k": 3}, (), ("lower", "upper")),
         ({"upper": 7, "lower": 0.6, "k": 3}, {"k": 3}, (), ("upper", "lower")),

@@ -67,6 +67,8 @@ def field(
     choices = list(options) if options is not None else _choices(kind)
     if choices:
         return st.selectbox(options=choices, index=choices.index(value), format_func=_word, **common)
+    if kind is str:
+        return st.text_input(value=value, placeholder="none", **common)
     if kind == tuple[str, ...]:
         typed = st.text_input(value=", ".join(value), placeholder="none", **common)
         return tuple(each.strip() for each in typed.split(",") if each.strip())
