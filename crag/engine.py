@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from crag.core.waiting import CLOCK, Clock
 from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
+from crag.index.opening import opened
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries
 from crag.library.records import server_at
@@ -98,6 +99,8 @@ class Engine:
             raise SettingsError("The data folder can't change while the program runs.", "Start it anew with another.")
         if config.database_url != self.config.database_url:
             raise SettingsError("The database can't change while the program runs.", "Start it anew with another.")
+        if (config.index, config.milvus_uri) != (self.config.index, self.config.milvus_uri):
+            raise SettingsError("The chunk index can't change while the program runs.", "Start it anew with another.")
         with self._lock:
             self._limit(config)
             self.config = config
@@ -147,7 +150,9 @@ class Engine:
             key = workspace.absolute()
             found = self._libraries.pop(key, None)
             if found is None:
-                found = Library.open(workspace, self.embedder, room, server)
+                token = self.keys.get("milvus")
+                index = partial(opened, self.config, token.get_secret_value() if token else "", workspace)
+                found = Library.open(workspace, self.embedder, room, server, index)
             self._libraries[key] = found
             while len(self._libraries) > KNOWN:
                 self._libraries.popitem(last=False)[1].rest()

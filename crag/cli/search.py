@@ -39,6 +39,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             question,
             chosen.k,
             mode=options.mode,
+            where=chosen.where,
             min_confidence=chosen.min_confidence,
             half_life_days=chosen.half_life_days,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import unicodedata
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +13,14 @@ from typing import Any
 
 import numpy as np
 import tantivy
-from tantivy import Filter, Occur, Query
+from tantivy import Occur, Query
 
 from crag.index.chunk_index import Numbers, Scores
 from crag.index.stamp import Misfit
+from crag.index.stems import analyzer, plain, stems
 
 _HEAP = 50_000_000
 """Bytes of memory that a writer collects words in."""
-_LONGEST = 200
-"""Bytes of the longest word that is kept: no person writes a longer one, and base64 is no word."""
 _ANALYZER = "chunks"
 _END = struct.Struct("<II")
 _MAGIC = 1337
@@ -44,7 +42,7 @@ class Searcher:
 
     def best(self, words: Sequence[str], k: int, only: Query | None) -> Hits:
         """The `k` best chunks by any of the words, and their BM25; `only` restricts them without changing scores."""
-        terms = dict.fromkeys(term for word in words for term in _analyzer().analyze(_plain(word)))
+        terms = dict.fromkeys(term for word in words for term in stems(word))
         if not terms:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         any_of = Query.boolean_query(
@@ -67,7 +65,7 @@ class Lexical:
 
     def __init__(self, index: tantivy.Index) -> None:
         self._index = index
-        self._index.register_tokenizer(_ANALYZER, _analyzer())
+        self._index.register_tokenizer(_ANALYZER, analyzer())
         self._index.config_reader("manual", 0)
 
     @classmethod
@@ -108,9 +106,9 @@ def forget(writer: tantivy.IndexWriter, *, documents: Numbers, numbers: Numbers)
 
 def add(writer: tantivy.IndexWriter, number: int, document: int, context: str, text: str) -> None:
     """Add the words of a chunk. What stands over it is written twice, so that a word there counts as two."""
-    over = _plain(context)
+    over = plain(context)
     entry = tantivy.Document()
-    entry.add_text(_WORDS, f"{over}\n{over}\n{_plain(text)}")
+    entry.add_text(_WORDS, f"{over}\n{over}\n{plain(text)}")
     entry.add_unsigned(_NUMBER, number)
     entry.add_unsigned(_DOCUMENT, document)
     writer.add_document(entry)
@@ -161,25 +159,10 @@ def _whole(path: Path) -> bool:
     return found == int(wanted)
 
 
-def _plain(text: str) -> str:
-    """The text with each character in one form, and none that can't be written as UTF-8."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFKC", text).encode("utf-8", "replace").decode()
-
-
 @cache
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(_WORDS, tokenizer_name=_ANALYZER, index_option="freq")
     builder.add_unsigned_field(_NUMBER, indexed=True, fast=True)
     builder.add_unsigned_field(_DOCUMENT, indexed=True)
-    return builder.build()
-
-
-@cache
-def _analyzer() -> tantivy.TextAnalyzer:
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.regex(r"[^\W_]+"))
-    for each in (Filter.remove_long(_LONGEST), Filter.lowercase(), Filter.ascii_fold(), Filter.stemmer("english")):
-        builder = builder.filter(each)
     return builder.build()

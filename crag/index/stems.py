@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import unicodedata
 from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-__all__ = ["stems"]
-
 _LONGEST = 200
-"""Bytes of the longest word that is looked up; what is longer is no word."""
+"""Bytes of the longest word that is kept: no person writes a longer one, and base64 is no word."""
 
 
 def stems(text: str) -> list[str]:
     """The stems of a text's words, in order. Any text can be given: halves of pairs and NULs part words."""
-    return _analyzer().analyze(text.encode("utf-8", "replace").decode("utf-8"))
+    return analyzer().analyze(plain(text))
+
+
+def plain(text: str) -> str:
+    """The text with each character in one form, and none that can't be written as UTF-8."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text).encode("utf-8", "replace").decode()
 
 
 @cache
-def _analyzer() -> TextAnalyzer:
-    builder = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(_LONGEST)).filter(Filter.lowercase())
-    return builder.filter(Filter.ascii_fold()).filter(Filter.stemmer("english")).build()
+def analyzer() -> TextAnalyzer:
+    """What parts a plain text into stems."""
+    builder = TextAnalyzerBuilder(Tokenizer.regex(r"[^\W_]+"))
+    for each in (Filter.remove_long(_LONGEST), Filter.lowercase(), Filter.ascii_fold(), Filter.stemmer("english")):
+        builder = builder.filter(each)
+    return builder.build()

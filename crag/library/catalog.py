@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crag.core.errors import FilterError
+from crag.core.metadata import Fields, Value, fields_of, known_fields
+from crag.core.types import Document
+from crag.core.where import check, parse
 from crag.index.chunk_index import Numbers, Scores
 from crag.library.cards import Cards
 
@@ -17,28 +23,64 @@ _NEARLY = 0.5
 """The share of the best name's score that a document needs for that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Catalog:
     """All documents of one generation of a library, n of them in order of number.
 
-    `library` is the library's own id: what stands under a name may be another one later. `confidence` (n,) is how far
-    each is trusted, 0..1; `added` (n,) when it was added, in seconds since the epoch.
+    `library` is the library's own id: what stands under a name may be another one later. `documents` are their records
+    with the fields that people gave them.
     """
 
     library: str
     generation: int
     cards: Cards
-    confidence: NDArray[np.float64]
-    added: NDArray[np.float64]
+    documents: Sequence[tuple[Document, Fields]]
+    _passing: dict[str, Numbers] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def fields(self) -> list[dict[str, Value]]:
+        """All fields of each document, its own and those that were given to it."""
+        return [fields_of(document, given) for document, given in self.documents]
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """How far each document is trusted (n,), 0..1."""
+        return np.array([each["confidence"] for each in self.fields], np.float64)
+
+    @cached_property
+    def added(self) -> NDArray[np.float64]:
+        """When each was added (n,), in seconds since the epoch."""
+        return np.array([_seconds(document.added_at) for document, _ in self.documents], np.float64)
 
     @property
     def numbers(self) -> Numbers:
         return self.cards.numbers
 
-    def trusted(self, least: float) -> Numbers | None:
-        """The documents whose confidence is at least `least`; None for all, also where none has it."""
-        passes = self.confidence >= least
-        return self.numbers[passes] if passes.any() and not passes.all() else None
+    def allowed(self, where: str, least: float) -> Numbers | None:
+        """The documents that a search may use, ascending; None for all.
+
+        Those that meet the filter `where`, and of these the ones whose confidence is at least `least`, if any has it.
+        Raises FilterError for a filter that can't be read, asks for what no document has, or lets none through.
+        """
+        if not where:
+            passes = self.confidence >= least
+            return self.numbers[passes] if passes.any() and not passes.all() else None
+        met = self._meeting(where)
+        passes = np.isin(self.numbers, met, assume_unique=True) & (self.confidence >= least)
+        return self.numbers[passes] if passes.any() else met
+
+    def _meeting(self, where: str) -> Numbers:
+        """The documents that meet a filter; remembered, since one filter is asked many times."""
+        if where not in self._passing:
+            filter = parse(where)
+            check(filter, known_fields(self.fields))
+            met = self.numbers[np.fromiter(map(filter.matches, self.fields), bool, len(self.fields))]
+            if not len(met):
+                raise FilterError(
+                    f"No document of the library meets the filter {where}.", "Loosen it, or leave it out."
+                )
+            self._passing[where] = met
+        return self._passing[where]
 
     def decay(self, half_life_days: float, now: datetime) -> Scores:
         """What is left of each document's similarity (n,), 0..1, if it halves every so many days."""
@@ -56,7 +98,7 @@ class Catalog:
         return np.sort(self.numbers[best[named[best] > _NEARLY * named.max(initial=0.0)]])
 
 
-def seconds_of(added_at: str) -> float:
+def _seconds(added_at: str) -> float:
     """A time of the records (ISO 8601; UTC where it says no zone) in seconds since the epoch."""
     added = datetime.fromisoformat(added_at)
     return (added if added.tzinfo else added.replace(tzinfo=UTC)).timestamp()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from crag.core.errors import InputError, NotFoundError, StorageError
+from crag.core.metadata import Value, checked_fields, fields_of
 from crag.core.protocols import Embedder
 from crag.core.types import Chunk, Document
 from crag.library import store
@@ -60,7 +61,7 @@ class Documents:
     def all(self) -> list[Document]:
         """In the order they were added."""
         with self._database.read() as connection:
-            return [_document(*row) for row in connection.execute(_RECORD.order_by(documents.c.number))]
+            return [store.document_of(*row) for row in connection.execute(_RECORD.order_by(documents.c.number))]
 
     def get(self, id: str) -> Document:
         """Raises NotFoundError."""
@@ -68,13 +69,35 @@ class Documents:
             row = connection.execute(_RECORD.where(documents.c.id == id)).first()
         if row is None:
             raise _unknown(id)
-        return _document(*row)
+        return store.document_of(*row)
 
     def file(self, id: str) -> bytes:
         """The document's bytes as they were added. Raises NotFoundError."""
         with self._database.read() as connection:
             number = _number(connection, id)
             return bytes(connection.scalars(select(files.c.bytes).where(files.c.document == number)).one())
+
+    def fields(self, id: str) -> dict[str, Value]:
+        """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
+        with self._database.read() as connection:
+            row = connection.execute(_RECORD.add_columns(documents.c.meta).where(documents.c.id == id)).first()
+        if row is None:
+            raise _unknown(id)
+        record, model, given = row
+        return fields_of(store.document_of(record, model), checked_fields(given))
+
+    def describe(self, id: str, given: Mapping[str, Value | None]) -> dict[str, Value]:
+        """Give a document fields, in place of those of the same names; None takes one away. All fields it has then.
+
+        In force for the next search. Raises NotFoundError, and InputError for what is no field or one too many.
+        """
+        with self._database.write() as connection:
+            number = _number(connection, id)
+            stored = connection.scalars(select(documents.c.meta).where(documents.c.number == number)).one()
+            kept = {name: value for name, value in {**checked_fields(stored), **given}.items() if value is not None}
+            connection.execute(update(documents).where(documents.c.number == number).values(meta=checked_fields(kept)))
+            store.bump(connection, "described", number)
+        return self.fields(id)
 
     def chunks(self, id: str) -> list[Chunk]:
         """A document's chunks in reading order. Raises NotFoundError."""
@@ -198,11 +221,6 @@ def _number(connection: Connection, id: str) -> int:
 
 def _unknown(id: str) -> NotFoundError:
     return NotFoundError(f"There is no document {id[:12]} in this library.")
-
-
-def _document(record: str, model: str) -> Document:
-    values = json.loads(record)
-    return Document(**{**values, "model": model, "warnings": tuple(values["warnings"])})
 
 
 def _clean(text: str) -> str:

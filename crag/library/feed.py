@@ -15,9 +15,9 @@ from crag.core.errors import StorageError
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Scores, Vectors
 from crag.library import store
 from crag.library.cards import Cards, rarity
-from crag.library.catalog import Catalog, seconds_of
+from crag.library.catalog import Catalog
 from crag.library.ranking import Rows
-from crag.library.tables import changes, chunks, documents, vectors
+from crag.library.tables import changes, chunks, vectors
 
 _WORDS = 16
 """Words that the records are searched for at most."""
@@ -49,13 +49,11 @@ def generation(connection: Connection) -> int:
 
 def catalog(connection: Connection) -> Catalog:
     """All documents, as this transaction sees them."""
-    rows = connection.execute(select(documents.c.confidence, documents.c.added_at).order_by(documents.c.number)).all()
     return Catalog(
         library=store.meta(connection, "library"),
         generation=generation(connection),
         cards=Cards.read(connection),
-        confidence=np.array([row[0] for row in rows], np.float64),
-        added=np.array([seconds_of(row[1]) for row in rows], np.float64),
+        documents=store.described(connection),
     )
 
 

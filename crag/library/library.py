@@ -117,25 +117,34 @@ class Library:
         k: int,
         *,
         mode: Mode = "hybrid",
+        where: str = "",
         min_confidence: float = 0.0,
         half_life_days: float = 0.0,
     ) -> list[RetrievedChunk]:
         """At most `k` chunks, best first, ranks from 1.
 
-        Documents whose confidence is below `min_confidence` are left out, unless all are. With `half_life_days`, a
-        document's similarity halves every so many days since it was added. `mode` "bm25" returns only chunks that
-        share a word with the query. Raises EmptyLibraryError, ModelMismatchError, QuestionError, and
-        IndexUnavailableError, where `search_records` still serves.
+        Only documents that meet the filter `where` are searched (`crag.core.where`), and of these not the ones whose
+        confidence is below `min_confidence`, unless all are. With `half_life_days`, a document's similarity halves
+        every so many days since it was added. `mode` "bm25" returns only chunks that share a word with the query.
+        Raises EmptyLibraryError, ModelMismatchError, QuestionError, FilterError, and IndexUnavailableError, where
+        `search_records` still serves.
         """
         vector = self._asked(query, k)
         with self._database.read() as connection:
             store.check_model(connection, self._embedder)
             return self._search.through_index(
-                connection, query, vector, k, mode=mode, min_confidence=min_confidence, half_life_days=half_life_days
+                connection,
+                query,
+                vector,
+                k,
+                mode=mode,
+                where=where,
+                min_confidence=min_confidence,
+                half_life_days=half_life_days,
             )
 
     def search_records(
-        self, query: str, k: int, *, min_confidence: float = 0.0, half_life_days: float = 0.0
+        self, query: str, k: int, *, where: str = "", min_confidence: float = 0.0, half_life_days: float = 0.0
     ) -> list[RetrievedChunk]:
         """The same without the index, for when it fails: of the chunks that share words with the query, the best.
 
@@ -145,7 +154,13 @@ class Library:
         with self._database.read() as connection:
             store.check_model(connection, self._embedder)
             return self._search.through_records(
-                connection, query, vector, k, min_confidence=min_confidence, half_life_days=half_life_days
+                connection,
+                query,
+                vector,
+                k,
+                where=where,
+                min_confidence=min_confidence,
+                half_life_days=half_life_days,
             )
 
     def refresh_index(self) -> None:

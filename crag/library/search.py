@@ -40,13 +40,14 @@ class Search:
         k: int,
         *,
         mode: Mode,
+        where: str,
         min_confidence: float,
         half_life_days: float,
     ) -> list[RetrievedChunk]:
-        """At most `k` chunks, best first. Raises IndexUnavailableError."""
+        """At most `k` chunks, best first. Raises IndexUnavailableError, FilterError."""
         catalog = self._catalog_of(connection)
         groups = [] if mode == "dense" else _groups(query, mode)
-        allowed = catalog.trusted(min_confidence)
+        allowed = catalog.allowed(where, min_confidence)
         named = catalog.cards.scores(query) if mode == "hybrid" else None
         outstanding = catalog.outstanding(named, allowed) if named is not None else np.zeros(0, np.int64)
 
@@ -66,13 +67,19 @@ class Search:
         vector: Vectors,
         k: int,
         *,
+        where: str,
         min_confidence: float,
         half_life_days: float,
     ) -> list[RetrievedChunk]:
-        """At most `k` chunks, best first, among those of the records that share words with the query."""
+        """At most `k` chunks, best first, among those of the records that share words with the query.
+
+        Raises FilterError.
+        """
         catalog = self._catalog_of(connection)
         words = list(dict.fromkeys(word for group in _groups(query, "hybrid") for word in group))
-        numbers, lexical = feed.with_words(connection, words, max(CANDIDATES, k), catalog.trusted(min_confidence))
+        numbers, lexical = feed.with_words(
+            connection, words, max(CANDIDATES, k), catalog.allowed(where, min_confidence)
+        )
         candidates = Candidates(numbers, np.full(len(numbers), np.nan, np.float32), lexical)
         return _ranked(connection, candidates, vector, k, catalog, query, "hybrid", half_life_days)
 

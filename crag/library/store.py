@@ -24,8 +24,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from crag.core.errors import ModelMismatchError
+from crag.core.metadata import Value, checked_fields
 from crag.core.protocols import Embedder
-from crag.core.types import INDEXED_AS, Chunk, LineBox, Rect
+from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
 from crag.library.tables import changes, chunks, documents, vectors
 from crag.library.tables import meta as about
 
@@ -149,6 +150,18 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
         kind=kind,
         lines=_unpack(lines),
     )
+
+
+def described(connection: Connection) -> list[tuple[Document, dict[str, Value]]]:
+    """All documents in order of number, each with the fields that it was given."""
+    asked = select(documents.c.record, documents.c.model, documents.c.meta).order_by(documents.c.number)
+    return [(document_of(record, model), checked_fields(given)) for record, model, given in connection.execute(asked)]
+
+
+def document_of(record: str, model: str) -> Document:
+    """A document as it was stored. `model` stands apart: it changes when all is embedded anew."""
+    values = json.loads(record)
+    return Document(**{**values, "model": model, "warnings": tuple(values["warnings"])})
 
 
 def pack(lines: Sequence[LineBox]) -> str:

@@ -78,7 +78,11 @@ class _Scoped:
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         return self.library.search(
-            query, k, min_confidence=self.settings.min_confidence, half_life_days=self.settings.half_life_days
+            query,
+            k,
+            where=self.settings.where,
+            min_confidence=self.settings.min_confidence,
+            half_life_days=self.settings.half_life_days,
         )
 
 
@@ -88,7 +92,11 @@ class _ByRecords(_Scoped):
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         return self.library.search_records(
-            query, k, min_confidence=self.settings.min_confidence, half_life_days=self.settings.half_life_days
+            query,
+            k,
+            where=self.settings.where,
+            min_confidence=self.settings.min_confidence,
+            half_life_days=self.settings.half_life_days,
         )
 
 

@@ -23,8 +23,8 @@ from ui.app import warmup, workspaces
 from ui.app.jobs import Jobs
 
 _FILE = "settings.json"
-_PLACE = ("data", "database_url")
-"""What can't be chosen in the app: where libraries and the choices themselves are stored."""
+_PLACE = ("data", "database_url", "index", "milvus_uri")
+"""What can't be chosen in the app: where libraries, their index and the choices themselves are stored."""
 
 
 class Program:
