@@ -26,8 +26,10 @@ from crag.index.stamp import Misfit
 
 _faiss: Any = faiss  # For what its type stubs do not know: they tell of C++ alone.
 
-_PROBED = 288
+_PROBED = 256
 """Cells that a search looks into. How many there are in all hardly changes how many it takes."""
+_RARER = 0.25
+"""By which power of it a search looks into more cells where only a share of the vectors may be found."""
 _CELLS_PER_ROOT = 4
 """Cells there are for each unit of the square root of the number of vectors."""
 _SAMPLE = 30
@@ -76,7 +78,7 @@ class Cells:
         wanted = min(k, count)
         if not wanted:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        probed = min(cells, _PROBED * len(self.rows.numbers) // count)
+        probed = min(cells, round(_PROBED * (len(self.rows.numbers) / count) ** _RARER))
         while True:
             parameters = _faiss.SearchParametersIVF(sel=selector, nprobe=probed)
             scores, rows = self.index.search(vector[None], wanted, params=parameters)
