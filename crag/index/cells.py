@@ -26,8 +26,10 @@ from crag.index.stamp import Misfit
 
 _faiss: Any = faiss  # For what its type stubs do not know: they tell of C++ alone.
 
-_PROBED = 288
+_PROBED = 256
 """Cells that a search looks into. How many there are in all hardly changes how many it takes."""
+_RARER = 0.25
+"""By which power of it a search looks into more cells where only a share of the vectors may be found."""
 _CELLS_PER_ROOT = 4
 """Cells there are for each unit of the square root of the number of vectors."""
 _SAMPLE = 30
@@ -76,7 +78,7 @@ class Cells:
         wanted = min(k, count)
         if not wanted:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        probed = min(cells, _PROBED * len(self.rows.numbers) // count)
+        probed = min(cells, round(_PROBED * (len(self.rows.numbers) / count) ** _RARER))
         while True:
             parameters = _faiss.SearchParametersIVF(sel=selector, nprobe=probed)
             scores, rows = self.index.search(vector[None], wanted, params=parameters)
@@ -103,7 +105,7 @@ def make(folder: Path, name: str, main: Cells | None, tail: Exact, go_on: Callab
     wanted = max(1, round(_CELLS_PER_ROOT * len(order) ** 0.5))
     if main and wanted < 2 * main.index.nlist:
         index = _empty(main.index.quantizer, main.index)
-        _copy(main, rows, index, go_on)
+        _copy(main, rows, index, tail.vectors, go_on)
     else:
         index = _trained(main, tail, wanted)
         for block, alive in _decoded(main) if main else ():
@@ -183,11 +185,16 @@ def _decoded(main: Cells) -> Iterator[tuple[Vectors, Numbers]]:
         yield main.index.sq.decode(np.ascontiguousarray(codes)), main.rows.numbers[rows]
 
 
-def _copy(main: Cells, rows: Rows, index: Any, go_on: Callable[[], None]) -> None:
-    """What is alive in one index into another of the same cells."""
+def _copy(main: Cells, rows: Rows, index: Any, after: Vectors, go_on: Callable[[], None]) -> None:
+    """What is alive in one index into another of the same cells, with room in them for the vectors that come after."""
+    near = index.quantizer.search(after, 1)[1].ravel() if len(after) else np.zeros(0, np.int64)
+    more = np.bincount(near, minlength=index.nlist).tolist()
     for cell, old, codes in _lists(main):
         go_on()
         ids, codes = rows.at(main.rows.numbers[old]), np.ascontiguousarray(codes)
+        # A cell that grew later would take twice its memory.
+        index.invlists.resize(cell, len(ids) + more[cell])
+        index.invlists.resize(cell, 0)
         index.invlists.add_entries(cell, len(ids), faiss.swig_ptr(ids), faiss.swig_ptr(codes))
         index.ntotal += len(ids)
 

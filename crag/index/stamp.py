@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from crag.index.chunk_index import Contents
 
@@ -33,12 +32,8 @@ def believing(what: str) -> Iterator[None]:
         raise
 
 
-class Mark(NamedTuple):
-    """Which version of the stamp's file was looked at; zeros where there is none."""
-
-    inode: int
-    changed: int
-    size: int
+Mark = tuple[int, int, int]
+"""Which version of the stamp's file was looked at: its number, time and size; zeros where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +65,8 @@ def mark(path: Path) -> Mark:
     try:
         found = os.stat(path)
     except OSError:
-        return Mark(0, 0, 0)
-    return Mark(found.st_ino, found.st_mtime_ns, found.st_size)
+        return 0, 0, 0
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def read(path: Path, contents: Contents) -> Stamp | None:

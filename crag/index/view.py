@@ -17,13 +17,19 @@ from crag.index.lexical import Searcher
 from crag.index.rows import Mask
 from crag.index.stamp import believing
 
+_FEW = 4096
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chosen:
-    """Which rows a search may find. `count` is how many of them the main file has, `selector` tells FAISS which."""
+    """Which rows a search may find. `count` is how many of them the main file has, `selector` tells FAISS which.
+
+    `few` are those rows where they are few.
+    """
 
     documents: Numbers | None
     count: int
+    few: NDArray[np.int64] | None
     selector: Any
     tail: Mask
     only: Any
@@ -37,12 +43,8 @@ class View:
         self._main = main
         self._tail = tail
         self._words = words
-        self._chosen = self._all = _Chosen(
-            None,
-            main.rows.size if main else 0,
-            main.selector(main.rows.alive) if main else None,
-            tail.rows.alive,
-            None,
+        self._chosen = self._all = self._among(
+            None, main.rows.alive if main else np.zeros(0, np.bool_), tail.rows.alive
         )
 
     @property
@@ -75,6 +77,10 @@ class View:
         """The nearest chunks, and their cosines where they are known exactly."""
         rows, near = self._tail.best(vector, k, chosen.tail)
         numbers, cosines = self._tail.rows.numbers[rows], near
+        if self._main and chosen.few is not None and len(chosen.few) <= k:
+            # All of them, rather than a look into every cell for each.
+            numbers = np.concatenate([numbers, self._main.rows.numbers[chosen.few]])
+            return numbers, np.concatenate([near, np.full(len(chosen.few), np.nan, np.float32)])
         if self._main:
             with believing("the main file can't be searched"):
                 rows, about = self._main.best(vector, k, chosen.count, chosen.selector)
@@ -102,11 +108,16 @@ class View:
         chosen = self._chosen
         if chosen.documents is None or not np.array_equal(chosen.documents, documents):
             mask = self._main.rows.of(documents) if self._main else np.zeros(0, np.bool_)
-            chosen = self._chosen = _Chosen(
-                documents.copy(),
-                int(np.count_nonzero(mask)),
-                self._main.selector(mask) if self._main else None,
-                self._tail.rows.of(documents),
-                lexical.only(documents),
-            )
+            chosen = self._chosen = self._among(documents.copy(), mask, self._tail.rows.of(documents))
         return chosen
+
+    def _among(self, documents: Numbers | None, main: Mask, tail: Mask) -> _Chosen:
+        count = int(np.count_nonzero(main))
+        return _Chosen(
+            documents,
+            count,
+            np.flatnonzero(main) if count <= _FEW else None,
+            self._main.selector(main) if self._main else None,
+            tail,
+            None if documents is None else lexical.only(documents),
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from crag.index.chunk_index import Batch, ChunkIndex, Contents
 from crag.index.dense import EXACT
 from crag.index.embedded import EmbeddedIndex
 from crag.testing.index_contract import DIMENSION, ChunkIndexContract, batch, lexical, unit
+from tests.support.sizes import sized
 
 CONTENTS = Contents(library="0" * 32, model="test/1", dimension=DIMENSION)
 MANY = EXACT + 5_000
@@ -360,7 +360,7 @@ while True:
 
 def test_after_each_kill_all_that_was_confirmed_is_there(place: Path) -> None:
     draw = random.Random(3)
-    for _ in range(60 if os.environ.get("TEST_ALL") else 6):
+    for _ in range(sized(60, 6)):
         with subprocess.Popen([sys.executable, "-c", WRITER, str(place)], stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout
             assert writer.stdout.readline() == "begins\n"
