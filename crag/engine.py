@@ -55,6 +55,8 @@ KNOWN = 512
 Workspace = str | Path
 Events = collections.abc.Generator[ev.Event, None, CragError | None]
 """A run as it happens; what it returns is the error that ended it."""
+_LASTING = {"data": "data folder", "database_url": "database", "index": "chunk index", "milvus_uri": "chunk index"}
+"""What an engine keeps from its start to its end."""
 
 
 class Engine:
@@ -93,14 +95,11 @@ class Engine:
     def reconfigure(self, config: AppConfig) -> None:
         """Run and read with `config` from now on. What is under way goes on with what it began with.
 
-        Models stay loaded as they are, libraries open. Raises SettingsError for another data folder or database.
+        Models stay loaded as they are, libraries open. Raises SettingsError for another data folder, database or index.
         """
-        if config.data != self.config.data:
-            raise SettingsError("The data folder can't change while the program runs.", "Start it anew with another.")
-        if config.database_url != self.config.database_url:
-            raise SettingsError("The database can't change while the program runs.", "Start it anew with another.")
-        if (config.index, config.milvus_uri) != (self.config.index, self.config.milvus_uri):
-            raise SettingsError("The chunk index can't change while the program runs.", "Start it anew with another.")
+        for name, what in _LASTING.items():
+            if getattr(config, name) != getattr(self.config, name):
+                raise SettingsError(f"The {what} can't change while the program runs.", "Start it anew with another.")
         with self._lock:
             self._limit(config)
             self.config = config
@@ -150,8 +149,7 @@ class Engine:
             key = workspace.absolute()
             found = self._libraries.pop(key, None)
             if found is None:
-                token = self.keys.get("milvus")
-                index = partial(opened, self.config, token.get_secret_value() if token else "", workspace)
+                index = partial(opened, self.config, self.keys, workspace)
                 found = Library.open(workspace, self.embedder, room, server, index)
             self._libraries[key] = found
             while len(self._libraries) > KNOWN:

@@ -37,7 +37,7 @@ CRAG = {
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
     "run": {"text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"},
     "engine": {
-        *("text", "core", "models", "library", "evaluator", "correct", "web", "generate", "providers"),
+        *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
         *("strategies", "sample", "run"),
     },
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
