@@ -258,6 +258,28 @@ def test_two_engines_see_one_library_and_leave_nothing_on_the_disk(url: str, tmp
         engine.close()
 
 
+def test_workspaces_share_connections_and_nothing_else(open_library: OpenLibrary, fill: Fill) -> None:
+    """The server keeps statements that it has seen often: each must go to the schema of whoever says it."""
+    names = [f"p-{number}" for number in range(12)]
+    stored = {name: fill(open_library(name), name, 3) for name in names}
+
+    def look(name: str) -> None:
+        library, own = open_library(name), stored[name]
+        for other in names:
+            assert library.documents.all() == [own] and library.size == (1, 3)
+            assert {found.chunk.document_id for found in library.search(other, 9)} == {own.id}
+            if other != name:
+                with pytest.raises(NotFoundError):
+                    library.documents.get(stored[other].id)
+                with pytest.raises(NotFoundError):
+                    library.documents.delete(stored[other].id)
+                with pytest.raises(NotFoundError):
+                    library.labels.save("why?", f"{stored[other].id[:16]}-0", "relevant")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(look, names))
+
+
 # Room
 
 
