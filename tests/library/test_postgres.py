@@ -231,6 +231,24 @@ def test_keys_given_out_by_one_app_server_are_known_to_the_others(server: Server
     other.close()
 
 
+def test_empty_private_libraries_go_a_day_after_they_were_found_empty(
+    open_library: OpenLibrary, server: Server, fill: Fill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {what: name_of(what) for what in ("empty", "full", "filled")}
+    for each in (*names.values(), "default"):
+        on_disk(open_library(each))
+    fill(open_library(names["full"]), "alpha")
+    private = PrivateLibraries(tmp_path, server)
+    private.settle()
+    private.settle()
+    assert len(server.sizes()) == 4
+    fill(open_library(names["filled"]), "beta")
+    monkeypatch.setattr("crag.library.private._STALE", -1.0)
+    private.settle()
+    assert set(server.sizes()) == {"w_default", schema_of(names["full"]), schema_of(names["filled"])}
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_belongs_to_no_library_is_kept_in_the_database(server: Server, tmp_path: Path) -> None:
     for kept in (Kept(tmp_path / "data"), Kept(tmp_path / "none", server)):
         assert kept.read("settings.json") is None
