@@ -150,6 +150,11 @@ class Server:
             else:
                 connection.close()
 
+    def reach(self) -> None:
+        """Raises StorageError where the server does not answer."""
+        with self.translated(), self.reading() as connection:
+            connection.execute(select(1))
+
     def sizes(self) -> dict[str, int]:
         """Bytes of every library, by its schema."""
         with self.translated(), self.reading() as connection:

@@ -126,17 +126,19 @@ def test_a_driver_that_is_not_installed_is_told_in_one_line(monkeypatch: pytest.
 
 
 def test_a_server_that_goes_away_in_the_middle_is_told_and_used_again_when_it_is_back(
-    database_server: PostgresServer, open_library: OpenLibrary, fill: Fill
+    database_server: PostgresServer, open_library: OpenLibrary, server: Server, fill: Fill
 ) -> None:
     library = open_library()
     kept = fill(library, "alpha")
+    server.reach()
     try:
         with pytest.raises(StorageError), library._database.write() as connection:
             connection.execute(select(chunks.c.id)).all()
             database_server.stop("immediate")
             connection.execute(select(chunks.c.id)).all()
-        with pytest.raises(StorageError, match="can't be reached"):
-            library.documents.all()
+        for asked in (library.documents.all, server.reach):
+            with pytest.raises(StorageError, match="can't be reached"):
+                asked()
     finally:
         database_server.start()
     assert library.documents.all() == [kept]
