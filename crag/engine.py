@@ -49,7 +49,7 @@ __all__ = ["Engine", "ProviderStatus"]
 
 QUESTION_CHARS = 2_000
 AWAKE = 16
-"""Libraries that keep files open and their vectors in memory: those used last."""
+"""Libraries that keep files and indexes open: those used last."""
 KNOWN = 512
 """Libraries that are known at all without being opened anew."""
 Workspace = str | Path
@@ -130,16 +130,14 @@ class Engine:
         if self._given_web is not None:
             return self._given_web
         chosen = config or self.config
-        if FOLDER.name not in (chosen.web, chosen.web_fallback) or chosen.web_folder is None:
-            return None
+        place = chosen.web_folder if FOLDER.name in (chosen.web, chosen.web_fallback) else None
         with self._lock:
-            return self._folders.setdefault(chosen.web_folder.absolute(), FolderWeb(chosen.web_folder))
+            return self._folders.setdefault(place.absolute(), FolderWeb(place)) if place else None
 
     def library(self, workspace: Workspace = "default") -> Library:
         """The library of a workspace: a name, or the folder that holds it. Of those used lately, the same one again.
 
-        Nothing is stored before something is added. Only a named one has the limits of the configuration, and is in its
-        database where it has one.
+        Nothing is stored before something is added. Only a named one has the configuration's limits and database.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
         room = server = None
@@ -149,8 +147,8 @@ class Engine:
             key = workspace.absolute()
             found = self._libraries.pop(key, None)
             if found is None:
-                index = partial(opened, self.config, self.keys, workspace)
-                found = Library.open(workspace, self.embedder, room, server, index)
+                place = partial(opened, self.config, self.keys, workspace)
+                found = Library.open(workspace, self.embedder, room, server, place)
             self._libraries[key] = found
             while len(self._libraries) > KNOWN:
                 self._libraries.popitem(last=False)[1].rest()

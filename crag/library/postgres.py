@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
@@ -17,8 +17,10 @@ from sqlalchemy import (
     Table,
     Text,
     create_engine,
+    exists,
     func,
     make_url,
+    or_,
     select,
     text,
 )
@@ -148,6 +150,11 @@ class Server:
             else:
                 connection.close()
 
+    def reach(self) -> None:
+        """Raises StorageError where the server does not answer."""
+        with self.translated(), self.reading() as connection:
+            connection.execute(select(1))
+
     def sizes(self) -> dict[str, int]:
         """Bytes of every library, by its schema."""
         with self.translated(), self.reading() as connection:
@@ -161,6 +168,18 @@ class Server:
     def holds(self, library: str) -> bool:
         """Whether it counts among all: every one here does."""
         return bool(library)
+
+    def empty(self, library: str, tables: Mapping[str, Table], *, remove: bool = False) -> bool:
+        """Whether all of a library's `tables` are empty; with `remove`, it is gone then."""
+        with self.translated(), self.writing() as connection, connection.begin():
+            _lock(connection, library)
+            if connection.scalar(select(func.to_regclass(f'"{library}".{revision.name}'))) is None:
+                return False  # another program's, or removed meanwhile
+            if connection.scalar(select(or_(*(exists(select(table)) for table in tables.values())))):
+                return False
+            if remove:
+                connection.exec_driver_sql(f'DROP SCHEMA "{library}" CASCADE')
+            return True
 
     def kept(self, name: str) -> bytes | None:
         """What belongs to no library and was kept under a name; None where nothing was."""

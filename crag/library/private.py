@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import logging
 import os
 import re
@@ -36,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 _SIGNED_WITH = "keys.secret"
 _SETTLED = "settled"
-"""An empty file whose time says when the libraries were gone through last."""
+"""An empty file whose time says when the libraries were gone through last; on a server, which were empty since when."""
 _SECRET = 32
 """Bytes of what keys are signed with."""
 _RANDOM, _SIGN = 32, 16
@@ -45,6 +46,7 @@ _KEY = re.compile(rf"[0-9a-f]{{{_RANDOM + _SIGN}}}")
 _EARLIER = re.compile(rf"[0-9a-f]{{{_RANDOM}}}")
 """Keys as earlier builds made them, and named folders after; they open their library as long as it is there."""
 _NAME = re.compile(r"p-[0-9a-f]{40}")
+_PRIVATE_SCHEMA = re.compile(r"w_p-[0-9a-f]{40}")
 _STALE = 24 * 3600.0
 """Seconds for which an empty library is left alone."""
 _EMPTY_BYTES = 1024 * 1024
@@ -84,7 +86,10 @@ class PrivateLibraries:
 
         What fails is logged and left as it is: one broken library must not keep the program from starting.
         """
-        if self._server is not None or not self.root.is_dir():
+        if self._server is not None:
+            self._settle_on(self._server)
+            return
+        if not self.root.is_dir():
             return
         marker, began = self._data / _SETTLED, time.time()
         looked = marker.stat().st_mtime if marker.exists() else 0.0
@@ -107,6 +112,24 @@ class PrivateLibraries:
         with suppress(OSError):
             marker.touch(mode=0o600)
             os.utime(marker, (began, began))
+
+    def _settle_on(self, server: Server) -> None:
+        """A server does not say when a library was written to last: it goes when it was empty a day ago, too."""
+        now = time.time()
+        try:
+            before: dict[str, float] = json.loads(self._kept.read(_SETTLED) or b"{}")
+            empty: dict[str, float] = {}
+            for schema, size in server.sizes().items():
+                if size > _EMPTY_BYTES or not _PRIVATE_SCHEMA.fullmatch(schema) or not server.empty(schema, _TABLES):
+                    continue
+                since = before.get(schema, now)
+                if now - since <= _STALE:
+                    empty[schema] = since
+                elif server.empty(schema, _TABLES, remove=True):
+                    _log.info("an empty library was removed: %s", schema)
+            self._kept.put(_SETTLED, json.dumps(empty).encode())
+        except (StorageError, ValueError) as error:
+            _log.warning("the libraries were left as they are: %s", error)
 
     def _sign(self, random: str) -> str:
         return hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()[:_SIGN]

@@ -5,6 +5,7 @@ import resource
 
 import pytest
 
+from crag.library.postgres import Server
 from ui.edge.health import SPARE_MB, Health
 
 
@@ -53,3 +54,8 @@ def test_asked_often_it_looks_once(tmp_path) -> None:
     health = Health(tmp_path, kept=3600, free=lambda folder: looks.append(folder) or 2**40)
     assert [health.problem() for _ in range(50)] == [""] * 50
     assert len(looks) == 1
+
+
+def test_a_database_that_cannot_be_reached_is_told_without_its_address(tmp_path) -> None:
+    health = Health(tmp_path / "none", server=Server("postgresql+psycopg://me:hidden@127.0.0.1:9/crag"))
+    assert health.problem() == "The database can't be reached."

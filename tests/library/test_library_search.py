@@ -19,7 +19,6 @@ from tests.support.library_makers import HashEmbedder, make_document
 from tests.support.sizes import sized
 
 Fill = Callable[..., Document]
-pytestmark = pytest.mark.files  # only they have a full-text index
 OpenLibrary = Callable[..., Library]
 MODES = ("hybrid", "dense", "bm25")
 

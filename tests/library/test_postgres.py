@@ -127,17 +127,19 @@ def test_a_driver_that_is_not_installed_is_told_in_one_line(monkeypatch: pytest.
 
 
 def test_a_server_that_goes_away_in_the_middle_is_told_and_used_again_when_it_is_back(
-    database_server: PostgresServer, open_library: OpenLibrary, fill: Fill
+    database_server: PostgresServer, open_library: OpenLibrary, server: Server, fill: Fill
 ) -> None:
     library = open_library()
     kept = fill(library, "alpha")
+    server.reach()
     try:
         with pytest.raises(StorageError), library._database.write() as connection:
             connection.execute(select(chunks.c.id)).all()
             database_server.stop("immediate")
             connection.execute(select(chunks.c.id)).all()
-        with pytest.raises(StorageError, match="can't be reached"):
-            library.documents.all()
+        for asked in (library.documents.all, server.reach):
+            with pytest.raises(StorageError, match="can't be reached"):
+                asked()
     finally:
         database_server.start()
     assert library.documents.all() == [kept]
@@ -232,6 +234,24 @@ def test_keys_given_out_by_one_app_server_are_known_to_the_others(server: Server
     other.close()
 
 
+def test_empty_private_libraries_go_a_day_after_they_were_found_empty(
+    open_library: OpenLibrary, server: Server, fill: Fill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {what: name_of(what) for what in ("empty", "full", "filled")}
+    for each in (*names.values(), "default"):
+        on_disk(open_library(each))
+    fill(open_library(names["full"]), "alpha")
+    private = PrivateLibraries(tmp_path, server)
+    private.settle()
+    private.settle()
+    assert len(server.sizes()) == 4
+    fill(open_library(names["filled"]), "beta")
+    monkeypatch.setattr("crag.library.private._STALE", -1.0)
+    private.settle()
+    assert set(server.sizes()) == {"w_default", schema_of(names["full"]), schema_of(names["filled"])}
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_belongs_to_no_library_is_kept_in_the_database(server: Server, tmp_path: Path) -> None:
     for kept in (Kept(tmp_path / "data"), Kept(tmp_path / "none", server)):
         assert kept.read("settings.json") is None
@@ -260,6 +280,28 @@ def test_two_engines_see_one_library_and_leave_nothing_but_an_index_on_the_disk(
         one.reconfigure(AppConfig(data=tmp_path / "a"))
     for engine in engines:
         engine.close()
+
+
+def test_workspaces_share_connections_and_nothing_else(open_library: OpenLibrary, fill: Fill) -> None:
+    """The server keeps statements that it has seen often: each must go to the schema of whoever says it."""
+    names = [f"p-{number}" for number in range(12)]
+    stored = {name: fill(open_library(name), name, 3) for name in names}
+
+    def look(name: str) -> None:
+        library, own = open_library(name), stored[name]
+        for other in names:
+            assert library.documents.all() == [own] and library.size == (1, 3)
+            assert {found.chunk.document_id for found in library.search(other, 9)} == {own.id}
+            if other != name:
+                with pytest.raises(NotFoundError):
+                    library.documents.get(stored[other].id)
+                with pytest.raises(NotFoundError):
+                    library.documents.delete(stored[other].id)
+                with pytest.raises(NotFoundError):
+                    library.labels.save("why?", f"{stored[other].id[:16]}-0", "relevant")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(look, names))
 
 
 # Room

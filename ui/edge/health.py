@@ -1,4 +1,4 @@
-"""Whether the process can still serve: files to be opened, a data folder that takes them, room on its disk."""
+"""Whether the process can still serve: files to be opened, and a data folder with room on its disk, or a database."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crag.core.errors import StorageError
+
+if TYPE_CHECKING:
+    from crag.library.postgres import Server
 
 SPARE_FILES = 32
 """A page, its library and its models open about so many at once."""
@@ -19,10 +25,16 @@ _KEPT = 1.0
 
 
 class Health:
-    """Looks at most once a second; holds nothing open and writes nothing."""
+    """Looks at most once a second; writes nothing. A `server` of libraries is asked in place of the folder."""
 
-    def __init__(self, data: Path, kept: float = _KEPT, free: Callable[[Path], int] | None = None) -> None:
-        self._data, self._kept = data, kept
+    def __init__(
+        self,
+        data: Path,
+        kept: float = _KEPT,
+        free: Callable[[Path], int] | None = None,
+        server: Server | None = None,
+    ) -> None:
+        self._data, self._kept, self._server = data, kept, server
         self._free = free or (lambda folder: shutil.disk_usage(folder).free)
         self._said, self._until = "", 0.0
 
@@ -36,6 +48,12 @@ class Health:
     def _look(self) -> str:
         if not _files_to_spare():
             return "Too many open files: the next page or question would fail."
+        if self._server is not None:
+            try:
+                self._server.reach()
+            except StorageError:
+                return "The database can't be reached."
+            return ""
         folder = next((each for each in (self._data, *self._data.absolute().parents) if each.exists()), None)
         if folder is None or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
             return "The data folder can't be written."

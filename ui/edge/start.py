@@ -25,6 +25,7 @@ from streamlit.runtime.stats import CACHE_MEMORY_FAMILY, CacheStat
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.library.records import server_at
 from ui.app import workspaces
 from ui.app.program import at_start
 from ui.edge.callers import Callers, is_loopback
@@ -72,7 +73,7 @@ def rules(config: AppConfig) -> Rules:
     return Rules(
         callers=callers,
         headers=security_headers(config.framed_by, inline_scripts(page)),
-        health=Health(config.data),
+        health=Health(config.data, server=server_at(config.database_url)),
         uploads=Uploads(config.uploads_mb * 2**20, held_uploads),
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,
