@@ -230,4 +230,6 @@ def _words_written(
         except BaseException:
             with suppress(ValueError):
                 writer.rollback()
+            with suppress(ValueError):
+                writer.wait_merging_threads()  # It lets go of its lock, whoever keeps this error and so the writer.
             raise

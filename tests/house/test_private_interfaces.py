@@ -27,7 +27,9 @@ def relied_on(holds: object, package: str, what: str, file: str) -> None:
     assert holds, f"{at} has changed: {what}. {file} relies on it."
 
 
-@pytest.mark.parametrize("package", ["ddgs", "faiss-cpu", "httpx", "langchain-openai", "pypdfium2", "streamlit"])
+@pytest.mark.parametrize(
+    "package", ["ddgs", "faiss-cpu", "httpx", "langchain-openai", "pypdfium2", "streamlit", "tantivy"]
+)
 def test_each_such_package_is_required_up_to_a_version(package: str) -> None:
     files = (ROOT / "requirements" / f"{name}.txt" for name in ("engine", "app"))
     lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
