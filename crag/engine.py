@@ -56,7 +56,6 @@ Workspace = str | Path
 Events = collections.abc.Generator[ev.Event, None, CragError | None]
 """A run as it happens; what it returns is the error that ended it."""
 _LASTING = {"data": "data folder", "database_url": "database", "index": "chunk index", "milvus_uri": "chunk index"}
-"""What an engine keeps from its start to its end."""
 
 
 class Engine:

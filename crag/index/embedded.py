@@ -84,7 +84,11 @@ class EmbeddedIndex:
         with self._writing() as turn, self._lock:
             held = self._sure()
             self._held = None  # What is half written is read again from the disk.
-            held, writer = folder.written(self._place, held, self._contents, batches, documents, generation)
+            try:
+                held, writer = folder.written(self._place, held, self._contents, batches, documents, generation)
+            except BaseException:
+                folder.sweep(self._place, held.stamp.names if held.stamp else set())  # a full disk needs the room
+                raise
             self._hold(held)
             if writer:
                 self._start(writer, turn)

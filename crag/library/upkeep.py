@@ -19,10 +19,13 @@ _PATIENCE = 10.0
 """Seconds that a search waits for an index that is being brought up to date, before it does without."""
 _REST = 5.0
 """Seconds for which an index that failed is left alone."""
+_QUIET = 1.0
+"""Seconds after a deletion before the index forgets its words: often others follow, and reading stands in their way."""
 _AT_ONCE = 4_000
 """Chunks that are handed to the index in one step."""
 _SMALL = 20_000
-"""Up to so many chunks a deletion makes the index anew, so that no word of what was deleted stays in its files."""
+"""Up to so many chunks a deletion makes the index anew, so that no word of what was deleted stays in its files; and so
+many are added before they are committed."""
 
 OpenIndex = Callable[[Contents], ChunkIndex]
 T = TypeVar("T")
@@ -63,6 +66,8 @@ class Upkeep:
         self._index: ChunkIndex | None = None
         self._filling: _Filling | None = None
         self._resting: tuple[float, CragError] | None = None
+        self._later: threading.Timer | None = None
+        """What forgets deleted chunks when it is time."""
 
     def use(self, contents: Contents, generation: int, work: Callable[[ChunkIndex], T]) -> T:
         """What `work` makes of the index, with all in it that the records held at `generation`.
@@ -87,17 +92,21 @@ class Upkeep:
             _log.info("the chunk index is not up to date: %s", error.message)
 
     def forget_deleted(self) -> None:
-        """Have the index forget in the background what the records hold no more, if it ever held anything."""
-        with self._database.read() as connection:
-            contents, generation = feed.contents(connection), feed.generation(connection)
+        """Have the index forget what the records hold no more: in a moment, if nothing more is deleted until then."""
+        later = threading.Timer(_QUIET, self._forget_now)
+        later.daemon = True
+        with self._lock:
+            before, self._later = self._later, later
+        if before is not None:
+            before.cancel()
+        later.start()
 
-        def begin(index: ChunkIndex) -> None:
-            if -1 < index.generation < generation:
-                self._begun(index)
-
+    def _forget_now(self) -> None:
         try:
-            self._with(contents, begin)
-        except IndexUnavailableError as error:
+            with self._database.read() as connection:
+                contents, generation = feed.contents(connection), feed.generation(connection)
+            self._with(contents, lambda index: index.generation < 0 or self._brought(index, generation, None))
+        except CragError as error:
             _log.info("the chunk index is not up to date: %s", error.message)
 
     def compare(self) -> Differences:
@@ -118,6 +127,11 @@ class Upkeep:
 
     def forget(self) -> None:
         """Let go of the index; the next use opens it again. Long work on it is stopped, short work is waited for."""
+        with self._lock:
+            later, self._later = self._later, None
+        if later is not None and not later.finished.is_set():
+            later.cancel()
+            self._forget_now()
         with self._lock:
             filling, index = self._filling, self._index
             self._index = self._contents = self._filling = None
@@ -198,11 +212,15 @@ class Upkeep:
                     filling.index.clear()
                 else:
                     filling.index.delete(changes.deleted)
+                before, committed = max(filling.index.generation, 0), 0
                 for batches in feed.batches(connection, None if changes is None else changes.added, _AT_ONCE):
                     if filling.stop.is_set() and filling.chunks > _SMALL:
                         return
                     filling.index.add(batches)
                     filling.chunks += sum(len(batch.numbers) for batch in batches)
+                    if filling.chunks - committed >= _SMALL:  # what is added stays in memory until then
+                        filling.index.commit(before)
+                        committed = filling.chunks
                 filling.index.commit(generation)
         except Exception as error:  # noqa: BLE001 - raised again where it is waited for
             filling.error = error

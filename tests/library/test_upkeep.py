@@ -187,7 +187,7 @@ def test_an_index_ahead_of_a_reader_is_good_enough(watched: Library, fill: Fill)
         fill(watched, "beta")
         watched.refresh_index()
         found = watched._search.through_index(
-            early, "beta", watched._vector("beta"), 9, mode="hybrid", min_confidence=0, half_life_days=0
+            early, "beta", watched._vector("beta"), 9, mode="hybrid", where="", min_confidence=0, half_life_days=0
         )
     assert {each.chunk.source for each in found} == {"alpha.pdf"}
 
