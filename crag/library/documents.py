@@ -77,17 +77,17 @@ class Documents:
             number = _number(connection, id)
             return bytes(connection.scalars(select(files.c.bytes).where(files.c.document == number)).one())
 
+    def given(self) -> dict[str, dict[str, Value]]:
+        """The fields that people gave to documents, by the documents' ids; those without any are left out."""
+        with self._database.read() as connection:
+            return {document.id: given for document, given in store.described(connection) if given}
+
     def fields(self, id: str) -> dict[str, Value]:
         """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
-        with self._database.read() as connection:
-            row = connection.execute(_RECORD.add_columns(documents.c.meta).where(documents.c.id == id)).first()
-        if row is None:
-            raise _unknown(id)
-        record, model, given = row
-        return fields_of(store.document_of(record, model), checked_fields(given))
+        return fields_of(self.get(id), self.given().get(id, {}))
 
     def describe(self, id: str, given: Mapping[str, Value | None]) -> dict[str, Value]:
-        """Give a document fields, in place of those of the same names; None takes one away. All fields it has then.
+        """Give a document fields, in place of those of the same names; None takes one away. Returns all it has then.
 
         In force for the next search. Raises NotFoundError, and InputError for what is no field or one too many.
         """
