@@ -13,6 +13,7 @@ from crag.library.library import Library
 from crag.library.postgres import Server
 from crag.library.records import server_at
 from tests.support.library_makers import HashEmbedder, make_document
+from tests.support.milvus_server import MilvusServer
 from tests.support.postgres_server import PostgresServer, postgres_server
 
 OpenLibrary = Callable[..., Library]
@@ -51,6 +52,19 @@ def server(url: str) -> Iterator[Server | None]:
     yield made
     if made is not None:
         made.close()
+
+
+@pytest.fixture(scope="session")
+def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
+    pytest.importorskip("pymilvus", reason="pip install -r requirements/milvus.txt")
+    with MilvusServer(tmp_path_factory.mktemp("milvus")) as started:
+        yield started
+
+
+@pytest.fixture
+def uri(index: str, request: pytest.FixtureRequest) -> str:
+    """The address of the Milvus that has the indexes of a test's libraries; nothing for the embedded index."""
+    return "" if index == "embedded" else str(request.getfixturevalue("milvus_server").uri)
 
 
 @pytest.fixture
