@@ -19,6 +19,11 @@ KEPT = 6
 """Documents that stay, at least; of more, one is deleted in each step."""
 
 
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def step(library: Library, label: str, chance: random.Random) -> None:
     document, data, chunks = make_document(label, chunks=8)
     library.documents.add(document, data, chunks, library._embedder.embed([chunk.indexed_text for chunk in chunks]))
@@ -37,10 +42,10 @@ def main(folder: str, prefix: str, url: str, uri: str, steps: str) -> None:
     with Library.open(Path(folder), HashEmbedder(), server=server_at(url), open_index=index_at(uri)) as library:
         for number in range(int(steps)):
             step(library, f"{prefix}n{number}", chance)
-        print("done", flush=True)
+        say("done")
         sys.stdin.readline()
         found = library.verify()
-        print(len(found.missing), len(found.foreign), flush=True)
+        say(f"{len(found.missing)} {len(found.foreign)}")
 
 
 if __name__ == "__main__":
