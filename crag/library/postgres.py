@@ -71,9 +71,11 @@ _LOCK = text(
     " set_config('idle_in_transaction_session_timeout', :gone, true),"
     " pg_advisory_xact_lock(hashtextextended(:schema, 0))"
 )
+# Held for as long as an index takes to be filled, so it may stand still; that its holder is gone the server finds out.
 _TURN = text(
     "SELECT pg_try_advisory_xact_lock(hashtextextended(:schema, 1)),"
-    " set_config('idle_in_transaction_session_timeout', '0', true)"
+    " set_config('idle_in_transaction_session_timeout', '0', true), set_config('tcp_keepalives_idle', '20', true),"
+    " set_config('tcp_keepalives_interval', '10', true), set_config('tcp_keepalives_count', '4', true)"
 )
 _SIZES = (
     "SELECT n.nspname, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_namespace n"

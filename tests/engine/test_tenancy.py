@@ -1,4 +1,4 @@
-"""Many workspaces in one database and one collection: nothing of one is returned, changed or deleted through another."""
+"""Many workspaces in one database and one collection: nothing of one is returned, changed or deleted by another."""
 
 from __future__ import annotations
 
