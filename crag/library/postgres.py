@@ -37,6 +37,8 @@ from crag.library.tables import revision
 
 _LOCK_MS = 20_000
 """Milliseconds for which a writer waits for others."""
+_TURN_SECONDS = 0.05
+"""Between two tries to be the one that changes the index."""
 _GONE = "60s"
 """How long a transaction may stand still before the server ends it: whoever began it is gone."""
 _CONNECTING = {
@@ -68,6 +70,12 @@ _LOCK = text(
     "SELECT set_config('search_path', quote_ident(:schema), true), set_config('lock_timeout', :wait, true),"
     " set_config('idle_in_transaction_session_timeout', :gone, true),"
     " pg_advisory_xact_lock(hashtextextended(:schema, 0))"
+)
+# Held for as long as an index takes to be filled, so it may stand still; that its holder is gone the server finds out.
+_TURN = text(
+    "SELECT pg_try_advisory_xact_lock(hashtextextended(:schema, 1)),"
+    " set_config('idle_in_transaction_session_timeout', '0', true), set_config('tcp_keepalives_idle', '20', true),"
+    " set_config('tcp_keepalives_interval', '10', true), set_config('tcp_keepalives_count', '4', true)"
 )
 _SIZES = (
     "SELECT n.nspname, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_namespace n"
@@ -272,6 +280,15 @@ class SchemaRecords:
 
     def reserve(self, size: int) -> None:
         """Nothing: whoever runs the server sees to its disk."""
+
+    @contextmanager
+    def alone(self, stop: threading.Event) -> Iterator[bool]:
+        with self._server.translated(), self._server.writing() as connection, connection.begin():
+            while not connection.execute(_TURN, {"schema": self.schema}).one()[0]:
+                if stop.wait(_TURN_SECONDS):
+                    yield False
+                    return
+            yield True
 
     def rest(self) -> None:
         """Nothing: connections belong to the server, and no library keeps one."""
