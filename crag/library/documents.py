@@ -13,8 +13,9 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.core.metadata import Value, checked_fields, fields_of
 from crag.core.protocols import Embedder
+from crag.core.track import Track
 from crag.core.types import Chunk, Document
-from crag.library import store
+from crag.library import store, tracks
 from crag.library.cards import first_page
 from crag.library.records import Records
 from crag.library.sqlite import driver
@@ -98,6 +99,16 @@ class Documents:
             connection.execute(update(documents).where(documents.c.number == number).values(meta=checked_fields(kept)))
             store.bump(connection, "described", number)
         return self.fields(id)
+
+    def tracks(self) -> dict[str, Track]:
+        """What runs said of each document, by its id; of those that no run retrieved, nothing."""
+        with self._database.read() as connection:
+            return tracks.of_documents(connection)
+
+    def chunk_tracks(self, id: str) -> dict[str, Track]:
+        """What runs said of a document's chunks, by the chunk's id. Raises NotFoundError."""
+        with self._database.read() as connection:
+            return tracks.of_document(connection, _number(connection, id))
 
     def chunks(self, id: str) -> list[Chunk]:
         """A document's chunks in reading order. Raises NotFoundError."""

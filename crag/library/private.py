@@ -28,7 +28,7 @@ from crag.core.errors import StorageError
 from crag.library.kept import Kept
 from crag.library.schema import inspect
 from crag.library.sqlite import connect, driver
-from crag.library.tables import documents, labels, question_sets, runs
+from crag.library.tables import documents, labels, purged, question_sets, runs
 
 if TYPE_CHECKING:
     from crag.library.postgres import Server
@@ -51,7 +51,7 @@ _STALE = 24 * 3600.0
 """Seconds for which an empty library is left alone."""
 _EMPTY_BYTES = 1024 * 1024
 """An empty library's file is smaller; larger ones are not looked into."""
-_TABLES = {table.name: table for table in (documents, runs, question_sets, labels)}
+_TABLES = {table.name: table for table in (documents, purged, runs, question_sets, labels)}
 
 
 def name_of(key: str) -> str:
