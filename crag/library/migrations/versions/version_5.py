@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.types import TypeEngine
 
 revision = "5"
 down_revision = "4"
@@ -24,10 +25,8 @@ def upgrade() -> None:
     )
     fields = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
     op.add_column("documents", sa.Column("meta", fields, nullable=False, server_default=sa.text("'{}'")))
-    words, real = (
-        sa.Text().with_variant(sa.Text(collation="C"), "postgresql"),
-        sa.Double().with_variant(sa.REAL(), "sqlite"),
-    )
+    words = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+    real: TypeEngine[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
     op.create_table(
         "tracks",
         sa.Column(
