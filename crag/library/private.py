@@ -26,7 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import StorageError
 from crag.library.kept import Kept
-from crag.library.schema import inspect
+from crag.library.schema import current, inspect
 from crag.library.sqlite import connect, driver
 from crag.library.tables import documents, labels, purged, question_sets, runs
 
@@ -79,6 +79,16 @@ class PrivateLibraries:
         if _KEY.fullmatch(key):
             return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
         return self._server is None and bool(_EARLIER.fullmatch(key)) and (self.root / name_of(key)).is_dir()
+
+    def stored(self) -> list[str]:
+        """The names of all libraries that hold anything, others than private ones too, in no order.
+
+        Without those of an earlier build that nobody has opened since: they are left as they are. Raises StorageError.
+        """
+        if self._server is not None:
+            return [schema.removeprefix("w_") for schema in self._server.sizes() if schema.startswith("w_")]
+        files = list(self.root.glob("*/library.db"))
+        return [file.parent.name for file in files if not file.parent.is_symlink() and current(file)]
 
     def settle(self) -> None:
         """To be done once at the start: folders that earlier builds named by keys are renamed, and the keys in their
