@@ -40,6 +40,7 @@ from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
+from crag.run.staleness import stale
 from crag.run.status import ProviderStatus, loaded, outside_statuses
 from crag.run.tracing import exported
 from crag.run.wiring import Wiring, wired
@@ -159,6 +160,10 @@ class Engine:
             for idle in islice(reversed(self._libraries.values()), AWAKE, AWAKE + 1):
                 idle.rest()
             return found
+
+    def stale(self, workspace: Workspace = "default") -> dict[str, tuple[str, ...]]:
+        """What is stale of a library's documents: their vectors, chunks or files. See `crag.run.staleness.stale`."""
+        return stale(self.library(workspace))
 
     def tidy(self, stop: threading.Event | None = None) -> None:
         """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, delete, func, insert, select, update
 
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.core.metadata import Value, checked_fields, fields_of
@@ -111,6 +111,23 @@ class Documents:
         """What runs said of a document's chunks, by the chunk's id. Raises NotFoundError."""
         with self._database.read() as connection:
             return tracks.of_document(connection, number_of(connection, id))
+
+    def came_from(self, id: str, path: str, modified: int) -> None:
+        """Note which file a document was read from, and when that was changed last. Raises NotFoundError."""
+        with self._database.write() as connection:
+            number = number_of(connection, id)
+            of_it = documents.c.number == number
+            record = json.loads(connection.scalars(select(documents.c.record).where(of_it)).one())
+            noted = _clean(json.dumps({**record, "path": path, "modified": modified}))
+            connection.execute(update(documents).where(of_it).values(record=noted))
+
+    def first_chunks(self) -> dict[str, tuple[str, int, int, int]]:
+        """Id, page, start and end of each document's first chunk, by the document's id; none where it has no chunks."""
+        c = stored_chunks.c
+        first = and_(c.document == documents.c.number, c.ordinal == 0)
+        asked = select(documents.c.id, c.id, c.page, c.start, c.end).join_from(documents, stored_chunks, first)
+        with self._database.read() as connection:
+            return {document: (id, page, start, end) for document, id, page, start, end in connection.execute(asked)}
 
     def chunks(self, id: str) -> list[Chunk]:
         """A document's chunks in reading order. Raises NotFoundError."""
