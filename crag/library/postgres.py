@@ -83,7 +83,7 @@ _SIZES = (
 )
 _ALL = text(_SIZES.format("n.nspname ~ '^[wh]_'"))
 _ONE = text(_SIZES.format("n.nspname = :schema"))
-_VACUUMED = "files", "chunks", "vectors", "runs"
+_VACUUMED = "files", "chunks", "vectors", "runs", "purged"
 
 
 def schema_of(name: str) -> str:

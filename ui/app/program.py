@@ -19,7 +19,7 @@ from crag.engine import Engine
 from crag.library.kept import Kept
 from crag.library.records import server_at
 from crag.providers.registry import FOLDER
-from ui.app import warmup, workspaces
+from ui.app import tidying, warmup, workspaces
 from ui.app.jobs import Jobs
 
 _FILE = "settings.json"
@@ -41,6 +41,8 @@ class Program:
         self.jobs = Jobs()
         self.notice = ""
         self._engine: Engine | None = None
+        self._tidying: threading.Event | None = None
+        """Ends the hourly purge."""
         self._lock = threading.RLock()
 
     @property
@@ -51,6 +53,7 @@ class Program:
                 self._engine = self.make(self._configured())
                 self._engine.private_libraries.settle()
                 self.warm(self._engine)
+                self._tidying = tidying.begin(self._engine)
             return self._engine
 
     @property
@@ -74,6 +77,8 @@ class Program:
         """Closes the engine, if there is one; the next use makes another."""
         with self._lock:
             engine, self._engine = self._engine, None
+            if self._tidying is not None:
+                self._tidying.set()
         if engine is not None:
             engine.close()
 
