@@ -215,7 +215,8 @@ class OfLibrary:
             self._library.documents.add(document, str(made.batch.document).encode(), chunks, made.batch.vectors)
 
     def commit(self, generation: int) -> None:
-        """Adding has done it."""
+        """The records have it already; now the index, too, as after a folder was added."""
+        self._library.refresh_index()
 
     def find(self, asked: Asked) -> Numbers:
         self._embedder.vector = asked.vector
