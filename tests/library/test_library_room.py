@@ -16,9 +16,10 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError, RoomError, StorageError
 from crag.core.types import Document
-from crag.engine import AWAKE, KNOWN, Engine
+from crag.engine import Engine
 from crag.library.library import Library
 from crag.library.room import Folders, Room, bytes_of
+from crag.run.libraries import AWAKE, KNOWN
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.sizes import sized
 

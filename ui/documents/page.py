@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from crag.core.errors import CragError, ModelMismatchError
 from crag.core.ingesting import Embedding
+from crag.core.track import Track
 from crag.core.types import Chunk, Document
 from crag.questions.tables import guarded
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import uploads
+from ui.documents import purged, uploads
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -52,6 +53,8 @@ class LibraryView:
                     st.empty()  # what was deleted would otherwise stay until the job is over
             else:
                 _empty(self._session)
+            if not live:
+                purged.show(self._session)
 
 
 def drop_zone(session: Session) -> None:
@@ -107,6 +110,7 @@ def _reindex(session: Session) -> None:
 
 def _table(session: Session, documents: Sequence[Document], mark: str) -> None:
     """The documents; a click opens one. Texts are guarded, for the table's own menu copies and downloads its cells."""
+    tracks, stale = session.library.documents.tracks(), program().engine.stale(session.workspace)
     rows = [
         {
             "Document": guarded(document.name),
@@ -116,7 +120,8 @@ def _table(session: Session, documents: Sequence[Document], mark: str) -> None:
             "Chunks": document.chunks,
             "Added": words.ago(document.added_at),
             "Model": guarded(document.model),
-            "Notes": guarded(" ".join(document.warnings)),
+            "Used": tracks[document.id].used if document.id in tracks else 0,
+            "Notes": guarded(" ".join([*stale.get(document.id, ()), *document.warnings])),
         }
         for document in documents
     ]
@@ -160,7 +165,8 @@ def _open_one(session: Session, documents: Sequence[Document], mark: str) -> Non
         with leaf:
             key = _carried(f"page-{document.id}", mark, 1)
             page = int(st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=key))
-        _page(session, document, page, session.library.documents.chunks(document.id))
+        stored = session.library.documents
+        _page(session, document, page, stored.chunks(document.id), stored.chunk_tracks(document.id))
 
 
 def _carried(name: str, mark: str, first: Any) -> str:
@@ -173,7 +179,9 @@ def _carried(name: str, mark: str, first: Any) -> str:
     return key
 
 
-def _page(session: Session, document: Document, page: int, chunks: Sequence[Chunk]) -> None:
+def _page(
+    session: Session, document: Document, page: int, chunks: Sequence[Chunk], tracks: Mapping[str, Track]
+) -> None:
     here = [chunk for chunk in chunks if chunk.page == page]
     left, right = st.columns([1, 1], gap="large")
     with left, problems.reported():
@@ -192,6 +200,7 @@ def _page(session: Session, document: Document, page: int, chunks: Sequence[Chun
                     h.div("text")[chunk.text],
                     h.div("facts")[
                         h.span[f"{chunk.kind}, indexed with: {chunk.context or 'nothing else'}"],
+                        h.span[_record(tracks.get(chunk.id))],
                         h.button("more", data_pick=f"mark:{chunk.id}")["Mark only this one"],
                     ],
                 ],
@@ -201,6 +210,16 @@ def _page(session: Session, document: Document, page: int, chunks: Sequence[Chun
         shown = h.div("cards ordinals")[cards] if cards else h.p["No text was found on this page."]
         heading = f"{words.count(len(here), 'chunk')} on page {page} of {document.pages}"
         draw(h.div("cx")[h.h3[heading, h.span("small")[document.title]], shown])
+
+
+def _record(track: Track | None) -> str:
+    """What runs said of a chunk."""
+    if track is None:
+        return "never retrieved"
+    said = f"retrieved {words.count(track.retrieved, 'time')}, used {words.count(track.used, 'time')}"
+    if track.mean_score is not None and track.last_score is not None:
+        said += f", mean score {track.mean_score:.2f}, last {track.last_score:.2f}"
+    return f"{said}, last in a run that ended {track.last_action}" if track.last_action else said
 
 
 def mark(picked: str) -> None:
