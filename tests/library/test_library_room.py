@@ -115,7 +115,7 @@ def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path) -> Non
             assert library.size == (0, 0) and library.documents.all() == [] == library.runs.latest(1)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert len(engine._libraries) <= KNOWN
+    assert len(engine._libraries._libraries) <= KNOWN
     assert list(tmp_path.iterdir()) == []
 
 
