@@ -119,10 +119,11 @@ def test_what_was_purged_is_told_and_brought_back(documents):
     library.purges.purge(conditions_of("--unverified"))
     documents.run()
     assert "The library is empty" in said(documents)
-    [panel] = documents.expander
+    [panel] = documents.expander  # where nothing is left to purge
     assert panel.label == "Purged lately: 1 document" and "unverified" in said(documents)
     documents.button(key=f"undo-{document.id}").click().run()
-    assert not documents.exception and library.documents.all() == [document] and not documents.expander
+    assert not documents.exception and library.documents.all() == [document]
+    assert [panel.label for panel in documents.expander] == ["Purge…"]
     library.documents.describe(document.id, {"keep": None})
     library.purges.purge(conditions_of("--unverified"))
     documents.run()
@@ -140,3 +141,17 @@ def test_a_document_that_is_out_of_date_says_so_in_its_row(documents, tmp_path):
     documents.run()
     [frame] = documents.dataframe
     assert "file changed since it was read" in frame.value.iloc[0]["Notes"] and str(tmp_path) not in said(documents)
+
+
+def test_a_purge_shows_what_would_go_before_it_does(documents):
+    drop(documents, ("two.pdf", small_pdf(TEXT)))
+    library = program().engine.library()
+    documents.text_input(key="purge-conditions").set_value("--older-than soon").run()
+    assert "is no number of days" in said(documents) and library.size[0] == 1
+    documents.text_input(key="purge-conditions").set_value("--confidence-below 0.5").run()
+    assert "0 documents would go" in said(documents)
+    documents.text_input(key="purge-conditions").set_value("--unverified").run()
+    assert "1 document would go" in said(documents) and library.size[0] == 1
+    documents.button(key="purge").click().run()
+    assert not documents.exception and library.size == (0, 0)
+    assert documents.expander[0].label == "Purged lately: 1 document"

@@ -23,7 +23,7 @@ from ui.kit.safe import excerpt, markdown
 from ui.run import pageview
 
 _TURN, _KEPT = "documents-turn", "documents-kept"
-_LEFT_OVER = 8
+_LEFT_OVER = 10
 """So many elements has the view at most."""
 
 
@@ -54,6 +54,8 @@ class LibraryView:
             else:
                 _empty(self._session)
             if not live:
+                if documents:
+                    purged.form(self._session)
                 purged.show(self._session)
 
 

@@ -1,4 +1,4 @@
-"""What purges took out lately, on the page, and how it is brought back."""
+"""Purges on the page: what one would take out, and what was taken out lately and can be brought back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from crag.core.purging import conditions_of
 from crag.library.purges import UNDO_HOURS, Purged
 from ui.app.session import Session
 from ui.kit import problems, words
@@ -31,6 +32,27 @@ def show(session: Session) -> None:
                 _undo(session, [each])
         if len(found) > _SHOWN:
             st.caption(f"And {len(found) - _SHOWN} more.")
+
+
+def form(session: Session) -> None:
+    """Conditions as the command line takes them; what would go is shown before it does. Raises CragError."""
+    with st.expander("Purge…"):
+        st.caption("Takes out every document that meets all the conditions.")
+        typed = st.text_input("Conditions", key="purge-conditions", placeholder="--older-than 90d --unverified")
+        if not typed.strip():
+            return
+        with problems.reported():
+            conditions = conditions_of(typed)
+            found = session.library.purges.due(conditions)
+            st.caption(f"{words.count(len(found), 'document')} would go.")
+            for each in found[:_SHOWN]:
+                st.markdown(markdown(f"{each.document.name}: {each.why}"))
+            if len(found) > _SHOWN:
+                st.caption(f"And {len(found) - _SHOWN} more.")
+            if found and st.button("Purge", key="purge", type="primary"):
+                session.library.purges.purge(conditions)
+                st.session_state.pop("document", None)
+                st.rerun()
 
 
 def _undo(session: Session, purged: Sequence[Purged]) -> None:
