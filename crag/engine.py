@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import collections.abc
-import logging
 import re
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from itertools import islice
 from pathlib import Path
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError, StorageError
+from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
-from crag.core.purging import conditions_of
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turn, Turns
@@ -40,6 +36,7 @@ from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
+from crag.run.libraries import OpenLibraries
 from crag.run.staleness import stale
 from crag.run.status import ProviderStatus, loaded, outside_statuses
 from crag.run.tracing import exported
@@ -50,13 +47,7 @@ from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
 
-_log = logging.getLogger(__name__)
-
 QUESTION_CHARS = 2_000
-AWAKE = 16
-"""Libraries that keep files and indexes open: those used last."""
-KNOWN = 512
-"""Libraries that are known at all without being opened anew."""
 Workspace = str | Path
 Events = collections.abc.Generator[ev.Event, None, CragError | None]
 """A run as it happens; what it returns is the error that ended it."""
@@ -91,8 +82,7 @@ class Engine:
         self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
         self._runs, self._readers = Turns(1), Turns(1)
         self._limit(self.config)
-        self._libraries: OrderedDict[Path, Library] = OrderedDict()
-        """Those in use lately, the latest last."""
+        self._libraries = OpenLibraries(self._opened)
         self._folders: dict[Path, FolderWeb] = {}
         self._lock = threading.RLock()
 
@@ -144,62 +134,21 @@ class Engine:
         Nothing is stored before something is added. Only a named one has the configuration's limits and database.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
-        room = server = None
         if isinstance(workspace, str):
-            workspace, room, server = self.private_libraries.root / _named(workspace), self._room, self._server
-        with self._lock:
-            key = workspace.absolute()
-            found = self._libraries.pop(key, None)
-            if found is None:
-                place = partial(opened, self.config, self.keys, workspace)
-                found = Library.open(workspace, self.embedder, room, server, place)
-            self._libraries[key] = found
-            while len(self._libraries) > KNOWN:
-                self._libraries.popitem(last=False)[1].rest()
-            # One step a call keeps up: each call wakes at most one library.
-            for idle in islice(reversed(self._libraries.values()), AWAKE, AWAKE + 1):
-                idle.rest()
-            return found
+            return self._libraries.at(self.private_libraries.root / _named(workspace), named=True)
+        return self._libraries.at(workspace, named=False)
 
-    def stale(self, workspace: Workspace = "default") -> dict[str, tuple[str, ...]]:
-        """What is stale of a library's documents: their vectors, chunks or files. See `crag.run.staleness.stale`."""
-        return stale(self.library(workspace))
+    def _opened(self, folder: Path, named: bool) -> Library:
+        room, server = (self._room, self._server) if named else (None, None)
+        return Library.open(folder, self.embedder, room, server, partial(opened, self.config, self.keys, folder))
 
-    def tidy(self, stop: threading.Event | None = None) -> None:
-        """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more.
+    def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[str, ...]]:
+        """What is stale of these documents, or of all: vectors, chunks or files. See `crag.run.staleness.stale`."""
+        return stale(self.library(workspace), ids)
 
-        What fails is logged, and the next library goes on. `stop` ends it between two libraries.
-        """
-        try:
-            names = self.private_libraries.stored()
-        except StorageError as error:
-            _log.warning("the libraries were not purged: %s", error.message)
-            return
-        with self._lock:
-            # What was just written may not show in its file yet.
-            used = [folder.name for folder, each in self._libraries.items() if self._named_here(folder) and each.made]
-        for name in sorted({*names, *used}):
-            if stop is not None and stop.is_set():
-                return
-            try:
-                self._tidy(name)
-            except CragError as error:
-                _log.warning("the library %s was not purged: %s", name, error.message)
-
-    def _named_here(self, folder: Path) -> bool:
-        return folder.parent == self.private_libraries.root.absolute()
-
-    def _tidy(self, name: str) -> None:
-        """In a library of its own, where nobody uses it: it must not push another out of those in use."""
-        folder = self.private_libraries.root / name
-        with self._lock:
-            known = self._libraries.get(folder.absolute())
-        if known is not None:
-            _tidied(known, self.config.purge)
-            return
-        place = partial(opened, self.config, self.keys, folder)
-        with Library.open(folder, self.embedder, self._room, self._server, place) as library:
-            _tidied(library, self.config.purge)
+    def tidy(self, stop: threading.Event) -> None:
+        """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more."""
+        self._libraries.tidy(self.private_libraries, self.config.purge, stop)
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -407,20 +356,9 @@ class Engine:
 
     def close(self) -> None:
         """Closes every library this engine opened."""
-        with self._lock:
-            for library in self._libraries.values():
-                library.close()
-            self._libraries.clear()
+        self._libraries.close()
         if self._server is not None:
             self._server.close()
-
-
-def _tidied(library: Library, purge: str) -> None:
-    if purge:
-        for each in library.purges.purge(conditions_of(purge)):
-            _log.info("purged from %s: %s (%s)", library.folder.name, each.document.id[:12], each.why)
-    else:
-        library.purges.settle()
 
 
 def _asking(asked: Asked, turn: Turn) -> Callable[[str], bool] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 
 from crag.cli.options import (
     add_library,
@@ -20,7 +21,7 @@ from crag.cli.record import event_record, trace_record
 from crag.core import events as ev
 from crag.core.errors import CancelledError
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Citation
+from crag.core.types import Action, Answer, Chunk, Citation
 from crag.core.wording import (
     decision_sentence,
     failure_sentence,
@@ -68,11 +69,14 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 _answer(event.answer, written, output)
             else:
                 _show(event, trace, output)
+        stale = engine.stale(place, trace.documents) if trace.documents else {}
         prices = table(engine.config.prices)
     if output.json:
-        output.record(trace_record(trace))
+        output.record({**trace_record(trace), "stale": {id: list(said) for id, said in stale.items()}})
     elif trace.answer:
         _conclude(trace, output)
+        for name, said in _stale(trace, stale):
+            output.message(f"warning: {plain(name)}: {said}")
         output.note(cost_sentence(trace, prices))
     if trace.cancelled:
         raise CancelledError("The run was stopped.")
@@ -138,6 +142,12 @@ def _conclude(trace: Trace, output: Output) -> None:
     for check in trace.checks:
         if check.supported is False:
             output.line(output.paint(f"Not supported by what it cites: {plain(check.sentence)}", "red"))
+
+
+def _stale(trace: Trace, stale: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """The names of the documents that the answer rests on, each with what is stale of it."""
+    names = {each.document_id: each.source for each in trace.sources.values() if isinstance(each, Chunk)}
+    return [(names[id], each) for id, said in stale.items() for each in said]
 
 
 def _place(citation: Citation) -> str:

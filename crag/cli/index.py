@@ -13,8 +13,9 @@ from typing import Any, assert_never
 
 from crag.cli.options import add_library, interruptible, opened, target
 from crag.cli.output import Output, plain
-from crag.core.errors import CancelledError, DocumentError, LimitError
+from crag.core.errors import CancelledError, CragError, DocumentError, LimitError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage, ReadingQueued
+from crag.core.types import Document
 
 Result = dict[str, Any]
 
@@ -52,8 +53,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 continue
             file = begun.popleft()  # one result a file, in the order they were begun
             if isinstance(event, DocumentAdded | DuplicateFound):
-                documents = engine.library(target(options)).documents
-                documents.came_from(event.document.id, str(file.absolute()), modified[file])
+                note = partial(engine.library(target(options)).documents.came_from, event.document.id)
+                _note_file(note, event.document, file.absolute(), modified[file], output)
             result = _result(event, file)
             counts[result["status"]] += 1
             if output.json:
@@ -64,6 +65,16 @@ def run(options: argparse.Namespace, output: Output) -> int:
             raise CancelledError("Indexing was stopped; the files listed as added are in the library.")
     output.note(", ".join(f"{number} {status}" for status, number in sorted(counts.items())))
     return 1 if counts["failed"] else 0
+
+
+def _note_file(note: Callable[[str, int], None], document: Document, file: Path, modified: int, output: Output) -> None:
+    """So that a change of the file can be told later. The document is in the library whether that succeeds or not."""
+    if (document.path, document.modified) == (str(file), modified):
+        return
+    try:
+        note(str(file), modified)
+    except CragError as error:
+        output.note(f"{file}: changes of this file will not be told. {error.message}")
 
 
 def _files(path: Path) -> Iterator[Path]:

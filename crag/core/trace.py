@@ -261,6 +261,12 @@ class Trace:
         )
 
     @property
+    def documents(self) -> tuple[str, ...]:
+        """The ids of the documents that the answer may rest on."""
+        found = (self.sources.get(strip.source_id) for strip in self.kept("internal"))
+        return tuple(dict.fromkeys(chunk.document_id for chunk in found if isinstance(chunk, Chunk)))
+
+    @property
     def failure(self) -> ev.Failed | None:
         """The failure that ended the run, if one did."""
         return next((failure for failure in self.failures if failure.fatal), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -61,10 +61,14 @@ class Documents:
             store.bump(connection, "added", number)
         self._database.reserve(_RESERVED + _RESERVED_EACH * len(chunks))
 
-    def all(self) -> list[Document]:
-        """In the order they were added."""
+    def all(self, ids: Sequence[str] | None = None) -> list[Document]:
+        """In the order they were added; with `ids` those of them that are here, in no order."""
         with self._database.read() as connection:
-            return [store.document_of(*row) for row in connection.execute(_RECORD.order_by(documents.c.number))]
+            if ids is None:
+                found: Iterable[Any] = connection.execute(_RECORD.order_by(documents.c.number))
+            else:
+                found = store.select_in(connection, _RECORD, documents.c.id, ids)
+            return [store.document_of(*row) for row in found]
 
     def get(self, id: str) -> Document:
         """Raises NotFoundError."""
@@ -121,13 +125,20 @@ class Documents:
             noted = _clean(json.dumps({**record, "path": path, "modified": modified}))
             connection.execute(update(documents).where(of_it).values(record=noted))
 
-    def first_chunks(self) -> dict[str, tuple[str, int, int, int]]:
-        """Id, page, start and end of each document's first chunk, by the document's id; none where it has no chunks."""
+    def first_chunks(self, ids: Sequence[str] | None = None) -> dict[str, tuple[str, int, int, int]]:
+        """Id, page, start and end of the first chunk of these documents, or of all, by the document's id.
+
+        None where a document has no chunks.
+        """
         c = stored_chunks.c
         first = and_(c.document == documents.c.number, c.ordinal == 0)
         asked = select(documents.c.id, c.id, c.page, c.start, c.end).join_from(documents, stored_chunks, first)
         with self._database.read() as connection:
-            return {document: (id, page, start, end) for document, id, page, start, end in connection.execute(asked)}
+            if ids is None:
+                found: Iterable[Any] = connection.execute(asked)
+            else:
+                found = store.select_in(connection, asked, documents.c.id, ids)
+            return {document: (id, page, start, end) for document, id, page, start, end in found}
 
     def chunks(self, id: str) -> list[Chunk]:
         """A document's chunks in reading order. Raises NotFoundError."""

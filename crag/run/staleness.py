@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from crag.ingest.identity import content_id
 from crag.library.library import Library
 
 
-def stale(library: Library) -> dict[str, tuple[str, ...]]:
-    """What is stale of documents, in words, by the document's id; a document of which nothing is stale is left out.
+def stale(library: Library, ids: Sequence[str] | None = None) -> dict[str, tuple[str, ...]]:
+    """What is stale of these documents, or of all, in words, by the document's id; others are left out.
 
     A file that is there no more tells nothing.
     """
@@ -22,9 +23,9 @@ def stale(library: Library) -> dict[str, tuple[str, ...]]:
         library.check_model()
     except ModelMismatchError:
         vectors = ("Its vectors are of another embedding model: re-index the library.",)
-    first = library.documents.first_chunks()
+    first = library.documents.first_chunks(ids)
     found: dict[str, tuple[str, ...]] = {}
-    for document in library.documents.all():
+    for document in library.documents.all(ids):
         said = vectors if document.id in first else ()
         if document.id in first:
             id, *span = first[document.id]

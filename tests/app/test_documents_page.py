@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from crag.core.config import AppConfig
+from crag.core.purging import conditions_of
 from crag.engine import Engine
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
@@ -68,6 +69,7 @@ def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(docu
 def test_a_document_shows_its_chunks_on_its_pages(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT, "Second page about something else entirely, with enough words.")))
     assert len(documents.image) == 1 and "lighthouse of Alexandria" in said(documents)
+    assert "never retrieved" in said(documents)
     documents.number_input[0].set_value(2).run()
     assert not documents.exception and "Second page about" in said(documents)
 
@@ -126,3 +128,48 @@ def test_fields_are_given_and_taken_away_and_wrong_ones_are_told(documents):
     assert "verified" in said(documents)
     assert save("verified=false")["tags"] == ()
     assert documents.dataframe[0].value["Fields"].tolist() == ["verified=false"]
+
+
+def test_what_was_purged_is_told_and_brought_back(documents):
+    drop(documents, ("two.pdf", small_pdf(TEXT)))
+    library = program().engine.library()
+    [document] = library.documents.all()
+    library.purges.purge(conditions_of("--unverified"))
+    documents.run()
+    assert "The library is empty" in said(documents)
+    [panel] = documents.expander  # where nothing is left to purge
+    assert panel.label == "Purged lately: 1 document" and "unverified" in said(documents)
+    documents.button(key=f"undo-{document.id}").click().run()
+    assert not documents.exception and library.documents.all() == [document]
+    assert [panel.label for panel in documents.expander] == ["Purge…"]
+    library.documents.describe(document.id, {"keep": None})
+    library.purges.purge(conditions_of("--unverified"))
+    documents.run()
+    documents.button(key="undo-all").click().run()
+    assert library.documents.all() == [document]
+
+
+def test_a_document_that_is_out_of_date_says_so_in_its_row(documents, tmp_path):
+    drop(documents, ("two.pdf", small_pdf(TEXT)))
+    library = program().engine.library()
+    [document] = library.documents.all()
+    file = tmp_path / "two.pdf"
+    file.write_bytes(b"something else")
+    library.documents.came_from(document.id, str(file), 0)
+    documents.run()
+    [frame] = documents.dataframe
+    assert "file changed since it was read" in frame.value.iloc[0]["Notes"] and str(tmp_path) not in said(documents)
+
+
+def test_a_purge_shows_what_would_go_before_it_does(documents):
+    drop(documents, ("two.pdf", small_pdf(TEXT)))
+    library = program().engine.library()
+    documents.text_input(key="purge-conditions").set_value("--older-than soon").run()
+    assert "is no number of days" in said(documents) and library.size[0] == 1
+    documents.text_input(key="purge-conditions").set_value("--confidence-below 0.5").run()
+    assert "0 documents would go" in said(documents)
+    documents.text_input(key="purge-conditions").set_value("--unverified").run()
+    assert "1 document would go" in said(documents) and library.size[0] == 1
+    documents.button(key="purge").click().run()
+    assert not documents.exception and library.size == (0, 0)
+    assert documents.expander[0].label == "Purged lately: 1 document"

@@ -61,7 +61,7 @@ def test_what_can_not_be_done_is_said(place: Path, said: tuple[str, ...], code: 
 
 
 def test_documents_tell_how_often_they_were_used(place: Path) -> None:
-    assert crag("ask", "Who kept the lighthouse?", "--library", place).code == 0
+    assert crag("ask", "When was the lighthouse of Veldt Point built?", "--library", place).code == 0
     (document,) = crag("documents", "--library", place, "--json").records
     assert document["retrieved"] >= 1
     assert 0 <= float(str(document["mean_score"])) <= 1

@@ -33,19 +33,19 @@ def test_every_library_is_purged_as_configured_and_only_then(tmp_path: Path) -> 
     for name, days in (("one", 100), ("two", 100), ("new", 1)):
         filled(tmp_path, name, days=days)
     quiet = Engine(AppConfig(data=tmp_path), embedder=EMBEDDER)
-    quiet.tidy()
+    quiet.tidy(threading.Event())
     assert quiet.library("one").size[0] == 1
     quiet.close()
     engine = Engine(AppConfig(data=tmp_path, purge="--older-than 30d --unverified"), embedder=EMBEDDER)
     used = engine.library("one")
     assert used.search("one", 1)
-    engine.tidy()
+    engine.tidy(threading.Event())
     assert used.size == (0, 0)
     assert [engine.library(name).size[0] for name in ("two", "new")] == [0, 1]
     assert [each.name for each in engine.library("two").purges.undoable()] == ["two.pdf"]
     (held,) = used.purges.undoable()
     used.purges.undo(held.id)
-    engine.tidy()
+    engine.tidy(threading.Event())
     assert used.size[0] == 1, "what a person brought back stays"
     engine.close()
 
@@ -55,7 +55,7 @@ def test_what_was_purged_yesterday_is_deleted_for_good(tmp_path: Path) -> None:
     engine = Engine(AppConfig(data=tmp_path), embedder=EMBEDDER)
     library = engine.library("one")
     library.purges.purge(conditions_of("--unverified"), datetime.now(UTC) - timedelta(hours=30))
-    engine.tidy()
+    engine.tidy(threading.Event())
     with library._database.read() as connection:
         assert count(connection, purged) == 0
     engine.close()
@@ -67,8 +67,8 @@ def test_a_broken_library_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptu
     file = tmp_path / "workspaces" / "a" / "library.db"
     file.write_bytes(file.read_bytes()[:100] + b"nothing of a library" * 500)
     engine = Engine(AppConfig(data=tmp_path, purge="--unverified"), embedder=EMBEDDER)
-    with caplog.at_level(logging.WARNING, logger="crag.engine"):
-        engine.tidy()
+    with caplog.at_level(logging.WARNING, logger="crag.run.libraries"):
+        engine.tidy(threading.Event())
     assert "the library a was not purged" in caplog.text
     assert engine.library("b").size == (0, 0)
     stopped = threading.Event()

@@ -79,8 +79,8 @@ PUBLIC = {
     "crag.text.marks": ["few_marks", "unmarked"],
     "crag.core.makers": ["Maker", "maker", "named"],
     "crag.core.metadata": [
-        *("FIXED", "Fields", "Kind", "RESERVED", "Value", "boolean_in", "checked_fields", "days_in", "field_name"),
-        *("fields_of", "known_fields", "number_in", "read_field", "written_field"),
+        *("FIXED", "Fields", "Kind", "MOST_FIELDS", "RESERVED", "Value", "boolean_in", "checked_fields", "days_in"),
+        *("field_name", "fields_of", "known_fields", "number_in", "read_field", "written_field"),
     ],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
@@ -113,12 +113,16 @@ PUBLIC = {
     ],
     "crag.text.sentences": ["ended", "sentences"],
     "crag.core.provider": ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"],
+    "crag.core.purging": [
+        *("Conditions", "Due", "KEEP", "Standing", "add_conditions", "conditions_given", "conditions_of", "due"),
+    ],
     "crag.core.settings": ["Settings", "StoredSettings"],
     "crag.core.syntax": ["clause_of"],
     "crag.core.where": ["Filter", "check", "parse"],
     "crag.text.words": [
         *("FUNCTION_WORDS", "SEARCH_STOP_WORDS", "STOP_WORDS", "UNSPACED", "counted", "stem", "words"),
     ],
+    "crag.core.track": ["Track", "tracked"],
     "crag.core.trace": ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace"],
     "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [

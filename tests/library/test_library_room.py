@@ -16,9 +16,10 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import NotFoundError, RoomError, StorageError
 from crag.core.types import Document
-from crag.engine import AWAKE, KNOWN, Engine
+from crag.engine import Engine
 from crag.library.library import Library
 from crag.library.room import Folders, Room, bytes_of
+from crag.run.libraries import AWAKE, KNOWN
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.sizes import sized
 
@@ -114,7 +115,7 @@ def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path) -> Non
             assert library.size == (0, 0) and library.documents.all() == [] == library.runs.latest(1)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert len(engine._libraries) <= KNOWN
+    assert len(engine._libraries._libraries) <= KNOWN
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,9 +13,10 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action
+from crag.core.types import Action, Chunk
 from crag.core.wording import short_text, stored_sentence
 from ui.app.jobs import Job
+from ui.app.program import program
 from ui.app.session import Session
 from ui.ask import conversation, sliders
 from ui.compare import state
@@ -77,6 +78,7 @@ def show(session: Session, run: str, past: Any) -> None:
         with change:
             sliders.change(session, trace, settings, what)
     with tools:
+        _stale(session, trace)
         _tools(session, run, trace)
 
 
@@ -170,6 +172,15 @@ def _follow(job: Job[Event], slots: Slots, asked: int, labels: Mapping[str, str]
         slots.write(trace, replace(View.of(trace), thumbs=labels))
         if approval.pending(trace) != asked:
             return  # buttons come or go: only the script can draw those
+
+
+def _stale(session: Session, trace: Trace) -> None:
+    """Which of the documents that the answer rests on are out of date by now."""
+    if not trace.documents:
+        return
+    names = {each.document_id: each.source for each in trace.sources.values() if isinstance(each, Chunk)}
+    for id, said in program().engine.stale(session.workspace, trace.documents).items():
+        st.caption(markdown(f"{names[id]} is out of date. {' '.join(said)}"))
 
 
 def _tools(session: Session, run: str, trace: Trace) -> None:

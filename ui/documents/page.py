@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from crag.core.errors import CragError, ModelMismatchError
 from crag.core.ingesting import Embedding
+from crag.core.track import Track
 from crag.core.types import Chunk, Document
 from crag.questions.tables import guarded
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import fields, uploads
+from ui.documents import fields, purged, uploads
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -22,7 +23,7 @@ from ui.kit.safe import excerpt, markdown
 from ui.run import pageview
 
 _TURN, _KEPT = "documents-turn", "documents-kept"
-_LEFT_OVER = 8
+_LEFT_OVER = 10
 """So many elements has the view at most."""
 
 
@@ -52,6 +53,10 @@ class LibraryView:
                     st.empty()  # what was deleted would otherwise stay until the job is over
             else:
                 _empty(self._session)
+            if not live:
+                if documents:
+                    purged.form(self._session)
+                purged.show(self._session)
 
 
 def drop_zone(session: Session) -> None:
@@ -108,6 +113,7 @@ def _reindex(session: Session) -> None:
 def _table(session: Session, documents: Sequence[Document], mark: str) -> None:
     """The documents; a click opens one. Texts are guarded, for the table's own menu copies and downloads its cells."""
     given = session.library.documents.given()
+    tracks, stale = session.library.documents.tracks(), program().engine.stale(session.workspace)
     rows = [
         {
             "Document": guarded(document.name),
@@ -118,7 +124,8 @@ def _table(session: Session, documents: Sequence[Document], mark: str) -> None:
             "Added": words.ago(document.added_at),
             **({"Fields": guarded(fields.line(given.get(document.id, {})))} if given else {}),
             "Model": guarded(document.model),
-            "Notes": guarded(" ".join(document.warnings)),
+            "Used": tracks[document.id].used if document.id in tracks else 0,
+            "Notes": guarded(" ".join([*stale.get(document.id, ()), *document.warnings])),
         }
         for document in documents
     ]
@@ -163,7 +170,8 @@ def _open_one(session: Session, documents: Sequence[Document], mark: str) -> Non
         with leaf:
             key = _carried(f"page-{document.id}", mark, 1)
             page = int(st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=key))
-        _page(session, document, page, session.library.documents.chunks(document.id))
+        stored = session.library.documents
+        _page(session, document, page, stored.chunks(document.id), stored.chunk_tracks(document.id))
 
 
 def _carried(name: str, mark: str, first: Any) -> str:
@@ -176,7 +184,9 @@ def _carried(name: str, mark: str, first: Any) -> str:
     return key
 
 
-def _page(session: Session, document: Document, page: int, chunks: Sequence[Chunk]) -> None:
+def _page(
+    session: Session, document: Document, page: int, chunks: Sequence[Chunk], tracks: Mapping[str, Track]
+) -> None:
     here = [chunk for chunk in chunks if chunk.page == page]
     left, right = st.columns([1, 1], gap="large")
     with left, problems.reported():
@@ -195,6 +205,7 @@ def _page(session: Session, document: Document, page: int, chunks: Sequence[Chun
                     h.div("text")[chunk.text],
                     h.div("facts")[
                         h.span[f"{chunk.kind}, indexed with: {chunk.context or 'nothing else'}"],
+                        h.span[_record(tracks.get(chunk.id))],
                         h.button("more", data_pick=f"mark:{chunk.id}")["Mark only this one"],
                     ],
                 ],
@@ -204,6 +215,16 @@ def _page(session: Session, document: Document, page: int, chunks: Sequence[Chun
         shown = h.div("cards ordinals")[cards] if cards else h.p["No text was found on this page."]
         heading = f"{words.count(len(here), 'chunk')} on page {page} of {document.pages}"
         draw(h.div("cx")[h.h3[heading, h.span("small")[document.title]], shown])
+
+
+def _record(track: Track | None) -> str:
+    """What runs said of a chunk."""
+    if track is None:
+        return "never retrieved"
+    said = f"retrieved {words.count(track.retrieved, 'time')}, used {words.count(track.used, 'time')}"
+    if track.mean_score is not None and track.last_score is not None:
+        said += f", mean score {track.mean_score:.2f}, last {track.last_score:.2f}"
+    return f"{said}, last in a run that ended {track.last_action}" if track.last_action else said
 
 
 def mark(picked: str) -> None:
