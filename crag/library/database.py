@@ -146,7 +146,7 @@ class Database:
 
         Waits for it, until `stop`: then False. Raises IndexUnavailableError where the folder can't be written.
         """
-        turn = FileLock(self.path.with_suffix(".turn"), timeout=0, thread_local=False)
+        turn = FileLock(self.path.with_suffix(".turn"), timeout=0, mode=0o600, thread_local=False)
         while not _taken(turn):
             if stop.wait(_TURN_SECONDS):
                 yield False

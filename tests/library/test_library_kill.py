@@ -18,6 +18,8 @@ from tests.support.sizes import sized
 
 KILLS = sized(100, 6)
 MOST = sized(60, 15)
+MOST_SAID = 9
+"""Four documents were added and one deleted by then, at least."""
 SEED = 20240115
 
 
@@ -36,13 +38,13 @@ def is_whole(library: Library, document: Document) -> bool:
 @pytest.mark.parametrize("index", ["embedded", "milvus"])
 def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, server: Server | None, url: str, uri: str) -> None:
     moments = random.Random(SEED)
-    longest = 1.0 if uri else 0.35  # enough for some documents, whichever index must take them in
     folder = tmp_path / "library"
     embedder = HashEmbedder()
     there: set[str] = set()
     gone: set[str] = set()
     for kill in range(KILLS):
-        new = work_until_killed(folder, f"k{kill}", moments.uniform(0, longest), url, uri)
+        later, said = moments.uniform(0, 0.1), moments.randint(1, MOST_SAID)
+        new = work_until_killed(folder, f"k{kill}", later, url, uri, after=said)
         there |= {*new.there}
         gone |= {*new.gone}
         with Library.open(folder, embedder, server=server, open_index=index_at(uri)) as library:

@@ -25,8 +25,10 @@ class Confirmed:
     open: list[str]
 
 
-def work_until_killed(folder: Path, prefix: str, seconds: float, url: str = "", uri: str = "") -> Confirmed:
-    """Start such a process, kill it `seconds` after it first confirmed something; what it confirmed.
+def work_until_killed(
+    folder: Path, prefix: str, seconds: float, url: str = "", uri: str = "", *, after: int = 1
+) -> Confirmed:
+    """Start such a process, kill it `seconds` after it has said `after` things; what it confirmed.
 
     `url`: the database that holds the library, where it is no file; `uri`: the Milvus that has its index, if one has.
     """
@@ -36,7 +38,7 @@ def work_until_killed(folder: Path, prefix: str, seconds: float, url: str = "", 
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert child.stdout is not None
-    first = child.stdout.readline()
+    first = b"".join(child.stdout.readline() for _ in range(after))
     time.sleep(seconds)
     child.send_signal(signal.SIGKILL)
     rest = child.stdout.read()

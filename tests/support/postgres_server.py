@@ -56,7 +56,8 @@ class PostgresServer:
         """The address of a database, from which every library is removed at the end."""
         url = self.url("postgres")
         yield url
-        with create_engine(url, poolclass=NullPool).begin() as connection:
+        engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:  # a statement each: one transaction can't lock the tables of a hundred
             found = connection.exec_driver_sql("SELECT nspname FROM pg_namespace WHERE nspname ~ '^([wh]_|crag$)'")
             for name in found.scalars().all():
                 connection.exec_driver_sql(f'DROP SCHEMA "{name}" CASCADE')
