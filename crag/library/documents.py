@@ -56,7 +56,7 @@ class Documents:
             _insert_file(connection, number, data)
             store.put_vectors(connection, _insert_chunks(connection, number, chunks), vectors)
             store.bump(connection, "added", number)
-        self._database.reserve(_RESERVED + _RESERVED_EACH * len(chunks))
+        self._database.reserve(reserved(len(chunks)))
 
     def all(self) -> list[Document]:
         """In the order they were added."""
@@ -128,6 +128,11 @@ class Documents:
 
         self._database.free(removed)
         self._forget()
+
+
+def reserved(chunks: int) -> int:
+    """Bytes of the disk to be kept, so that a document of so many chunks can be deleted when it is full."""
+    return _RESERVED + _RESERVED_EACH * chunks
 
 
 def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk]) -> int:

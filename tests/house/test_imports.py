@@ -44,6 +44,8 @@ CRAG = {
     "cli": {
         "text",
         "core",
+        "index",
+        "library",
         "strategies",
         "evaluator",
         "engine",

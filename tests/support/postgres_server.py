@@ -57,7 +57,7 @@ class PostgresServer:
         url = self.url("postgres")
         yield url
         with create_engine(url, poolclass=NullPool).begin() as connection:
-            found = connection.exec_driver_sql("SELECT nspname FROM pg_namespace WHERE nspname ~ '^([wh]_|crag$)'")
+            found = connection.exec_driver_sql("SELECT nspname FROM pg_namespace WHERE nspname ~ '^([chw]_|crag$)'")
             for name in found.scalars().all():
                 connection.exec_driver_sql(f'DROP SCHEMA "{name}" CASCADE')
 

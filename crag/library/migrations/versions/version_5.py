@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import postgresql
 
 revision = "5"
 down_revision = "4"
@@ -22,8 +21,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), nullable=False),
         sa.CheckConstraint("kind IN ('added', 'deleted', 'described', 'embedded')", name="changes_kind"),
     )
-    fields = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
-    op.add_column("documents", sa.Column("meta", fields, nullable=False, server_default=sa.text("'{}'")))
+    op.add_column("documents", sa.Column("meta", sa.JSON(), nullable=False, server_default=sa.text("'{}'")))
     if op.get_context().dialect.name != "sqlite":
         return  # nowhere else was there a full-text index in the records
     for trigger in ("chunks_added", "chunks_removed"):
