@@ -40,7 +40,7 @@ class Moved:
 
     @property
     def whole(self) -> bool:
-        return self.copy is not None and self.copy.whole and not self.index
+        return self.copy is not None and self.copy.whole and not self.index and self.error is None
 
 
 class Move:
@@ -108,10 +108,7 @@ class Move:
             one, other = _home(source), _home(target)
             return [(name, one.place(name), other.place(name)) for name in one.names()]
         name = self._workspace or (source.name if isinstance(source, FolderPlace) else _DEFAULT)
-        places = [
-            each if isinstance(each, FolderPlace) else _home(each).place(named(name)) for each in (source, target)
-        ]
-        return [(name, places[0], places[1])]
+        return [(name, _place(source, name), _place(target, name))]
 
     def _filled(self, workspace: str, target: Place) -> Differences | None:
         folder = target.folder if isinstance(target, FolderPlace) else None
@@ -152,6 +149,11 @@ def _wanted(said: str, every: bool) -> FolderPlace | DataFolder:
     if (folder / "workspaces").is_dir() or (every and not (folder / "library.db").exists()):
         return DataFolder(folder)
     return FolderPlace(folder)
+
+
+def _place(place: Home | Place, workspace: str) -> Place:
+    """The place of one library. Raises InputError where it needs the name of a workspace, and this can be none."""
+    return place if isinstance(place, FolderPlace) else _home(place).place(named(workspace))
 
 
 def _home(place: Home | Place) -> Home:

@@ -99,13 +99,13 @@ def _show(moved: Moved, output: Output) -> None:
             output.line(f"  {each.table:<14}{each.source:>12,}{each.target:>12,}{differs}")
     if moved.error is not None:
         output.message(f"{name}: error: {moved.error}")
+    elif moved.index is None:
+        output.line("  index: made by each app server when it is first asked" if moved.whole else "  index: not made")
     elif moved.index:
         missing, foreign = len(moved.index.missing), len(moved.index.foreign)
         output.line(f"  index: {missing:,} chunks are missing in it, {foreign:,} are in it alone")
-    elif moved.index is not None:
+    else:
         output.line("  index: fits the records")
-    elif moved.whole:
-        output.line("  index: made by each app server when it is first asked")
 
 
 def _status(moved: Moved) -> str:

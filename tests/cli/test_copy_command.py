@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.milvus_server import MilvusServer
+from tests.support.milvus_server import MilvusServer, free_port
 from tests.support.postgres_server import PASSWORD, PostgresServer, postgres_server
 from tests.support.shell import crag
 
@@ -72,6 +72,23 @@ def test_one_library_takes_the_name_that_is_given_and_fills_milvus(
     assert ran.records[0]["workspace"] == "named" and ran.records[0]["index"] == {"missing": 0, "foreign": 0}
 
 
+def test_a_copy_whose_index_fails_is_there_and_its_index_is_filled_by_the_next_try(
+    library: Path, tmp_path: Path
+) -> None:
+    ran = crag(
+        *("copy", "--from", library, "--to", tmp_path / "copy", "--index", "milvus", "--json"),
+        CRAG_MILVUS_URI=f"http://127.0.0.1:{free_port()}",
+    )
+    assert ran.code == 1 and ran.records[0]["status"] == "failed" and "Milvus" in ran.records[0]["error"]
+    assert all(each["same"] for each in ran.records[0]["tables"])
+    ran = crag("copy", "--from", library, "--to", tmp_path / "copy", "--json")
+    assert (ran.code, ran.records[0]["status"], ran.records[0]["index"]) == (
+        0,
+        "compared",
+        {"missing": 0, "foreign": 0},
+    )
+
+
 def test_one_that_is_refused_fails_and_keeps_no_other_from_its_turn(library: Path, data: Path, tmp_path: Path) -> None:
     shutil.copytree(library, tmp_path / "target" / "workspaces" / "default")
     ran = crag("copy", "--from", data, "--to", tmp_path / "target", "--all", "--json")
@@ -87,7 +104,7 @@ def test_a_copy_that_was_changed_since_is_said_to_differ(library: Path, tmp_path
     assert crag("tag", document, "verified=true", "--library", tmp_path / "copy").code == 0
     ran = crag("copy", "--from", library, "--to", tmp_path / "copy")
     assert ran.code == 1
-    assert [line.split()[0] for line in ran.out.splitlines() if line.endswith("differs")] == [
+    assert [line.split()[0] for line in ran.out.splitlines() if line.endswith("  differs")] == [
         *("changes", "documents", "meta")
     ]
 

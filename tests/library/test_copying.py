@@ -297,7 +297,7 @@ def test_kills_at_any_moment_end_in_the_same_copy(
     source: FolderPlace, server: Server, database: str, tmp_path: Path, to_server: bool
 ) -> None:
     moments = random.Random(14)
-    for number in range(sized(12, 2)):
+    for number in range(sized(12, 1)):
         folder = tmp_path / f"target{number}"
         target = ServerPlace(server, folder.name) if to_server else FolderPlace(folder)
         steps = 0
