@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import logging
 import secrets
 import threading
 import time
@@ -16,10 +17,11 @@ from pathlib import Path
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError
+from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError, StorageError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.purging import conditions_of
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turn, Turns
@@ -38,6 +40,7 @@ from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
+from crag.run.staleness import stale
 from crag.run.status import ProviderStatus, loaded, outside_statuses
 from crag.run.tracing import exported
 from crag.run.wiring import Wiring, wired
@@ -46,6 +49,8 @@ from crag.strategies import strategy as strategy_named
 from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
+
+_log = logging.getLogger(__name__)
 
 QUESTION_CHARS = 2_000
 AWAKE = 16
@@ -155,6 +160,46 @@ class Engine:
             for idle in islice(reversed(self._libraries.values()), AWAKE, AWAKE + 1):
                 idle.rest()
             return found
+
+    def stale(self, workspace: Workspace = "default") -> dict[str, tuple[str, ...]]:
+        """What is stale of a library's documents: their vectors, chunks or files. See `crag.run.staleness.stale`."""
+        return stale(self.library(workspace))
+
+    def tidy(self, stop: threading.Event | None = None) -> None:
+        """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more.
+
+        What fails is logged, and the next library goes on. `stop` ends it between two libraries.
+        """
+        try:
+            names = self.private_libraries.stored()
+        except StorageError as error:
+            _log.warning("the libraries were not purged: %s", error.message)
+            return
+        with self._lock:
+            # What was just written may not show in its file yet.
+            used = [folder.name for folder, each in self._libraries.items() if self._named_here(folder) and each.made]
+        for name in sorted({*names, *used}):
+            if stop is not None and stop.is_set():
+                return
+            try:
+                self._tidy(name)
+            except CragError as error:
+                _log.warning("the library %s was not purged: %s", name, error.message)
+
+    def _named_here(self, folder: Path) -> bool:
+        return folder.parent == self.private_libraries.root.absolute()
+
+    def _tidy(self, name: str) -> None:
+        """In a library of its own, where nobody uses it: it must not push another out of those in use."""
+        folder = self.private_libraries.root / name
+        with self._lock:
+            known = self._libraries.get(folder.absolute())
+        if known is not None:
+            _tidied(known, self.config.purge)
+            return
+        place = partial(opened, self.config, self.keys, folder)
+        with Library.open(folder, self.embedder, self._room, self._server, place) as library:
+            _tidied(library, self.config.purge)
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -368,6 +413,14 @@ class Engine:
             self._libraries.clear()
         if self._server is not None:
             self._server.close()
+
+
+def _tidied(library: Library, purge: str) -> None:
+    if purge:
+        for each in library.purges.purge(conditions_of(purge)):
+            _log.info("purged from %s: %s (%s)", library.folder.name, each.document.id[:12], each.why)
+    else:
+        library.purges.settle()
 
 
 def _asking(asked: Asked, turn: Turn) -> Callable[[str], bool] | None:

@@ -6,12 +6,17 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.order import begun_first
 from tests.support.sizes import sized
+
+if TYPE_CHECKING:
+    from tests.support.milvus_server import MilvusServer
+    from tests.support.postgres_server import PostgresServer
 
 # A busy machine is slow without being wrong; what failed once is tried again in the same order.
 settings.register_profile("few", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -54,3 +59,28 @@ def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     own = tmp_path_factory.getbasetemp()
     return made_once(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
+
+
+@pytest.fixture(scope="session")
+def database_server() -> Iterator[PostgresServer]:
+    from tests.support.postgres_server import postgres_server  # only now: most tests need no database
+
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def database(database_server: PostgresServer) -> Iterator[str]:
+    """The address of an empty database."""
+    with database_server.emptied() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
+    """A server that all tests of a worker share; none of them stops it."""
+    pytest.importorskip("pymilvus", reason="pip install -r requirements/milvus.txt")
+    from tests.support.milvus_server import MilvusServer
+
+    with MilvusServer(tmp_path_factory.mktemp("milvus")) as started:
+        yield started

@@ -31,10 +31,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """One result line a file, in order. 0 if every file is in the library now, 1 if some are not."""
     counts: Counter[str] = Counter()
     begun: deque[Path] = deque()
+    modified: dict[Path, int] = {}
     with interruptible() as cancel, opened(options) as engine:
 
         def load(file: Path) -> bytes:
-            return _read(file, engine.config.max_file_mb)
+            modified[file], data = _read(file, engine.config.max_file_mb)
+            return data
 
         def files() -> Iterator[tuple[str, Callable[[], bytes]]]:
             for path in options.paths:
@@ -48,7 +50,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
             if isinstance(event, ReadingQueued | ReadingPage | Embedding):
                 output.progress(_progress(event))
                 continue
-            result = _result(event, begun.popleft())  # one result a file, in the order they were begun
+            file = begun.popleft()  # one result a file, in the order they were begun
+            if isinstance(event, DocumentAdded | DuplicateFound):
+                documents = engine.library(target(options)).documents
+                documents.came_from(event.document.id, str(file.absolute()), modified[file])
+            result = _result(event, file)
             counts[result["status"]] += 1
             if output.json:
                 output.record(result)
@@ -113,8 +119,8 @@ def _result(event: DocumentAdded | DuplicateFound | DocumentFailed, file: Path) 
             assert_never(event)
 
 
-def _read(file: Path, max_mb: int) -> bytes:
-    """The file's bytes. Raises DocumentError; the size is checked before anything is read."""
+def _read(file: Path, max_mb: int) -> tuple[int, bytes]:
+    """When the file was changed last, and its bytes. Raises DocumentError; the size is checked before all is read."""
     try:
         about = file.stat()
         if stat.S_ISDIR(about.st_mode):
@@ -125,7 +131,7 @@ def _read(file: Path, max_mb: int) -> bytes:
             raise LimitError(
                 f"{file.name} is larger than {max_mb} MB.", "Split the document, or raise CRAG_MAX_FILE_MB."
             )
-        return file.read_bytes()
+        return about.st_mtime_ns, file.read_bytes()
     except FileNotFoundError as error:
         raise DocumentError(f"There is no file {file}.", "Check the path.") from error
     except OSError as error:

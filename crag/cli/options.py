@@ -6,11 +6,11 @@ import argparse
 import signal
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from crag.core.config import AppConfig
 from crag.core.errors import PROGRAM, NotFoundError, SettingsError
@@ -24,6 +24,17 @@ if TYPE_CHECKING:
     from crag.engine import Engine
 
 DEFAULT_WORKSPACE = "default"
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
 
 
 def provider_settings() -> tuple[str, ...]:
@@ -137,6 +148,18 @@ def existing(options: argparse.Namespace) -> str | Path:
             f"There is no library at {library}.", f"Make one: {PROGRAM} index FILE.pdf --library {library}"
         )
     return target(options)
+
+
+def named(said: str, documents: Sequence[N]) -> N:
+    """The document of this name, or whose id begins so. Raises NotFoundError for none and for several."""
+    found = [each for each in documents if said in (each.name, each.id)]
+    found = found or [each for each in documents if len(said) >= 6 and each.id.startswith(said)]
+    if len(found) != 1:
+        raise NotFoundError(
+            f"{'Several documents are' if found else 'There is no document'} called {said}.",
+            "The command documents lists names and ids; with --purged, of what was purged lately.",
+        )
+    return found[0]
 
 
 @contextmanager

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from crag.cli.options import add_library, existing, opened
+from crag.cli.options import add_library, existing, named, opened
 from crag.cli.output import Output
-from crag.core.errors import NotFoundError
 from crag.core.metadata import Value, read_field, written_field
 from crag.core.types import Document
 
@@ -22,7 +21,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     given = dict(read_field(each) for each in options.fields)
     with opened(options) as engine:
         library = engine.library(existing(options))
-        document = _found(library.documents.all(), options.document)
+        document = named(options.document, library.documents.all())
         fields = library.documents.describe(document.id, given) if given else library.documents.fields(document.id)
     show(document, fields, output)
     return 0
@@ -34,15 +33,3 @@ def show(document: Document, fields: dict[str, Value], output: Output) -> None:
         return
     for name, value in fields.items():
         output.line(written_field(name, value))
-
-
-def _found(documents: list[Document], said: str) -> Document:
-    """The document of this name or whose id begins so. Raises NotFoundError for none and for several."""
-    found = [each for each in documents if said in (each.name, each.id)]
-    found = found or [each for each in documents if len(said) >= 6 and each.id.startswith(said)]
-    if len(found) != 1:
-        raise NotFoundError(
-            f"{'Several documents are' if found else 'There is no document'} called {said}.",
-            "The command documents lists names and ids.",
-        )
-    return found[0]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from crag.core.errors import SettingsError
+from crag.core.errors import CragError, SettingsError
 from crag.core.fields import first_problem, setting
 
 __all__ = ["AppConfig"]
@@ -62,6 +62,13 @@ class AppConfig(BaseModel):
         "process alone can use. Without user and password: these go into CRAG_MILVUS_TOKEN.",
         group="storage",
         at_start=True,
+    )
+    purge: str = setting(
+        "",
+        "Purge",
+        "Documents that the running app takes out by itself, looking once an hour, in the words of the command "
+        "purge, as --older-than 90d --unverified. For a day they can be brought back. None: it takes out none.",
+        group="storage",
     )
     llm: str = setting(
         "none",
@@ -300,6 +307,18 @@ class AppConfig(BaseModel):
             if not _ORIGIN.fullmatch(each):
                 raise ValueError(f"{each[:80]} is no origin; one is https:// or http://, a host, and perhaps a port")
         return plain
+
+    @field_validator("purge")
+    @classmethod
+    def _conditions(cls, given: str) -> str:
+        if given.strip():
+            from crag.core.purging import conditions_of  # only who purges needs it
+
+            try:
+                conditions_of(given)
+            except CragError as error:
+                raise ValueError(str(error)) from error
+        return given.strip()
 
     def get(self, name: str) -> Any:
         """The value of a setting; of a provider's address that is not given, nothing."""

@@ -21,7 +21,7 @@ from crag.core.errors import InputError
 from crag.core.types import Document
 
 __all__ = [
-    *("FIXED", "Fields", "Kind", "RESERVED", "Value"),
+    *("FIXED", "Fields", "Kind", "MOST_FIELDS", "RESERVED", "Value"),
     *("boolean_in", "checked_fields", "days_in", "field_name", "fields_of", "known_fields", "number_in"),
     *("read_field", "written_field"),
 ]
@@ -51,7 +51,8 @@ RESERVED = frozenset({"and", "or", "not", "in", "has", "contains", "exists", "tr
 _OF_THE_FILE = ("name", "title", "pages", "added")
 """The fixed fields that nobody sets."""
 
-_MOST_FIELDS, _MOST_NAME, _MOST_TEXT, _MOST_ENTRIES, _MOST_ENTRY = 50, 64, 1_000, 100, 200
+MOST_FIELDS = 50
+_MOST_NAME, _MOST_TEXT, _MOST_ENTRIES, _MOST_ENTRY = 64, 1_000, 100, 200
 _NAME = re.compile(r"[^\W\d_][\w.-]*")
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _DATE = re.compile(r"[12][0-9]{3}(?:-(?:0[1-9]|1[0-2])(?:-[0-3][0-9])?)?")
@@ -111,8 +112,8 @@ def checked_fields(given: Mapping[str, Any]) -> dict[str, Value]:
     At most 50; a text of at most 1,000 characters, a list of at most 100 texts of 200; numbers are finite.
     """
     fields = {(name := field_name(key)): _checked(name, value) for key, value in given.items()}
-    if len(fields) > _MOST_FIELDS:
-        raise InputError(f"{len(fields)} fields are too many.", f"Give a document at most {_MOST_FIELDS}.")
+    if len(fields) > MOST_FIELDS:
+        raise InputError(f"{len(fields)} fields are too many.", f"Give a document at most {MOST_FIELDS}.")
     return fields
 
 

@@ -89,7 +89,11 @@ class LineBox:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One document of the library. Its identity is its content: `id` is the SHA-256 of its bytes, in hex."""
+    """One document of the library. Its identity is its content: `id` is the SHA-256 of its bytes, in hex.
+
+    `path`: the file on this machine that it was read from, where that is known, and `modified` when that file was
+    changed last before (nanoseconds since the epoch).
+    """
 
     id: str
     name: str
@@ -103,6 +107,8 @@ class Document:
     warnings: tuple[str, ...] = ()
     url: str | None = None
     confidence: float = 1.0
+    path: str = ""
+    modified: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

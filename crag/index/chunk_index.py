@@ -74,6 +74,8 @@ class ChunkIndex(Protocol):
 
     name: str
     """What a person calls it: "embedded" or "milvus"."""
+    keeps_words: bool
+    """Whether words of what was deleted stay in files beside the library until `clear`, or until they are merged."""
 
     @property
     def generation(self) -> int:

@@ -43,6 +43,7 @@ class EmbeddedIndex:
     """
 
     name = "embedded"
+    keeps_words = True
 
     def __init__(self, place: Path, contents: Contents) -> None:
         self._place = place

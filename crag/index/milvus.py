@@ -46,6 +46,7 @@ class MilvusIndex:
     """
 
     name = "milvus"
+    keeps_words = False
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ def _index_vectors(server: Server, collection: str) -> None:
         try:
             return _index(server, collection, "vector", kind, "COSINE", parameters)
         except IndexUnavailableError:
-            if at == len(_DENSE) or "vector" in server.call("list_indexes", collection):
+            if at == len(_DENSE):
                 raise
 
 
@@ -76,7 +76,11 @@ def _index(server: Server, collection: str, field: str, kind: str, metric: str, 
 
     wanted = MilvusClient.prepare_index_params()
     wanted.add_index(field, index_type=kind, index_name=field, metric_type=metric, params=parameters)
-    server.call("create_index", collection, wanted, seconds=_BUILD_SECONDS)
+    try:
+        server.call("create_index", collection, wanted, seconds=_BUILD_SECONDS)
+    except IndexUnavailableError:
+        if field not in server.call("list_indexes", collection):  # else another process was first
+            raise
 
 
 def _check(found: dict[str, Any], dimension: int) -> None:

@@ -61,7 +61,7 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
             parts = [parsed.title, "" if own else heading, _header(page, start, table)]
             found.append(
                 Chunk(
-                    id=_chunk_id(document_id, page.number, start, end),
+                    id=chunk_id(document_id, page.number, start, end),
                     document_id=document_id,
                     source=source,
                     title=parsed.title,
@@ -80,7 +80,8 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
     return found
 
 
-def _chunk_id(document_id: str, page: int, start: int, end: int) -> str:
+def chunk_id(document_id: str, page: int, start: int, end: int) -> str:
+    """The id of a chunk that this chunking makes: one of an earlier chunking has another."""
     return hashlib.sha256(f"{document_id}|{CHUNKING_ID}|{page}|{start}|{end}".encode()).hexdigest()[:24]
 
 

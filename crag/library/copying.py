@@ -47,7 +47,7 @@ TABLES = tuple(table for table in metadata.sorted_tables if table not in (about,
 _CARRIED = "generation", "model", "dimension"
 """What a copy has of what the library is itself."""
 _NOTE = "copied from"
-ROWS: Mapping[str, int] = {"files": 1, "question_sets": 1, "runs": 20, "searches": 100, "results": 200}
+ROWS: Mapping[str, int] = {"files": 1, "purged": 1, "question_sets": 1, "runs": 20, "searches": 100, "results": 200}
 """How many rows are in memory at once, where they are large."""
 _ROWS = 1_000
 

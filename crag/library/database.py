@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from crag.core.errors import StorageError
+from crag.core.errors import IndexUnavailableError, StorageError
 from crag.library.faults import damaged, full, named, replaced, translated
 from crag.library.room import unlimited
 from crag.library.schema import inspect, prepare
@@ -23,6 +24,8 @@ from crag.library.sqlite import connect, driver
 
 _log = logging.getLogger(__name__)
 _BUSY_MS = 20_000
+_TURN_SECONDS = 0.05
+"""Between two tries to be the one that changes the index."""
 _IDLE = 4
 """Connections kept for reuse; more are opened while more threads read at once."""
 _VACUUM_PAGES = 1024
@@ -136,6 +139,22 @@ class Database:
         except OSError:
             with suppress(OSError):
                 file.unlink()
+
+    @contextmanager
+    def alone(self, stop: threading.Event) -> Iterator[bool]:
+        """The right to change the chunk index, which one at a time has among all processes; a killed one loses it.
+
+        Waits for it, until `stop`: then False. Raises IndexUnavailableError where the folder can't be written.
+        """
+        turn = FileLock(self.path.with_suffix(".turn"), timeout=0, thread_local=False)
+        while not _taken(turn):
+            if stop.wait(_TURN_SECONDS):
+                yield False
+                return
+        try:
+            yield True
+        finally:
+            turn.release()
 
     def rest(self) -> None:
         """Close what is idle: no file stays open for a library that nobody uses. The next use opens it again."""
@@ -272,6 +291,19 @@ class Database:
             connection.close()
             raise
         return connection
+
+
+def _taken(turn: FileLock) -> bool:
+    try:
+        turn.acquire()
+    except Timeout:
+        return False
+    except OSError as error:
+        raise IndexUnavailableError(
+            f"The library's folder can't be written: {error.strerror}.",
+            "Free disk space, or check the folder's permissions; everything stored is intact.",
+        ) from error
+    return True
 
 
 def _identity(path: Path) -> Identity | None:

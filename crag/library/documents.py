@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, delete, func, insert, select, update
 
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.core.metadata import Value, checked_fields, fields_of
 from crag.core.protocols import Embedder
+from crag.core.track import Track
 from crag.core.types import Chunk, Document
-from crag.library import store
+from crag.library import store, tracks
 from crag.library.cards import first_page
 from crag.library.records import Records
 from crag.library.sqlite import driver
@@ -54,7 +56,8 @@ class Documents:
                 store.check_model(connection, self._embedder)
             number = _insert(connection, document, chunks)
             _insert_file(connection, number, data)
-            store.put_vectors(connection, _insert_chunks(connection, number, chunks), vectors)
+            rows = [_row(chunk) for chunk in chunks]
+            store.put_vectors(connection, insert_chunks(connection, number, rows), vectors)
             store.bump(connection, "added", number)
         self._database.reserve(reserved(len(chunks)))
 
@@ -74,35 +77,62 @@ class Documents:
     def file(self, id: str) -> bytes:
         """The document's bytes as they were added. Raises NotFoundError."""
         with self._database.read() as connection:
-            number = _number(connection, id)
+            number = number_of(connection, id)
             return bytes(connection.scalars(select(files.c.bytes).where(files.c.document == number)).one())
+
+    def given(self) -> dict[str, dict[str, Value]]:
+        """The fields that people gave to documents, by the documents' ids; those without any are left out."""
+        with self._database.read() as connection:
+            return {document.id: given for document, given in store.described(connection) if given}
 
     def fields(self, id: str) -> dict[str, Value]:
         """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
-        with self._database.read() as connection:
-            row = connection.execute(_RECORD.add_columns(documents.c.meta).where(documents.c.id == id)).first()
-        if row is None:
-            raise _unknown(id)
-        record, model, given = row
-        return fields_of(store.document_of(record, model), checked_fields(given))
+        return fields_of(self.get(id), self.given().get(id, {}))
 
     def describe(self, id: str, given: Mapping[str, Value | None]) -> dict[str, Value]:
-        """Give a document fields, in place of those of the same names; None takes one away. All fields it has then.
+        """Give a document fields, in place of those of the same names; None takes one away. Returns all it has then.
 
         In force for the next search. Raises NotFoundError, and InputError for what is no field or one too many.
         """
         with self._database.write() as connection:
-            number = _number(connection, id)
+            number = number_of(connection, id)
             stored = connection.scalars(select(documents.c.meta).where(documents.c.number == number)).one()
             kept = {name: value for name, value in {**checked_fields(stored), **given}.items() if value is not None}
             connection.execute(update(documents).where(documents.c.number == number).values(meta=checked_fields(kept)))
             store.bump(connection, "described", number)
         return self.fields(id)
 
+    def tracks(self) -> dict[str, Track]:
+        """What runs said of each document, by its id; of those that no run retrieved, nothing."""
+        with self._database.read() as connection:
+            return tracks.of_documents(connection)
+
+    def chunk_tracks(self, id: str) -> dict[str, Track]:
+        """What runs said of a document's chunks, by the chunk's id. Raises NotFoundError."""
+        with self._database.read() as connection:
+            return tracks.of_document(connection, number_of(connection, id))
+
+    def came_from(self, id: str, path: str, modified: int) -> None:
+        """Note which file a document was read from, and when that was changed last. Raises NotFoundError."""
+        with self._database.write() as connection:
+            number = number_of(connection, id)
+            of_it = documents.c.number == number
+            record = json.loads(connection.scalars(select(documents.c.record).where(of_it)).one())
+            noted = _clean(json.dumps({**record, "path": path, "modified": modified}))
+            connection.execute(update(documents).where(of_it).values(record=noted))
+
+    def first_chunks(self) -> dict[str, tuple[str, int, int, int]]:
+        """Id, page, start and end of each document's first chunk, by the document's id; none where it has no chunks."""
+        c = stored_chunks.c
+        first = and_(c.document == documents.c.number, c.ordinal == 0)
+        asked = select(documents.c.id, c.id, c.page, c.start, c.end).join_from(documents, stored_chunks, first)
+        with self._database.read() as connection:
+            return {document: (id, page, start, end) for document, id, page, start, end in connection.execute(asked)}
+
     def chunks(self, id: str) -> list[Chunk]:
         """A document's chunks in reading order. Raises NotFoundError."""
         with self._database.read() as connection:
-            number = _number(connection, id)
+            number = number_of(connection, id)
             its_own = store.CHUNK.where(stored_chunks.c.document == number)
             rows = connection.execute(its_own.order_by(stored_chunks.c.ordinal, stored_chunks.c.number))
             return [store.chunk_of(row) for row in rows]
@@ -122,8 +152,8 @@ class Documents:
         """
 
         def removed(connection: Connection) -> None:
-            number = _number(connection, id)
-            _remove(connection, number)
+            number = number_of(connection, id)
+            remove(connection, number)
             store.bump(connection, "deleted", number)
 
         self._database.free(removed)
@@ -137,26 +167,17 @@ def reserved(chunks: int) -> int:
 
 def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk]) -> int:
     """The document's own row, whose number is returned. Raises InputError for a known id."""
-    if connection.execute(select(documents.c.number).where(documents.c.id == document.id)).first():
-        raise InputError(
-            f"{document.name} is in the library already: the same content was added before.",
-            "Nothing to do. To read it again, delete it first.",
-        )
-    inserted = connection.scalars(
-        insert(documents)
-        .values(
-            id=document.id,
-            name=_clean(document.name),
-            title=_clean(document.title),
-            card=_clean(first_page(chunks)),
-            added_at=document.added_at,
-            confidence=document.confidence,
-            model=document.model,
-            record=_clean(json.dumps(asdict(document))),
-        )
-        .returning(documents.c.number)
-    )
-    return int(inserted.one())
+    row = {
+        "id": document.id,
+        "name": _clean(document.name),
+        "title": _clean(document.title),
+        "card": _clean(first_page(chunks)),
+        "added_at": document.added_at,
+        "confidence": document.confidence,
+        "model": document.model,
+        "record": _clean(json.dumps(asdict(document))),
+    }
+    return insert_document(connection, row)
 
 
 def _insert_file(connection: Connection, number: int, data: bytes) -> None:
@@ -170,23 +191,33 @@ def _insert_file(connection: Connection, number: int, data: bytes) -> None:
             blob.write(data[at : at + _PIECE])
 
 
-def _insert_chunks(connection: Connection, number: int, chunks: Sequence[Chunk]) -> list[int]:
-    """The chunks of a document, whose numbers are returned: ascending, and no other document's between them."""
-    rows = [
-        {
-            "id": chunk.id,
-            "document": number,
-            "ordinal": chunk.ordinal,
-            "page": chunk.page,
-            "start": chunk.start,
-            "end": chunk.end,
-            "text": _clean(chunk.text),
-            "context": _clean(chunk.context),
-            "kind": chunk.kind,
-            "lines": store.pack(chunk.lines),
-        }
-        for chunk in chunks
-    ]
+def _row(chunk: Chunk) -> dict[str, Any]:
+    return {
+        "id": chunk.id,
+        "ordinal": chunk.ordinal,
+        "page": chunk.page,
+        "start": chunk.start,
+        "end": chunk.end,
+        "text": _clean(chunk.text),
+        "context": _clean(chunk.context),
+        "kind": chunk.kind,
+        "lines": store.pack(chunk.lines),
+    }
+
+
+def insert_document(connection: Connection, row: Mapping[str, Any]) -> int:
+    """A document's own row, whose number is returned. Raises InputError for a known id."""
+    if connection.execute(select(documents.c.number).where(documents.c.id == row["id"])).first():
+        raise InputError(
+            f"{row['name']} is in the library already: the same content was added before.",
+            "Nothing to do. To read it again, delete it first.",
+        )
+    return int(connection.scalars(insert(documents).values(row).returning(documents.c.number)).one())
+
+
+def insert_chunks(connection: Connection, number: int, chunks: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The rows of a document's chunks, whose numbers are returned: ascending, and no other document's between them."""
+    rows = [{**row, "document": number} for row in chunks]
     if not rows:
         return []
     added = insert(stored_chunks).returning(stored_chunks.c.number, sort_by_parameter_order=True)
@@ -200,7 +231,7 @@ def _insert_chunks(connection: Connection, number: int, chunks: Sequence[Chunk])
     return list(range(first, first + len(rows)))
 
 
-def _remove(connection: Connection, number: int) -> None:
+def remove(connection: Connection, number: int) -> None:
     """Delete a document and all that hangs on it, then look whether anything is left."""
     its_own = stored_chunks.c.document == number
     numbers = select(func.min(stored_chunks.c.number), func.max(stored_chunks.c.number)).where(its_own)
@@ -217,7 +248,8 @@ def _remove(connection: Connection, number: int) -> None:
         )
 
 
-def _number(connection: Connection, id: str) -> int:
+def number_of(connection: Connection, id: str) -> int:
+    """The number of the document of this id. Raises NotFoundError."""
     number: int | None = connection.scalar(select(documents.c.number).where(documents.c.id == id))
     if number is None:
         raise _unknown(id)

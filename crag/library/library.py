@@ -22,6 +22,7 @@ from crag.library.database import Database
 from crag.library.documents import Documents
 from crag.library.evaluations import Evaluations
 from crag.library.labels import Labels
+from crag.library.purges import Purges
 from crag.library.ranking import Mode
 from crag.library.records import Records
 from crag.library.room import Room
@@ -37,7 +38,7 @@ _EMBED_BATCH = 64
 
 
 class Library:
-    """One folder's library: `documents`, `runs`, `labels`, `cache` and `evaluations` are in it.
+    """One folder's library: `documents`, `purges`, `runs`, `labels`, `cache` and `evaluations` are in it.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -60,6 +61,7 @@ class Library:
         self._upkeep = Upkeep(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
         self._search = Search(self._upkeep)
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
+        self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)

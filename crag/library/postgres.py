@@ -37,6 +37,8 @@ from crag.library.tables import revision
 
 _LOCK_MS = 20_000
 """Milliseconds for which a writer waits for others."""
+_TURN_SECONDS = 0.05
+"""Between two tries to be the one that changes the index."""
 _GONE = "60s"
 """How long a transaction may stand still before the server ends it: whoever began it is gone."""
 _CONNECTING = {
@@ -69,13 +71,19 @@ _LOCK = text(
     " set_config('idle_in_transaction_session_timeout', :gone, true),"
     " pg_advisory_xact_lock(hashtextextended(:schema, 0))"
 )
+# Held for as long as an index takes to be filled, so it may stand still; that its holder is gone the server finds out.
+_TURN = text(
+    "SELECT pg_try_advisory_xact_lock(hashtextextended(:schema, 1)),"
+    " set_config('idle_in_transaction_session_timeout', '0', true), set_config('tcp_keepalives_idle', '20', true),"
+    " set_config('tcp_keepalives_interval', '10', true), set_config('tcp_keepalives_count', '4', true)"
+)
 _SIZES = (
     "SELECT n.nspname, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_namespace n"
     " LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r' WHERE {} GROUP BY n.nspname"
 )
 _ALL = text(_SIZES.format("n.nspname ~ '^[wh]_'"))
 _ONE = text(_SIZES.format("n.nspname = :schema"))
-_VACUUMED = "files", "chunks", "vectors", "runs"
+_VACUUMED = "files", "chunks", "vectors", "runs", "purged"
 
 
 def schema_of(name: str) -> str:
@@ -290,6 +298,15 @@ class SchemaRecords:
 
     def reserve(self, size: int) -> None:
         """Nothing: whoever runs the server sees to its disk."""
+
+    @contextmanager
+    def alone(self, stop: threading.Event) -> Iterator[bool]:
+        with self._server.translated(), self._server.writing() as connection, connection.begin():
+            while not connection.execute(_TURN, {"schema": self.schema}).one()[0]:
+                if stop.wait(_TURN_SECONDS):
+                    yield False
+                    return
+            yield True
 
     def rest(self) -> None:
         """Nothing: connections belong to the server, and no library keeps one."""

@@ -26,9 +26,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import StorageError
 from crag.library.kept import SIGNED_WITH, Kept
-from crag.library.schema import inspect
+from crag.library.schema import current, inspect
 from crag.library.sqlite import connect, driver
-from crag.library.tables import documents, labels, question_sets, runs
+from crag.library.tables import documents, labels, purged, question_sets, runs
 
 if TYPE_CHECKING:
     from crag.library.postgres import Server
@@ -50,7 +50,7 @@ _STALE = 24 * 3600.0
 """Seconds for which an empty library is left alone."""
 _EMPTY_BYTES = 1024 * 1024
 """An empty library's file is smaller; larger ones are not looked into."""
-_TABLES = {table.name: table for table in (documents, runs, question_sets, labels)}
+_TABLES = {table.name: table for table in (documents, purged, runs, question_sets, labels)}
 
 
 def name_of(key: str) -> str:
@@ -78,6 +78,16 @@ class PrivateLibraries:
         if _KEY.fullmatch(key):
             return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
         return bool(EARLIER.fullmatch(key)) and self._holds(name_of(key))
+
+    def stored(self) -> list[str]:
+        """The names of all libraries that hold anything, others than private ones too, in no order.
+
+        Without those of an earlier build that nobody has opened since: they are left as they are. Raises StorageError.
+        """
+        if self._server is not None:
+            return [schema.removeprefix("w_") for schema in self._server.sizes() if schema.startswith("w_")]
+        files = list(self.root.glob("*/library.db"))
+        return [file.parent.name for file in files if not file.parent.is_symlink() and current(file)]
 
     def settle(self) -> None:
         """To be done once at the start: folders that earlier builds named by keys are renamed, and the keys in their

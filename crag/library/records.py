@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
@@ -46,6 +47,13 @@ class Records(Protocol):
 
     def reserve(self, size: int) -> None:
         """Keep so many bytes of room, so that something can be deleted where there is none left."""
+        ...
+
+    def alone(self, stop: threading.Event) -> AbstractContextManager[bool]:
+        """The right to change the chunk index, which one at a time has among all processes; a killed one loses it.
+
+        Waits for it, until `stop`: then False. Raises IndexUnavailableError where nobody can have it.
+        """
         ...
 
     def rest(self) -> None:

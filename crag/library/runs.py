@@ -14,9 +14,10 @@ from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.meter import DaySpending
 from crag.core.trace import Trace
+from crag.library import tracks
 from crag.library.records import Records
 from crag.library.store import select_in
-from crag.library.tables import asked, calls, runs, searches
+from crag.library.tables import asked, calls, runs, searches, was_asked
 
 _TRACE_BATCH = 100
 
@@ -49,9 +50,15 @@ class Runs:
         self._database = database
 
     def save(self, trace: Trace, events: Sequence[Event]) -> None:
-        """Store a run's record and events; a run of the same id is replaced."""
+        """Store a run's record and events; a run of the same id is replaced.
+
+        What it says of the library's chunks is added to their track records, unless it replaces one or belongs to an
+        evaluation.
+        """
         with self._database.write() as connection:
-            connection.execute(delete(runs).where(runs.c.id == trace.run_id))
+            again = connection.execute(delete(runs).where(runs.c.id == trace.run_id)).rowcount
+            if not again and was_asked(trace.run_id):
+                tracks.note(connection, trace)
             connection.execute(
                 insert(runs).values(
                     id=trace.run_id,

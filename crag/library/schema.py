@@ -21,6 +21,9 @@ VERSION = 5
 _FIRST_STAMPED = 5
 """Files of earlier versions say theirs in `user_version` alone."""
 
+_VERSION_ENDS = 64
+"""Where `user_version` ends in a file of SQLite, a big-endian number of four bytes (https://sqlite.org/fileformat2.html)."""
+
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _migrating = threading.Lock()
 """Alembic keeps what it works on in its own modules, so one thread at a time."""
@@ -38,6 +41,16 @@ def inspect(connection: sqlite3.Connection, path: Path) -> bool:
     if version == 0 and tables:
         raise another(f"file {path.name}", path.parent.name)
     return version == 0
+
+
+def current(path: Path) -> bool:
+    """Whether a file is a library of this version, by its head alone: it is not opened."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_VERSION_ENDS)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3\0") and int.from_bytes(head[-4:], "big") == VERSION
 
 
 def prepare(connection: Connection, path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from crag.core.types import RetrievedChunk
-from crag.index.chunk_index import Candidates, ChunkIndex, Vectors
+from crag.index.chunk_index import Candidates, ChunkIndex, Scores, Vectors
 from crag.library import feed, store
 from crag.library.accounts import line_items
 from crag.library.catalog import Catalog
@@ -58,7 +58,7 @@ class Search:
             return candidates
 
         candidates = self._upkeep.use(feed.contents(connection), catalog.generation, found)
-        return _ranked(connection, candidates, vector, k, catalog, query, mode, half_life_days)
+        return _ranked(connection, candidates, vector, k, catalog, mode, named, half_life_days)
 
     def through_records(
         self,
@@ -81,7 +81,9 @@ class Search:
             connection, words, max(CANDIDATES, k), catalog.allowed(where, min_confidence)
         )
         candidates = Candidates(numbers, np.full(len(numbers), np.nan, np.float32), lexical)
-        return _ranked(connection, candidates, vector, k, catalog, query, "hybrid", half_life_days)
+        return _ranked(
+            connection, candidates, vector, k, catalog, "hybrid", catalog.cards.scores(query), half_life_days
+        )
 
     def forget(self) -> None:
         """Free the memory; the next search loads it again."""
@@ -117,16 +119,15 @@ def _ranked(
     vector: Vectors,
     k: int,
     catalog: Catalog,
-    query: str,
     mode: Mode,
+    named: Scores | None,
     half_life_days: float,
 ) -> list[RetrievedChunk]:
-    """The best of the candidates that the records still have."""
+    """The best of the candidates that the records still have; `named` says how far the question names each document."""
     rows = feed.rows(connection, candidates, vector)
     places = np.searchsorted(catalog.numbers, rows.documents)
-    named = catalog.cards.scores(query)[places] if mode == "hybrid" else None
     decay = catalog.decay(half_life_days, datetime.now(UTC))[places] if half_life_days > 0 else None
-    order, score = rank(rows, k, mode=mode, named=named, decay=decay)
+    order, score = rank(rows, k, mode=mode, named=None if named is None else named[places], decay=decay)
     chunks = store.chunks_numbered(connection, rows.numbers[order])
     return [
         RetrievedChunk(

@@ -89,14 +89,14 @@ def empty(connection: Connection) -> bool:
 
 def check_model(connection: Connection, embedder: Embedder) -> None:
     """Raises ModelMismatchError if there are vectors, and another model made them."""
-    stored, used = meta(connection, "model"), _model(embedder)
+    stored, used = meta(connection, "model"), model_name(embedder)
     if stored != used and not empty(connection):
         raise ModelMismatchError(f"The library's vectors were made by {stored}; the model in use is {used}.")
 
 
 def set_model(connection: Connection, embedder: Embedder) -> None:
     """Note which model makes the vectors, and how long they are."""
-    _set(connection, "model", _model(embedder))
+    _set(connection, "model", model_name(embedder))
     _set(connection, "dimension", str(embedder.dimension))
 
 
@@ -187,7 +187,7 @@ def first_problem(connection: Connection) -> str:
     return "" if others == all_chunks else f"{all_chunks} chunks, but {others} vectors"
 
 
-def _model(embedder: Embedder) -> str:
+def model_name(embedder: Embedder) -> str:
     """What vectors of this model are told by: they depend on what of a chunk was embedded, too."""
     return f"{embedder.id}/{INDEXED_AS}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sqlalchemy import (
@@ -36,6 +37,9 @@ ASKED = {
 """What tells a person's run in `runs`, by dialect: an evaluation's begins with the evaluation's id and "-", also of one
 removed."""
 
+_EVALUATED = re.compile(r"[0-9a-f]{16}-[0-9]")
+"""The same of an id."""
+
 
 class Words(TypeDecorator[str]):
     """Text of any characters, ordered by their code points. PostgreSQL can't store U+0000: it is replaced there."""
@@ -60,6 +64,11 @@ def _storable(value: str | None) -> str | None:
 def asked(dialect: Dialect) -> TextClause:
     """The condition on `runs` for those that a person asked for, in the words of the index `runs_asked`."""
     return text(ASKED[dialect.name])
+
+
+def was_asked(run: str) -> bool:
+    """Whether a person asked for the run of this id."""
+    return not _EVALUATED.match(run)
 
 
 metadata = MetaData()
@@ -218,6 +227,42 @@ labels = Table(
     PrimaryKeyConstraint("chunk", "question").ddl_if(dialect="sqlite"),
 )
 Index("labels_by_chunk", labels.c.chunk, func.md5(labels.c.question), unique=True).ddl_if(dialect="postgresql")
+
+# What runs said of a chunk, counted once a run; `score_sum` is of its `graded` grades. Nothing of their questions.
+tracks = Table(
+    "tracks",
+    metadata,
+    Column(
+        "chunk",
+        _NUMBER,
+        ForeignKey(chunks.c.number, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    _needed("retrieved", Integer),
+    _needed("used", Integer),
+    _needed("graded", Integer),
+    _needed("score_sum", _REAL),
+    Column("last_score", _REAL),
+    _needed("last_action", _WORDS),
+    _needed("last_at", _WORDS),
+    _needed("last_used", _WORDS),
+)
+
+# Documents that a purge took out, whole, until it can't be undone any more. `content` is JSON: their rows but for the
+# bytes and the vectors, which `model` made.
+purged = Table(
+    "purged",
+    metadata,
+    Column("id", _WORDS, primary_key=True),
+    _needed("name", _WORDS),
+    _needed("at", _WORDS),
+    _needed("reason", _WORDS),
+    _needed("model", _WORDS),
+    _needed("content", _WORDS),
+    _needed("vectors", LargeBinary),
+    _needed("bytes", LargeBinary),
+)
 
 question_sets = Table(
     "question_sets",

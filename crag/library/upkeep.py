@@ -24,8 +24,8 @@ _QUIET = 1.0
 _AT_ONCE = 4_000
 """Chunks that are handed to the index in one step."""
 _SMALL = 20_000
-"""Up to so many chunks a deletion makes the index anew, so that no word of what was deleted stays in its files; and so
-many are added before they are committed."""
+"""Up to so many chunks a deletion makes an index anew that would keep the words in its files; and so many are added
+before they are committed."""
 
 OpenIndex = Callable[[Contents], ChunkIndex]
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class _Filling:
 class Upkeep:
     """The index of one library, and its way to what the records say. Thread-safe.
 
-    Several processes may do this for one index at once: what is done twice changes nothing.
+    Of several processes one at a time does this: what one adds, another must not delete or note as done meanwhile.
     """
 
     def __init__(self, database: Records, open_index: OpenIndex, clock: Clock = CLOCK) -> None:
@@ -120,7 +120,7 @@ class Upkeep:
         """Make the index anew where it differs from the records; what differed. Raises as `refresh` does."""
         found = self.compare()
         if found:
-            with self._database.read() as connection:
+            with self._database.alone(threading.Event()), self._database.read() as connection:
                 self._with(feed.contents(connection), lambda index: index.clear())
             self.refresh()
         return found
@@ -203,10 +203,17 @@ class Upkeep:
 
     def _fill(self, filling: _Filling) -> None:
         try:
-            with self._database.read() as connection:
+            with self._database.alone(filling.stop) as ours, self._database.read() as connection:
                 generation = feed.generation(connection)
+                if not ours or filling.index.generation >= generation:  # another process was first
+                    return
                 changes = feed.changed_since(connection, filling.index.generation)
-                if changes is not None and changes.deleted and filling.index.size <= _SMALL:
+                if (
+                    changes is not None
+                    and changes.deleted
+                    and filling.index.keeps_words
+                    and filling.index.size <= _SMALL
+                ):
                     changes = None
                 if changes is None:
                     filling.index.clear()
@@ -232,4 +239,5 @@ class _NotReady(IndexUnavailableError):
     """The index is whole, but not up to date yet."""
 
     def __init__(self, chunks: int) -> None:
-        super().__init__(f"The index of this library is being made; {chunks:,} chunks are in it.", "Wait a little.")
+        so_far = f"; {chunks:,} chunks are in it" if chunks else ""
+        super().__init__(f"The index of this library is being made{so_far}.", "Wait a little.")

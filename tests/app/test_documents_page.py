@@ -108,3 +108,21 @@ def test_many_pages_are_picked_one_at_a_time(documents):
         ("long.pdf", small_pdf(*[f"{word} {TEXT} {word * 3}" for word in "abcdefghijkl"])),
     )
     assert documents.number_input[0].max == 12
+
+
+def test_fields_are_given_and_taken_away_and_wrong_ones_are_told(documents):
+    drop(documents, ("two.pdf", small_pdf(TEXT)))
+    [document] = program().engine.library().documents.all()
+
+    def save(text):
+        documents.text_area(key=f"fields-{document.id}").set_value(text).run()
+        documents.button(key=f"save-fields-{document.id}").click().run()
+        assert not documents.exception
+        return program().engine.library().documents.fields(document.id)
+
+    assert save("tags=report, 2024\nverified=true")["tags"] == ("report", "2024")
+    assert documents.dataframe[0].value["Fields"].tolist() == ["tags=report, 2024; verified=true"]
+    assert save("verified=perhaps")["verified"] is True
+    assert "verified" in said(documents)
+    assert save("verified=false")["tags"] == ()
+    assert documents.dataframe[0].value["Fields"].tolist() == ["verified=false"]

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.milvus_server import MilvusServer, free_port
-from tests.support.postgres_server import PASSWORD, PostgresServer, postgres_server
+from tests.support.postgres_server import PASSWORD
 from tests.support.shell import crag
-
-
-@pytest.fixture(scope="module")
-def database_server() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
-
-
-@pytest.fixture
-def database(database_server: PostgresServer) -> Iterator[str]:
-    with database_server.emptied() as url:
-        yield url
 
 
 @pytest.fixture
@@ -60,14 +47,13 @@ def test_all_libraries_go_to_a_database_and_back_with_what_belongs_to_none(
 
 
 def test_one_library_takes_the_name_that_is_given_and_fills_milvus(
-    library: Path, database: str, tmp_path: Path
+    library: Path, database: str, milvus_server: MilvusServer
 ) -> None:
-    with MilvusServer(tmp_path / "milvus") as milvus:
-        ran = crag(
-            *("copy", "--from", library, "--to", "database", "--workspace", "named", "--index", "milvus", "--json"),
-            CRAG_DATABASE_URL=database,
-            CRAG_MILVUS_URI=milvus.uri,
-        )
+    ran = crag(
+        *("copy", "--from", library, "--to", "database", "--workspace", "named", "--index", "milvus", "--json"),
+        CRAG_DATABASE_URL=database,
+        CRAG_MILVUS_URI=milvus_server.uri,
+    )
     assert ran.code == 0, ran.err
     assert ran.records[0]["workspace"] == "named" and ran.records[0]["index"] == {"missing": 0, "foreign": 0}
 

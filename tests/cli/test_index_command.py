@@ -124,3 +124,15 @@ def test_a_library_of_other_vectors_says_so_and_reindexing_mends_it(folder: Path
     (done,) = crag("reindex", "--library", place, "--json").records
     assert (done["status"], done["documents"]) == ("reindexed", 1) and done["chunks"] >= 1
     assert crag("search", "lighthouse", "--library", place).code == 0
+
+
+def test_a_file_that_changed_since_it_was_read_is_named(tmp_path: Path) -> None:
+    place, file = tmp_path / "library", tmp_path / "lighthouse.pdf"
+    file.write_bytes(small_pdf(*LIGHTHOUSE))
+    assert crag("index", file, "--library", place).code == 0
+    fresh = crag("documents", "--stale", "--library", place)
+    assert (fresh.code, fresh.out) == (0, "")
+    file.write_bytes(small_pdf(*LIGHTHOUSE, "One page more."))
+    (told,) = crag("documents", "--stale", "--library", place, "--json").records
+    assert (told["path"], len(list(told["stale"]))) == (str(file), 1)  # type: ignore[call-overload]
+    assert "file changed since it was read" in crag("documents", "--library", place).out

@@ -13,7 +13,6 @@ from crag.library.library import Library
 from crag.library.postgres import Server
 from crag.library.records import server_at
 from tests.support.library_makers import HashEmbedder, make_document
-from tests.support.postgres_server import PostgresServer, postgres_server
 
 OpenLibrary = Callable[..., Library]
 
@@ -23,19 +22,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "records" in metafunc.fixturenames:
         in_files = any(metafunc.definition.iter_markers("files"))
         metafunc.parametrize("records", ["sqlite"] if in_files else ["sqlite", "postgresql"])
-
-
-@pytest.fixture(scope="session")
-def database_server() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
-
-
-@pytest.fixture
-def database(database_server: PostgresServer) -> Iterator[str]:
-    """The address of an empty database."""
-    with database_server.emptied() as url:
-        yield url
 
 
 @pytest.fixture
@@ -51,6 +37,12 @@ def server(url: str) -> Iterator[Server | None]:
     yield made
     if made is not None:
         made.close()
+
+
+@pytest.fixture
+def uri(index: str, request: pytest.FixtureRequest) -> str:
+    """The address of the Milvus that has the indexes of a test's libraries; nothing for the embedded index."""
+    return "" if index == "embedded" else str(request.getfixturevalue("milvus_server").uri)
 
 
 @pytest.fixture

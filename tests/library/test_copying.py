@@ -18,14 +18,26 @@ from crag.core.types import Document
 from crag.index.chunk_index import Contents
 from crag.index.embedded import EmbeddedIndex
 from crag.index.milvus import MilvusIndex
-from crag.library import store
+from crag.library import feed, store
 from crag.library.copying import TABLES, Copy, copied, filled, kept_copied
 from crag.library.kept import CHOSEN, SIGNED_WITH, Kept
 from crag.library.library import Library
 from crag.library.places import DatabaseHome, DataFolder, FolderPlace, Place, ServerPlace
 from crag.library.postgres import Server
 from crag.library.private import PrivateLibraries, name_of
-from crag.library.tables import calls, chunks, documents, evaluations, grades, question_sets, results, runs, searches
+from crag.library.tables import (
+    calls,
+    chunks,
+    documents,
+    evaluations,
+    grades,
+    purged,
+    question_sets,
+    results,
+    runs,
+    searches,
+    tracks,
+)
 from tests.support.kills import ROOT
 from tests.support.library_makers import HashEmbedder
 from tests.support.milvus_server import MilvusServer
@@ -68,6 +80,8 @@ def many(library: Library, fill: Fill) -> None:
             (calls, [call_row(at) for at in range(8)] * 2),
             (question_sets, [set_row(at) for at in range(2)]),
             (evaluations, [evaluation_row(at) for at in range(2)]),
+            (tracks, [track_row(at) for at in range(1, 5)]),
+            (purged, [purged_row(at) for at in range(2)]),
             (results, [{"evaluation": 1 + at % 2, "place": at, "row": "{}"} for at in range(9)]),
         ]
         for table, rows in some:
@@ -89,6 +103,23 @@ def call_row(at: int) -> dict[str, object]:
 def set_row(at: int) -> dict[str, object]:
     more = {"questions": 1, "problems": 0, "added_at": "2026", "content": "{}"}
     return {"id": f"set{at}", "name": "n", "kind": "k", **more}
+
+
+def track_row(chunk: int) -> dict[str, object]:
+    names = ("last_action", "last_at", "last_used")
+    return {
+        "chunk": chunk,
+        "retrieved": 3,
+        "used": 1,
+        "graded": 2,
+        "score_sum": 0.1 * chunk,
+        **dict.fromkeys(names, ""),
+    }
+
+
+def purged_row(at: int) -> dict[str, object]:
+    names = ("name", "at", "reason", "model", "content")
+    return {"id": f"p{at}", "vectors": bytes(range(256)), "bytes": b"\0", **dict.fromkeys(names, "x")}
 
 
 def evaluation_row(at: int) -> dict[str, object]:
@@ -170,21 +201,19 @@ def test_numbers_that_were_given_out_are_not_given_out_again(
 
 
 def test_an_index_is_filled_and_compared_in_a_folder_and_on_a_milvus_server(
-    source: FolderPlace, server: Server, tmp_path: Path, embedder: HashEmbedder
+    source: FolderPlace, server: Server, tmp_path: Path, milvus_server: MilvusServer
 ) -> None:
     back, there = FolderPlace(tmp_path / "back"), ServerPlace(server, "default")
     copied(source, back)
     assert not filled(back, in_folder(back))
     copied(back, there)
-    with MilvusServer(tmp_path / "milvus") as milvus:
-        assert not filled(there, lambda contents: MilvusIndex(milvus.uri, contents))
-        contents = Contents(library=id_of(there), model="", dimension=64)
-        records = there.records()
-        with records.read() as connection:
-            contents = Contents(library=contents.library, model=store.meta(connection, "model"), dimension=64)
-        index = MilvusIndex(milvus.uri, contents)
-        assert len(index.numbers()) == 15
-        index.close()
+    assert not filled(there, lambda contents: MilvusIndex(milvus_server.uri, contents))
+    records = there.records()
+    with records.read() as connection:
+        index = MilvusIndex(milvus_server.uri, feed.contents(connection))
+    assert len(index.numbers()) == 15
+    index.close()
+    records.close()
 
 
 def test_a_library_of_nothing_but_runs_is_copied_too(tmp_path: Path, server: Server) -> None:

@@ -16,7 +16,7 @@ from crag.core.errors import StorageError
 from crag.core.types import Document
 from crag.library import database, postgres
 from crag.library.library import Library
-from tests.support.kills import add_until_killed
+from tests.support.kills import work_until_killed
 from tests.support.library_makers import HashEmbedder
 
 Fill = Callable[..., Document]
@@ -73,11 +73,12 @@ def test_what_another_library_object_does_is_seen_at_the_next_search(
 def test_two_processes_add_to_one_library(tmp_path: Path, open_library: OpenLibrary, url: str) -> None:
     folder = tmp_path / "library"
     with ThreadPoolExecutor(2) as pool:
-        confirmed = [*pool.map(lambda prefix: add_until_killed(folder, prefix, 0.4, url), ["left", "right"])]
+        confirmed = [*pool.map(lambda prefix: work_until_killed(folder, prefix, 0.4, url), ["left", "right"])]
     with open_library() as library:
         library.verify()
         stored = {document.id for document in library.documents.all()}
-        assert all(ids and set(ids) <= stored for ids in confirmed)
+        assert all(each.there and set(each.there) <= stored for each in confirmed)
+        assert not any(stored & set(each.gone) for each in confirmed)
         assert library.search("left right", 3)
 
 

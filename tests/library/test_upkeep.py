@@ -16,6 +16,7 @@ from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.embedded import EmbeddedIndex
 from crag.library import store, upkeep
 from crag.library.library import Library
+from crag.library.postgres import Server
 from crag.testing.fakes import FakeClock
 from tests.support.library_makers import HashEmbedder
 
@@ -158,6 +159,37 @@ def test_a_library_that_rests_while_it_is_searched_is_searched_all_the_same(
     watched.rest()
     searching.join(20)
     assert found == [{"alpha.pdf"}]
+
+
+def test_one_process_at_a_time_brings_an_index_up_to_date(
+    tmp_path: Path,
+    fill: Fill,
+    told: Told,
+    embedder: HashEmbedder,
+    server: Server | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place, stop = tmp_path / "shared", threading.Event()
+    watching = partial(Watched, place / "index", told)
+    with (
+        Library.open(place, embedder, server=server) as one,
+        Library.open(place, embedder, server=server, open_index=watching) as other,
+    ):
+        fill(one, "alpha")
+        with one._database.alone(stop) as ours, monkeypatch.context() as patched:
+            assert ours
+            patched.setattr(upkeep, "_PATIENCE", 0.01)
+            with pytest.raises(IndexUnavailableError, match=r"is being made\."):
+                other.search("alpha", 3)
+            assert not told.added and not told.cleared, "it waits for its turn"
+            stop.set()
+            with other._database.alone(stop) as ours:
+                assert not ours
+        assert sources(other, "alpha") == {"alpha.pdf"}
+        assert told.added == [1]
+        one.refresh_index()
+        other.refresh_index()
+        assert told.added == [1], "what another did is not done again"
 
 
 def test_an_index_that_lost_chunks_or_holds_foreign_ones_is_mended(watched: Library, fill: Fill, told: Told) -> None:

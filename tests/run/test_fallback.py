@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 import pytest
 
 from crag.core import events as ev
-from crag.core.errors import CancelledError, ProviderError, UnreachableError
+from crag.core.errors import CancelledError, IndexUnavailableError, ProviderError, UnreachableError
 from crag.core.meter import Meter
 from crag.core.protocols import Generator
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk
+from crag.core.types import Answer, Chunk, RetrievedChunk
 from crag.core.wording import failure_sentence
 from crag.correct.rewriting import KeywordRewriter
-from crag.run.fallback import FallbackGenerator, FallbackRewriter, FallbackWeb
+from crag.run.fallback import FallbackGenerator, FallbackRetriever, FallbackRewriter, FallbackWeb
 from crag.run.parts import Outlet
-from crag.testing.fakes import FixedWeb
+from crag.testing.fakes import FixedWeb, chunk_of
 
 
 @dataclass
@@ -62,6 +62,31 @@ class Heard:
     @property
     def said(self) -> list[str]:
         return [failure_sentence(event) for event in self.events if isinstance(event, ev.Failed)]
+
+
+@dataclass
+class Shelf:
+    """A retriever that finds this chunk, or whose index is down."""
+
+    found: str = ""
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        if not self.found:
+            raise IndexUnavailableError("The index does not answer.", "Start it.")
+        return [RetrievedChunk(chunk=chunk_of(self.found), rank=1, similarity=0.5)]
+
+
+def test_where_the_index_is_down_the_records_are_searched_and_that_is_told() -> None:
+    heard = Heard()
+    found = FallbackRetriever(Shelf(), Shelf("a text"), heard.outlet).search("anything", 3)
+    assert [each.chunk.text for each in found] == ["a text"]
+    [failed] = heard.events
+    assert isinstance(failed, ev.Failed) and not failed.fatal
+    assert (failed.step, failed.instead, failed.remedy) == ("retrieve", "records", "Start it.")
+    assert "searched for the question's words instead" in heard.said[0]
+    quiet = Heard()
+    assert FallbackRetriever(Shelf("through the index"), Shelf(), quiet.outlet).search("anything", 3)
+    assert not quiet.events
 
 
 def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:

@@ -1,7 +1,7 @@
-"""A process that adds documents to a library until it is killed, confirming each once it is stored.
+"""A process that adds documents to a library, deletes some and searches, until it is killed.
 
-Arguments: the library's folder, a prefix for the documents' names, the database that holds it or nothing. Prints one
-document id a line.
+Arguments: the library's folder, a prefix for the documents' names, the database that holds it or nothing, the Milvus
+that has its index or nothing. Prints a line each: "added", "deleting" before and "deleted" after, with the id.
 """
 
 import itertools
@@ -10,20 +10,31 @@ from pathlib import Path
 
 from crag.library.library import Library
 from crag.library.records import server_at
-from tests.support.library_makers import HashEmbedder, make_document
+from tests.support.library_makers import HashEmbedder, index_at, make_document
 
 
-def main(folder: str, prefix: str, url: str) -> None:
+def say(word: str, id: str) -> None:
+    sys.stdout.write(f"{word} {id}\n")
+    sys.stdout.flush()
+
+
+def main(folder: str, prefix: str, url: str, uri: str) -> None:
     embedder = HashEmbedder()
-    with Library.open(Path(folder), embedder, server=server_at(url)) as library:
+    own: list[str] = []
+    with Library.open(Path(folder), embedder, server=server_at(url), open_index=index_at(uri)) as library:
         for number in itertools.count():
             document, data, chunks = make_document(f"{prefix}n{number}", chunks=40)
             data += bytes(200_000)
             library.documents.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
-            sys.stdout.write(document.id + "\n")
-            sys.stdout.flush()
-            if number % 3 == 2:
-                library.search("harbour", 3)  # also writes the vector cache, which a kill may cut short
+            say("added", document.id)
+            own.append(document.id)
+            if number % 3 == 1:
+                gone = own.pop(0)
+                say("deleting", gone)
+                library.documents.delete(gone)
+                say("deleted", gone)
+            if number % 3 != 1:
+                library.search("harbour", 3)  # also brings the index up to date, which a kill may cut short
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from sqlalchemy import Update
 
 from crag.core.types import Chunk, Document, LineBox, Rect
 from crag.library.library import Library
+from crag.library.upkeep import OpenIndex
 
 WORDS = (
     "harbour ledger copper willow orbit granite saffron lantern meadow turbine glacier anthem "
@@ -94,6 +95,15 @@ def make_document(
         confidence=confidence,
     )
     return document, data, made
+
+
+def index_at(uri: str) -> OpenIndex | None:
+    """What opens a library's index in the Milvus of that address; without one, None, which stands for the embedded."""
+    if not uri:
+        return None
+    from crag.index.milvus import MilvusIndex  # only who has a server needs its client
+
+    return lambda contents: MilvusIndex(uri, contents)
 
 
 def on_disk(library: Library) -> Library:

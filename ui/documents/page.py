@@ -14,7 +14,7 @@ from crag.core.types import Chunk, Document
 from crag.questions.tables import guarded
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import uploads
+from ui.documents import fields, uploads
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -107,6 +107,7 @@ def _reindex(session: Session) -> None:
 
 def _table(session: Session, documents: Sequence[Document], mark: str) -> None:
     """The documents; a click opens one. Texts are guarded, for the table's own menu copies and downloads its cells."""
+    given = session.library.documents.given()
     rows = [
         {
             "Document": guarded(document.name),
@@ -115,6 +116,7 @@ def _table(session: Session, documents: Sequence[Document], mark: str) -> None:
             "Pages": document.pages,
             "Chunks": document.chunks,
             "Added": words.ago(document.added_at),
+            **({"Fields": guarded(fields.line(given.get(document.id, {})))} if given else {}),
             "Model": guarded(document.model),
             "Notes": guarded(" ".join(document.warnings)),
         }
@@ -155,7 +157,8 @@ def _open_one(session: Session, documents: Sequence[Document], mark: str) -> Non
         st.session_state[key] = first or ids[0]
     document = by_id[which.selectbox("Open a document", ids, format_func=lambda id: by_id[id].name, key=key)]
     with problems.reported():
-        with facts:
+        with facts, st.container(horizontal=True):
+            fields.edit(session, document, mark)
             _delete(session, document, mark)
         with leaf:
             key = _carried(f"page-{document.id}", mark, 1)

@@ -1,0 +1,67 @@
+"""`purge`: what would go and why, what went, and how it comes back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.shell import crag
+
+
+@pytest.fixture
+def place(folder: Path, tmp_path: Path) -> Path:
+    """A library of one document, which was added a moment ago."""
+    assert crag("index", folder / "lighthouse.pdf", "--library", tmp_path / "it", "--confidence", 0.4).code == 0
+    return tmp_path / "it"
+
+
+def test_a_dry_run_changes_nothing_and_a_purge_is_undone(place: Path) -> None:
+    conditions = ("--confidence-below", "0.5", "--unverified", "--library", place)
+    (due,) = crag("purge", *conditions, "--dry-run", "--json").records
+    assert (due["status"], due["name"], due["why"]) == ("due", "lighthouse.pdf", "confidence 0.4, unverified")
+    assert len(crag("documents", "--library", place, "--json").records) == 1
+    gone = crag("purge", *conditions)
+    assert gone.code == 0
+    assert gone.out == "purged  lighthouse.pdf: confidence 0.4, unverified\n"
+    assert "purge --undo" in gone.err
+    assert crag("documents", "--library", place, "--json").records == []
+    assert crag("search", "lighthouse", "--library", place).code == 1
+    (held,) = crag("documents", "--purged", "--library", place, "--json").records
+    assert (held["id"], held["why"]) == (due["id"], due["why"])
+    (back,) = crag("purge", "--undo", str(due["id"])[:8], "--library", place, "--json").records
+    assert (back["status"], back["id"]) == ("restored", due["id"])
+    assert crag("search", "lighthouse", "--library", place).code == 0
+    assert crag("purge", *conditions).out == "", "what was brought back is kept"
+    assert "keep=true" in crag("tag", "lighthouse.pdf", "--library", place).out
+
+
+def test_all_that_was_purged_comes_back_at_once(place: Path) -> None:
+    assert crag("purge", "--unverified", "--library", place).code == 0
+    assert crag("purge", "--undo", "--library", place).out == "restored  lighthouse.pdf\n"
+    nothing = crag("purge", "--undo", "--library", place)
+    assert (nothing.code, nothing.out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "told"),
+    [
+        ((), 2, "needs a condition"),
+        (("--dry-run",), 2, "needs a condition"),
+        (("--undo", "--unverified"), 2, "no conditions"),
+        (("--undo", "nothing.pdf"), 1, "no document called"),
+        (("--where", "nonsense = 1"), 1, "no document has"),
+        (("--where", "tags has"), 1, "column"),
+    ],
+)
+def test_what_can_not_be_done_is_said(place: Path, said: tuple[str, ...], code: int, told: str) -> None:
+    ran = crag("purge", *said, "--library", place)
+    assert (ran.code, ran.out) == (code, "")
+    assert told in ran.err
+
+
+def test_documents_tell_how_often_they_were_used(place: Path) -> None:
+    assert crag("ask", "Who kept the lighthouse?", "--library", place).code == 0
+    (document,) = crag("documents", "--library", place, "--json").records
+    assert document["retrieved"] >= 1
+    assert 0 <= float(str(document["mean_score"])) <= 1

@@ -1,0 +1,103 @@
+"""Which documents a purge takes out, and how its conditions are typed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from crag.core.errors import CragError, FilterError, SettingsError
+from crag.core.metadata import Value, fields_of
+from crag.core.purging import Conditions, Standing, conditions_of, due
+from crag.core.track import Track
+from crag.core.types import Document
+from crag.core.where import parse
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+def ago(days: float) -> str:
+    return (NOW - timedelta(days=days)).isoformat()
+
+
+def standing(
+    name: str, days: float, *, used: float | None = None, score: float | None = None, **given: Value
+) -> Standing:
+    """A document added so many days ago, used so many days ago, with this mean score and these fields."""
+    document = Document(id=name, name=name, title=name, size=1, pages=1, chunks=1, added_at=ago(days), model="m")
+    track = Track(
+        used=int(used is not None),
+        last_used="" if used is None else ago(used),
+        graded=int(score is not None),
+        score_sum=score or 0.0,
+    )
+    return Standing(document=document, fields=fields_of(document, given), track=track)
+
+
+LIBRARY = [
+    standing("new", 1, confidence=0.2),
+    standing("old", 100, confidence=0.2, score=0.1),
+    standing("verified", 100, verified=True, confidence=0.2),
+    standing("trusted", 100, used=2, score=0.9),
+    standing("idle", 100, used=50, tags=("news",)),
+    standing("kept", 100, confidence=0.0, keep=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "gone"),
+    [
+        ("--older-than 30d", ["old", "verified", "trusted", "idle"]),
+        ("--older-than 14w --unverified", ["old", "trusted", "idle"]),
+        ("--older-than 100d", []),
+        ("--older-than 30d --confidence-below 0.5 --unverified", ["old"]),
+        ("--confidence-below 0.2", []),
+        ("--not-used-for 30d", ["old", "verified", "idle"]),
+        ("--not-used-for 30d --unverified", ["old", "idle"]),
+        ("--score-below 0.5", ["old"]),
+        ("--where 'tags has news'", ["idle"]),
+        ('--unverified --where "confidence > 0.5 and not tags has news"', ["trusted"]),
+    ],
+)
+def test_a_document_goes_that_meets_every_condition(said: str, gone: list[str]) -> None:
+    assert [each.document.name for each in due(conditions_of(said), LIBRARY, NOW)] == gone
+
+
+def test_each_says_why_it_goes() -> None:
+    said = (
+        "--older-than 30d --not-used-for 30d --confidence-below 0.5 --score-below 0.5 --unverified --where 'pages = 1'"
+    )
+    (one,) = due(conditions_of(said), LIBRARY, NOW)
+    assert (
+        one.why == "added 100 days ago, never used, confidence 0.2, mean score 0.10 of 1, unverified, meets pages = 1"
+    )
+    (idle,) = due(conditions_of("--not-used-for 30d --where 'tags has news'"), LIBRARY, NOW)
+    assert idle.why == "last used 50 days ago, meets tags has news"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", "needs a condition"),
+        ("--older-than", "expected one argument"),
+        ("--older-than 30", "'30' is no number of days or weeks"),
+        ("--older-than -3d", "expected one argument"),
+        ("--confidence-below 1.5", "no number from 0 to 1"),
+        ("--confidence-below nan", "no number from 0 to 1"),
+        ("--unverifed", "unrecognized arguments: --unverifed"),
+        ("--older-than 30d more", "unrecognized arguments: more"),
+        ("--where 'tags has", "not closed"),
+        ("--where 'tags has'", "column"),
+    ],
+)
+def test_conditions_that_can_not_be_read_are_explained(said: str, told: str) -> None:
+    with pytest.raises(CragError, match=told):
+        conditions_of(said)
+
+
+def test_no_condition_is_none_and_a_filter_is_checked_against_the_library() -> None:
+    with pytest.raises(SettingsError, match="needs a condition"):
+        Conditions()
+    with pytest.raises(FilterError, match="no document has"):
+        due(Conditions(where=parse("nonsense = 1")), LIBRARY, NOW)
+    assert due(Conditions(where=parse("nonsense = 1")), [], NOW) == []

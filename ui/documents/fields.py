@@ -1,0 +1,35 @@
+"""The fields that a person gives a document, which filters ask for: read, and changed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag.core.metadata import Fields, read_field, written_field
+from crag.core.types import Document
+from ui.app.session import Session
+from ui.kit import problems
+
+_HELP = (
+    "One a line: name=value. Lists with commas, dates as 2024-03-01, true or false. "
+    "A filter in Settings may then say: verified and tags has report."
+)
+_EXAMPLE = "tags=report, 2024\nverified=true\ndate=2024-03-01"
+
+
+def line(given: Fields) -> str:
+    """All of them in one line of a table."""
+    return "; ".join(written_field(name, value) for name, value in given.items())
+
+
+def edit(session: Session, document: Document, mark: str) -> None:
+    """A panel with the fields as text; what is taken out of it is taken from the document."""
+    with st.popover("Fields"):
+        given = session.library.documents.given().get(document.id, {})
+        text = "\n".join(written_field(name, value) for name, value in given.items())
+        key = f"fields-{document.id}{mark}"
+        typed = st.text_area("Fields of this document", text, key=key, help=_HELP, placeholder=_EXAMPLE, height=140)
+        if st.button("Save fields", key=f"save-{key}", type="primary"):
+            with problems.reported():
+                read = dict(read_field(each) for each in typed.splitlines() if each.strip())
+                session.library.documents.describe(document.id, {**dict.fromkeys(given), **read})
+                st.rerun()
