@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc
-import re
 import secrets
 import threading
 import time
@@ -29,6 +28,7 @@ from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.index.opening import opened
 from crag.library.library import Library
+from crag.library.places import named
 from crag.library.private import PrivateLibraries
 from crag.library.records import server_at
 from crag.library.room import Folders, Room
@@ -135,7 +135,7 @@ class Engine:
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
         if isinstance(workspace, str):
-            return self._libraries.at(self.private_libraries.root / _named(workspace), named=True)
+            return self._libraries.at(self.private_libraries.root / named(workspace), named=True)
         return self._libraries.at(workspace, named=False)
 
     def _opened(self, folder: Path, named: bool) -> Library:
@@ -372,14 +372,6 @@ def _asking(asked: Asked, turn: Turn) -> Callable[[str], bool] | None:
             return ask(query)
 
     return allowed
-
-
-def _named(workspace: str) -> str:
-    if not re.fullmatch(r"[a-z0-9-]{1,64}", workspace):
-        raise InputError(
-            f"{workspace!r} is no name for a workspace.", "Use 1 to 64 of the characters a to z, 0 to 9 and -."
-        )
-    return workspace
 
 
 def _question(question: str) -> str:

@@ -59,7 +59,7 @@ class Documents:
             rows = [_row(chunk) for chunk in chunks]
             store.put_vectors(connection, insert_chunks(connection, number, rows), vectors)
             store.bump(connection, "added", number)
-        self._database.reserve(_RESERVED + _RESERVED_EACH * len(chunks))
+        self._database.reserve(reserved(len(chunks)))
 
     def all(self, ids: Sequence[str] | None = None) -> list[Document]:
         """In the order they were added; with `ids` those of them that are here, in no order."""
@@ -169,6 +169,11 @@ class Documents:
 
         self._database.free(removed)
         self._forget()
+
+
+def reserved(chunks: int) -> int:
+    """Bytes of the disk to be kept, so that a document of so many chunks can be deleted when it is full."""
+    return _RESERVED + _RESERVED_EACH * chunks
 
 
 def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk]) -> int:

@@ -17,6 +17,11 @@ from crag.library.faults import translated
 if TYPE_CHECKING:
     from crag.library.postgres import Server
 
+SIGNED_WITH = "keys.secret"
+"""What the keys of private libraries are signed with."""
+CHOSEN = "settings.json"
+"""The choices of the Settings page."""
+
 
 class Kept:
     """Values by name. Thread-safe; several processes may share them. Every method raises StorageError."""

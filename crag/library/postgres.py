@@ -189,6 +189,22 @@ class Server:
                 connection.exec_driver_sql(f'DROP SCHEMA "{library}" CASCADE')
             return True
 
+    def rename(self, library: str, name: str) -> bool:
+        """Give a library's schema another name; False where there is one of that name."""
+        with self.translated(), self.writing() as connection, connection.begin():
+            for each in sorted((library, name)):
+                _lock(connection, each)
+            if connection.scalar(select(func.to_regnamespace(f'"{name}"'))) is not None:
+                return False
+            connection.exec_driver_sql(f'ALTER SCHEMA "{library}" RENAME TO "{name}"')
+            return True
+
+    def drop(self, library: str) -> None:
+        """Remove a library's schema with all that is in it, if it is there."""
+        with self.translated(), self.writing() as connection, connection.begin():
+            _lock(connection, library)
+            connection.exec_driver_sql(f'DROP SCHEMA IF EXISTS "{library}" CASCADE')
+
     def kept(self, name: str) -> bytes | None:
         """What belongs to no library and was kept under a name; None where nothing was."""
         with self.translated(), self.reading() as connection:
@@ -222,9 +238,11 @@ class Server:
 class SchemaRecords:
     """The records of one library in a schema of its own: what `Records` says, on a server."""
 
-    def __init__(self, server: Server, name: str, may_grow: Callable[..., None] = unlimited) -> None:
-        """`name` is the workspace's; `may_grow` as that of `Database`."""
-        self.name, self.schema = name, schema_of(name)
+    def __init__(
+        self, server: Server, name: str, may_grow: Callable[..., None] = unlimited, *, schema: str = ""
+    ) -> None:
+        """`name` is the workspace's, whose `schema` it is if none is given; `may_grow` as that of `Database`."""
+        self.name, self.schema = name, schema or schema_of(name)
         self._server, self._may_grow = server, may_grow
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._closed = False

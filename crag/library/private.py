@@ -25,7 +25,7 @@ from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import StorageError
-from crag.library.kept import Kept
+from crag.library.kept import SIGNED_WITH, Kept
 from crag.library.schema import current, inspect
 from crag.library.sqlite import connect, driver
 from crag.library.tables import documents, labels, purged, question_sets, runs
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_SIGNED_WITH = "keys.secret"
 _SETTLED = "settled"
 """An empty file whose time says when the libraries were gone through last; on a server, which were empty since when."""
 _SECRET = 32
@@ -43,7 +42,7 @@ _SECRET = 32
 _RANDOM, _SIGN = 32, 16
 """Hexadecimal digits of a key: what is random, and the sign that this program puts behind it."""
 _KEY = re.compile(rf"[0-9a-f]{{{_RANDOM + _SIGN}}}")
-_EARLIER = re.compile(rf"[0-9a-f]{{{_RANDOM}}}")
+EARLIER = re.compile(rf"[0-9a-f]{{{_RANDOM}}}")
 """Keys as earlier builds made them, and named folders after; they open their library as long as it is there."""
 _NAME = re.compile(r"p-[0-9a-f]{40}")
 _PRIVATE_SCHEMA = re.compile(r"w_p-[0-9a-f]{40}")
@@ -78,7 +77,7 @@ class PrivateLibraries:
         """Whether this program gave the key out, or a library of an earlier build is opened by it."""
         if _KEY.fullmatch(key):
             return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
-        return self._server is None and bool(_EARLIER.fullmatch(key)) and (self.root / name_of(key)).is_dir()
+        return bool(EARLIER.fullmatch(key)) and self._holds(name_of(key))
 
     def stored(self) -> list[str]:
         """The names of all libraries that hold anything, others than private ones too, in no order.
@@ -109,7 +108,7 @@ class PrivateLibraries:
             if folder.is_symlink() or not folder.is_dir():
                 continue
             try:
-                if _EARLIER.fullmatch(folder.name):
+                if EARLIER.fullmatch(folder.name):
                     folder = _renamed(folder)
                 _for_the_owner(folder, 0o700)
                 for each in folder.iterdir():
@@ -141,13 +140,21 @@ class PrivateLibraries:
         except (StorageError, ValueError) as error:
             _log.warning("the libraries were left as they are: %s", error)
 
+    def _holds(self, name: str) -> bool:
+        """Whether there is a library of this name, empty or not."""
+        if self._server is None:
+            return (self.root / name).is_dir()
+        from crag.library.postgres import schema_of  # only who has a server needs it
+
+        return self._server.size(schema_of(name)) > 0
+
     def _sign(self, random: str) -> str:
         return hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()[:_SIGN]
 
     @cached_property
     def _secret(self) -> bytes:
         """What keys are signed with: made once, and kept beside the libraries."""
-        return self._kept.first(_SIGNED_WITH, secrets.token_bytes(_SECRET))
+        return self._kept.first(SIGNED_WITH, secrets.token_bytes(_SECRET))
 
 
 def _renamed(folder: Path) -> Path:

@@ -28,7 +28,6 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 
 ASKED = {
@@ -109,7 +108,8 @@ documents = Table(
     _needed("confidence", _REAL),
     _needed("model", _WORDS),
     _needed("record", _WORDS),
-    _needed("meta", JSON().with_variant(JSONB(), "postgresql"), server_default=text("'{}'")),
+    # As text: PostgreSQL's own form of it would give a number of 1e22 back as a whole one.
+    _needed("meta", JSON(), server_default=text("'{}'")),
     sqlite_autoincrement=True,
 )
 

@@ -40,6 +40,7 @@ CRAG = {
         *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
         *("strategies", "sample", "run"),
     },
+    "moving": {"core", "index", "library", "providers"},
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
     "cli": {
         "text",
@@ -47,6 +48,7 @@ CRAG = {
         "strategies",
         "evaluator",
         "engine",
+        "moving",
         "evaluation",
         "questions",
         "metrics",

@@ -16,13 +16,12 @@ from crag.core.config import AppConfig
 from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
 from crag.engine import Engine
-from crag.library.kept import Kept
+from crag.library.kept import CHOSEN, Kept
 from crag.library.records import server_at
 from crag.providers.registry import FOLDER
 from ui.app import tidying, warmup, workspaces
 from ui.app.jobs import Jobs
 
-_FILE = "settings.json"
 _PLACE = ("data", "database_url", "index", "milvus_uri")
 """What can't be chosen in the app: where libraries, their index and the choices themselves are stored."""
 
@@ -151,11 +150,11 @@ def _load(config: AppConfig) -> tuple[dict[str, Any], str]:
     """The stored choices, and what is wrong with them in words."""
     try:
         with _kept(config) as kept:
-            said = kept.read(_FILE)
+            said = kept.read(CHOSEN)
         found = {} if said is None else json.loads(said)
     except (StorageError, ValueError):
-        return {}, f"The stored settings ({_FILE}) can't be read and were not used: save Settings to replace them."
-    return (found, "") if isinstance(found, dict) else ({}, f"The stored settings ({_FILE}) are no settings.")
+        return {}, f"The stored settings ({CHOSEN}) can't be read and were not used: save Settings to replace them."
+    return (found, "") if isinstance(found, dict) else ({}, f"The stored settings ({CHOSEN}) are no settings.")
 
 
 def _store(config: AppConfig) -> None:
@@ -166,7 +165,7 @@ def _store(config: AppConfig) -> None:
     }
     try:
         with _kept(config) as kept:
-            kept.put(_FILE, (json.dumps(chosen, indent=2) + "\n").encode())
+            kept.put(CHOSEN, (json.dumps(chosen, indent=2) + "\n").encode())
     except StorageError as error:
         raise StorageError(f"The settings can't be stored. {error.message}", error.remedy) from error
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeEngine
 
 revision = "5"
@@ -23,8 +22,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), nullable=False),
         sa.CheckConstraint("kind IN ('added', 'deleted', 'described', 'embedded')", name="changes_kind"),
     )
-    fields = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
-    op.add_column("documents", sa.Column("meta", fields, nullable=False, server_default=sa.text("'{}'")))
+    op.add_column("documents", sa.Column("meta", sa.JSON(), nullable=False, server_default=sa.text("'{}'")))
     words = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
     real: TypeEngine[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
     op.create_table(

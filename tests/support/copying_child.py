@@ -1,0 +1,29 @@
+"""A process that copies a library until it is killed, in small steps, each told in a line once it is done.
+
+Arguments: the folder and the database of the source, those of the target (no database: it is in the folder).
+"""
+
+import sys
+from pathlib import Path
+
+from crag.library.copying import TABLES, copied
+from crag.library.places import FolderPlace, Place, ServerPlace
+from crag.library.records import server_at
+
+
+def place(folder: str, url: str) -> Place:
+    server = server_at(url)
+    return FolderPlace(Path(folder)) if server is None else ServerPlace(server, Path(folder).name)
+
+
+def main(source: str, source_url: str, target: str, target_url: str) -> None:
+    def tell(table: str, done: int, of: int) -> None:
+        sys.stdout.write(f"{table} {done} {of}\n")
+        sys.stdout.flush()
+
+    few = {table.name: 3 for table in TABLES}
+    copied(place(source, source_url), place(target, target_url), watch=tell, rows=few)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
