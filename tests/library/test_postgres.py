@@ -170,7 +170,7 @@ def test_an_older_library_is_brought_up_to_date_once_whoever_comes_first(
         url,
         "SET search_path TO w_library",
         "UPDATE alembic_version SET version_num = '4'",
-        "DROP TABLE changes",
+        "DROP TABLE changes, tracks, purged",
         "ALTER TABLE documents DROP COLUMN meta",
     )
     with ThreadPoolExecutor(4) as pool:
