@@ -16,7 +16,7 @@ from tests.support.kills import work_until_killed
 from tests.support.library_makers import HashEmbedder, index_at
 from tests.support.sizes import sized
 
-KILLS = sized(100, 6)
+KILLS = sized(100, 4)
 MOST = sized(60, 15)
 MOST_SAID = 9
 """Four documents were added and one deleted by then, at least."""
