@@ -24,7 +24,6 @@ from typing import Any
 import faiss
 import numpy as np
 import pypdfium2
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 from numpy.typing import NDArray
 
 from crag.core.config import AppConfig
@@ -151,6 +150,8 @@ def read_ours(files: Sequence[Path], embedder: CachedEmbedder) -> list[Read]:
 
 def read_recipe(files: Sequence[Path], embedder: CachedEmbedder) -> tuple[list[Place], NDArray[np.float32]]:
     """The files by the usual recipe: pypdfium2's text page by page, recursive splitter 500/50, the same model."""
+    from langchain_text_splitters import RecursiveCharacterTextSplitter  # for this side alone, so not always there
+
     splitter = RecursiveCharacterTextSplitter(chunk_size=500, chunk_overlap=50)
     places: list[Place] = []
     texts: list[str] = []
