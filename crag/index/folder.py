@@ -94,9 +94,12 @@ def written(
         records.append(_added(chunks, contents.dimension))
     writer, opstamp = None, known.opstamp
     if documents or chunks:
-        # Where the words are ahead, a commit was cut off: they may hold any of these chunks already.
         numbers = np.array([chunk.number for chunk in chunks], np.int64)
-        again = held.dense.holds(numbers) if lexical.committed(folder / known.words) == opstamp else numbers
+        again = held.dense.holds(numbers)
+        if lexical.committed(folder / known.words) != opstamp:
+            # A commit was cut off: what the words alone know of it must go, whichever chunks come now.
+            there = words.searcher().numbers()
+            again = np.union1d(np.setdiff1d(there, held.dense.holds(there)), again)
         writer, opstamp = _words_written(words, forgotten, again, chunks)
     length = (
         journal.append(folder / known.journal, known.length, records) if records or not held.stamp else known.length

@@ -40,6 +40,11 @@ class Searcher:
         """How many chunks it knows."""
         return self.searcher.num_docs
 
+    def numbers(self) -> Numbers:
+        """All chunks whose words are there."""
+        hits = self.searcher.search(Query.all_query(), max(self.size, 1), count=False).hits
+        return np.array(self.searcher.fast_field_values(_NUMBER, [address for _, address in hits]), np.int64)
+
     def best(self, words: Sequence[str], k: int, only: Query | None) -> Hits:
         """The `k` best chunks by any of the words, and their BM25; `only` restricts them without changing scores."""
         terms = dict.fromkeys(term for word in words for term in stems(word))

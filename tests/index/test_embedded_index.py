@@ -295,6 +295,23 @@ def test_the_words_may_be_ahead_of_the_stamp(index: EmbeddedIndex, place: Path) 
     other.close()
 
 
+def test_what_a_cut_off_commit_left_goes_with_the_next_whatever_comes_then(index: EmbeddedIndex, place: Path) -> None:
+    """An index that is filled again from the beginning adds other chunks first."""
+    filled(index)
+    before = (place / "stamp.json").read_bytes()
+    filled(index, 10, first=20, generation=1)
+    index.close()
+    (place / "stamp.json").write_bytes(before)
+    other = again(place)
+    filled(other, generation=1)
+    filled(other, 10, first=20, generation=2)
+    assert sorted(lexical(other.top(unit(), [["glacier"]], 50))) == [*range(1, 13), *range(20, 30)]
+    other.close()
+    reopened = again(place)
+    assert (reopened.generation, reopened.size) == (2, 22), "no chunk is in the words twice"
+    reopened.close()
+
+
 # ---- several at once -------------------------------------------------------------------------------------------------
 
 
