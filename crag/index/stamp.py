@@ -103,15 +103,15 @@ def write(path: Path, stamp: Stamp) -> None:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def _sum(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest().encode()
 
 
-def _sync(folder: Path) -> None:
-    """Make the folder's own entries last."""
+def sync(folder: Path) -> None:
+    """Make the folder's own entries last. Raises OSError."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -62,6 +62,8 @@ class Catalog:
         Those that meet the filter `where`, and of these the ones whose confidence is at least `least`, if any has it.
         Raises FilterError for a filter that can't be read, asks for what no document has, or lets none through.
         """
+        if not where and least <= 0:
+            return None
         if not where:
             passes = self.confidence >= least
             return self.numbers[passes] if passes.any() and not passes.all() else None

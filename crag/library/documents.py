@@ -91,7 +91,12 @@ class Documents:
 
     def fields(self, id: str) -> dict[str, Value]:
         """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
-        return fields_of(self.get(id), self.given().get(id, {}))
+        with self._database.read() as connection:
+            row = connection.execute(_RECORD.add_columns(documents.c.meta).where(documents.c.id == id)).first()
+        if row is None:
+            raise _unknown(id)
+        record, model, given = row
+        return fields_of(store.document_of(record, model), checked_fields(given))
 
     def describe(self, id: str, given: Mapping[str, Value | None]) -> dict[str, Value]:
         """Give a document fields, in place of those of the same names; None takes one away. Returns all it has then.

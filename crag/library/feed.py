@@ -96,14 +96,15 @@ def rows(connection: Connection, candidates: Candidates, vector: Vectors) -> Row
     numbers, dense, lexical = candidates.numbers[order], candidates.dense[order].copy(), candidates.lexical[order]
     places = select(chunks.c.number, chunks.c.document, chunks.c.page)
     # As tuples: NumPy looks for many things in a row of SQLAlchemy's, which takes ten times as long.
-    found = np.array([tuple(row) for row in _named(connection, places, chunks.c.number, numbers)], np.int64)
-    found = found.reshape(-1, 3)
+    held = store.select_in(connection, places, chunks.c.number, numbers.tolist())
+    found = np.array([tuple(row) for row in held], np.int64).reshape(-1, 3)
     found = found[np.argsort(found[:, 0])]
     kept = np.searchsorted(numbers, found[:, 0])
     dense, lexical = dense[kept], lexical[kept]
     unknown = found[np.isnan(dense), 0]
     if len(unknown):
-        stored = dict(_named(connection, select(vectors.c.chunk, vectors.c.vector), vectors.c.chunk, unknown))
+        asked = select(vectors.c.chunk, vectors.c.vector)
+        stored = dict(map(tuple, store.select_in(connection, asked, vectors.c.chunk, unknown.tolist())))
         matrix = np.frombuffer(b"".join(stored[int(number)] for number in unknown), "<f4").reshape(len(unknown), -1)
         dense[np.isnan(dense)] = matrix @ vector
     return Rows(numbers=found[:, 0], documents=found[:, 1], pages=found[:, 2], dense=dense, lexical=lexical)
@@ -131,15 +132,6 @@ def with_words(connection: Connection, words: Sequence[str], k: int, among: Numb
     return np.array([row[0] for row in table], np.int64), np.array([row[1] for row in table], np.float32)
 
 
-def differing(connection: Connection, held: Numbers) -> dict[str, Numbers]:
-    """The chunks that are in the records alone ("missing"), and those among `held` that are not ("foreign")."""
-    numbers = np.fromiter(connection.execute(select(chunks.c.number)).scalars(), np.int64)
-    return {
-        "missing": np.setdiff1d(numbers, held, assume_unique=True),
-        "foreign": np.setdiff1d(held, numbers, assume_unique=True),
-    }
-
-
 def _streamed(connection: Connection, asked: Select[Any], at_once: int) -> Iterator[Sequence[Any]]:
     """What a statement finds, so many rows at a time, which are never all in memory."""
     return connection.execute(asked, execution_options={"yield_per": at_once}).partitions()
@@ -164,10 +156,3 @@ def _batch(document: int, rows: Sequence[Any]) -> Batch:
         contexts=contexts,
         texts=texts,
     )
-
-
-def _named(connection: Connection, asked: Any, column: Any, numbers: Numbers) -> Iterator[Any]:
-    """The rows that a statement finds for these numbers, some hundreds at a time."""
-    wanted = numbers.tolist()
-    for at in range(0, len(wanted), _BATCH):
-        yield from connection.execute(asked.where(column.in_(wanted[at : at + _BATCH])))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from crag.core.errors import InputError, StorageError
+from crag.index.stamp import sync
 from crag.library.database import Database
 from crag.library.faults import translated
 from crag.library.kept import Kept
@@ -91,7 +92,7 @@ class FolderPlace:
             except FileExistsError:
                 raise taken(self.name) from None
             self._draft.unlink()
-            _settled(self.folder)
+            sync(self.folder)
 
     def discard(self) -> None:
         with translated(self._draft):
@@ -183,12 +184,3 @@ def taken(name: str) -> StorageError:
         f"There is a library {name} already, which is no copy of this one.",
         "Nothing was changed. Choose another place, or remove that library first.",
     )
-
-
-def _settled(folder: Path) -> None:
-    """Has the folder's own entries written to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

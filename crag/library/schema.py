@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import uuid
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,8 @@ def prepare(connection: Connection, path: Path) -> None:
             create(connection)
         elif (version := _version(file)) < VERSION:
             upgrade(connection, str(version) if version < _FIRST_STAMPED else "")
+            with suppress(OSError):  # the index of earlier versions, which nothing reads any more
+                path.with_suffix(".vectors").unlink()
         file.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
+
 from crag.core.errors import CragError, IndexUnavailableError
 from crag.core.waiting import CLOCK, Clock
 from crag.index.chunk_index import ChunkIndex, Contents, Numbers
-from crag.library import feed
+from crag.library import feed, store
 from crag.library.records import Records
 
 _log = logging.getLogger(__name__)
@@ -114,7 +116,11 @@ class Upkeep:
         self.refresh()
         with self._database.read() as connection:
             held = self._with(feed.contents(connection), lambda index: index.numbers())
-            return Differences(**feed.differing(connection, held))
+            numbers = np.array(store.chunk_numbers(connection), np.int64)
+        return Differences(
+            missing=np.setdiff1d(numbers, held, assume_unique=True),
+            foreign=np.setdiff1d(held, numbers, assume_unique=True),
+        )
 
     def repair(self) -> Differences:
         """Make the index anew where it differs from the records; what differed. Raises as `refresh` does."""

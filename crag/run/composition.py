@@ -71,27 +71,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Scoped:
-    """The library as one run sees it: with that run's filters."""
+    """One way to search a library, with a run's filters."""
 
-    library: Library
+    find: Callable[..., list[RetrievedChunk]]
     settings: Settings
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        return self.library.search(
-            query,
-            k,
-            where=self.settings.where,
-            min_confidence=self.settings.min_confidence,
-            half_life_days=self.settings.half_life_days,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _ByRecords(_Scoped):
-    """The same without the index."""
-
-    def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        return self.library.search_records(
+        return self.find(
             query,
             k,
             where=self.settings.where,
@@ -132,7 +118,9 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     writer = LlmGenerator(chat) if chat and wiring.writer else None
     parts = Parts(
         settings=asked.settings,
-        retriever=FallbackRetriever(_Scoped(library, asked.settings), _ByRecords(library, asked.settings), outlet),
+        retriever=FallbackRetriever(
+            _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
+        ),
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
         strip_grader=CachedStripGrader(inner, library.cache) if isinstance(inner, StripGrader) else None,

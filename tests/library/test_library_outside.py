@@ -199,7 +199,10 @@ def test_a_library_of_version_1_opens_with_all_it_holds(library: Library, fill: 
     library.close()
     as_version(library, 1)
     assert not {"calls", "searches"} & tables(library.folder / "library.db")
+    earlier_index = library.folder / "library.vectors"
+    earlier_index.write_bytes(b"what an earlier version kept beside its file")
     with Library.open(library.folder, embedder) as opened:
+        assert not earlier_index.exists()
         assert {"calls", "searches"} <= tables(opened.folder / "library.db")
         assert opened.documents.all() == documents
         assert opened.runs.latest() == history

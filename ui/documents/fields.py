@@ -21,10 +21,9 @@ def line(given: Fields) -> str:
     return "; ".join(written_field(name, value) for name, value in given.items())
 
 
-def edit(session: Session, document: Document, mark: str) -> None:
-    """A panel with the fields as text; what is taken out of it is taken from the document."""
+def edit(session: Session, document: Document, given: Fields, mark: str) -> None:
+    """A panel with the fields that were given as text; what is taken out of it is taken from the document."""
     with st.popover("Fields"):
-        given = session.library.documents.given().get(document.id, {})
         text = "\n".join(written_field(name, value) for name, value in given.items())
         key = f"fields-{document.id}{mark}"
         typed = st.text_area("Fields of this document", text, key=key, help=_HELP, placeholder=_EXAMPLE, height=140)

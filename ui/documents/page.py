@@ -10,6 +10,7 @@ import streamlit as st
 
 from crag.core.errors import CragError, ModelMismatchError
 from crag.core.ingesting import Embedding
+from crag.core.metadata import Fields
 from crag.core.track import Track
 from crag.core.types import Chunk, Document
 from crag.questions.tables import guarded
@@ -46,8 +47,9 @@ class LibraryView:
             _warn_of_model(self._session, live)
             if documents:
                 mark = f"-{turn}" if live else ""
-                _table(self._session, documents, mark)
-                _open_one(self._session, documents, mark)
+                given = self._session.library.documents.given()
+                _table(self._session, documents, given, mark)
+                _open_one(self._session, documents, given, mark)
             elif live:
                 for _ in range(_LEFT_OVER):
                     st.empty()  # what was deleted would otherwise stay until the job is over
@@ -110,9 +112,8 @@ def _reindex(session: Session) -> None:
     st.session_state.upload = program().jobs.start("upload", "re-indexing the library", work, workspace=workspace).id
 
 
-def _table(session: Session, documents: Sequence[Document], mark: str) -> None:
+def _table(session: Session, documents: Sequence[Document], given: Mapping[str, Fields], mark: str) -> None:
     """The documents; a click opens one. Texts are guarded, for the table's own menu copies and downloads its cells."""
-    given = session.library.documents.given()
     tracks, stale = session.library.documents.tracks(), program().engine.stale(session.workspace)
     rows = [
         {
@@ -151,7 +152,7 @@ def _table(session: Session, documents: Sequence[Document], mark: str) -> None:
         )
 
 
-def _open_one(session: Session, documents: Sequence[Document], mark: str) -> None:
+def _open_one(session: Session, documents: Sequence[Document], given: Mapping[str, Fields], mark: str) -> None:
     """One document: its chunks on its pages."""
     ids = [document.id for document in documents]
     by_id = dict(zip(ids, documents, strict=True))
@@ -165,7 +166,7 @@ def _open_one(session: Session, documents: Sequence[Document], mark: str) -> Non
     document = by_id[which.selectbox("Open a document", ids, format_func=lambda id: by_id[id].name, key=key)]
     with problems.reported():
         with facts, st.container(horizontal=True):
-            fields.edit(session, document, mark)
+            fields.edit(session, document, given.get(document.id, {}), mark)
             _delete(session, document, mark)
         with leaf:
             key = _carried(f"page-{document.id}", mark, 1)
