@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from crag.core.types import Chunk
+from crag.index.chunk_index import Numbers
+from crag.library.decks import FULL, Deck, stacked
 from crag.library.tables import documents
-from crag.library.terms import asked_terms, card_terms, years
+from crag.library.terms import asked_terms, years
 
 _PAGE_CHARS = 2_000
 _PAGE_WEIGHT = 0.25
@@ -27,27 +29,32 @@ def first_page(chunks: Sequence[Chunk]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """All documents' cards at one moment: `numbers` (n,) int64 ascending, and who has which word where."""
+    """All documents' cards at one moment: `numbers` (n,) int64 ascending, and who has which word where.
 
-    numbers: NDArray[np.int64]
-    _titled: dict[str, list[int]]
-    _paged: dict[str, list[int]]
+    The words stand in decks: telling those of 8,000 documents takes seconds, so a change tells those of the documents
+    that it brought, and decks keep documents that are deleted since, which count for nothing.
+    """
+
+    numbers: Numbers
+    _decks: tuple[Deck, ...]
 
     @classmethod
-    def read(cls, connection: Connection) -> Cards:
-        """The cards as this transaction sees them."""
-        numbers: list[int] = []
-        titled: dict[str, list[int]] = {}
-        paged: dict[str, list[int]] = {}
-        said = select(documents.c.number, documents.c.name, documents.c.title, documents.c.card)
-        for place, (number, name, title, page) in enumerate(connection.execute(said.order_by(documents.c.number))):
-            numbers.append(number)
-            head = card_terms(f"{name.rpartition('.')[0] or name}\n{title}")
-            for term in head:
-                titled.setdefault(term, []).append(place)
-            for term in head | card_terms(page):
-                paged.setdefault(term, []).append(place)
-        return cls(np.array(numbers, dtype=np.int64), titled, paged)
+    def read(cls, connection: Connection, known: Cards | None = None) -> Cards:
+        """The cards as this transaction sees them; the words of documents in `known`, of the same library, are kept."""
+        numbers = np.array(connection.execute(select(documents.c.number)).scalars().all(), np.int64)
+        numbers.sort()
+        decks = known._decks if known is not None else ()
+        held = sum(len(deck.numbers) for deck in decks)
+        last = decks[-1].numbers[-1] if held else 0
+        added = int(np.sum(numbers > last))
+        if len(numbers) - added < held / 2:
+            decks, last, added = (), 0, len(numbers)
+        if added:
+            said = select(documents.c.number, documents.c.name, documents.c.title, documents.c.card)
+            said = said.where(documents.c.number > int(last)).order_by(documents.c.number)
+            for rows in connection.execute(said, execution_options={"yield_per": FULL}).partitions():
+                decks = stacked(decks, Deck.of([(number, name, title, page) for number, name, title, page in rows]))
+        return cls(numbers, decks)
 
     def scores(self, question: str) -> NDArray[np.float32]:
         """How far the question names each document, shape (n,): its rare words on the card, each by its rarity.
@@ -64,12 +71,21 @@ class Cards:
         for term in terms:
             if term in earlier:
                 continue
-            titled, paged = self._titled.get(term, []), self._paged.get(term, [])
+            titled = self._present([deck.numbers[deck.titled[term]] for deck in self._decks])
+            paged = self._present([deck.numbers[deck.paged[term]] for deck in self._decks])
             page = np.zeros(total, dtype=np.float32)
             page[paged] = _PAGE_WEIGHT * rarity(len(paged), total)
             page[titled] = rarity(len(titled), total)
             found += page
         return found
+
+    def _present(self, having: Sequence[Numbers]) -> Numbers:
+        """Documents by their numbers, as places in `numbers`; without those that are deleted since."""
+        numbers = np.concatenate([self.numbers[:0], *having])
+        places = np.searchsorted(self.numbers, numbers)
+        there = places < len(self.numbers)
+        there[there] = self.numbers[places[there]] == numbers[there]
+        return places[there]
 
 
 def rarity(having: int, total: int) -> float:

@@ -47,12 +47,14 @@ def generation(connection: Connection) -> int:
     return int(store.meta(connection, "generation"))
 
 
-def catalog(connection: Connection) -> Catalog:
-    """All documents, as this transaction sees them."""
+def catalog(connection: Connection, earlier: Catalog | None = None) -> Catalog:
+    """All documents, as this transaction sees them; what an `earlier` one of this library knew is not read again."""
+    library = store.meta(connection, "library")
+    known = earlier.cards if earlier is not None and earlier.library == library else None
     return Catalog(
-        library=store.meta(connection, "library"),
+        library=library,
         generation=generation(connection),
-        cards=Cards.read(connection),
+        cards=Cards.read(connection, known),
         documents=store.described(connection),
     )
 

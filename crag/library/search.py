@@ -98,7 +98,7 @@ class Search:
             current = self._catalog
             if current is not None and (current.library, current.generation) == (library, generation):
                 return current
-            read = feed.catalog(connection)
+            read = feed.catalog(connection, current)
             # A reader that began before the last change must not turn the clock back for the others.
             if current is None or current.library != library or current.generation < generation:
                 self._catalog = read

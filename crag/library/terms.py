@@ -27,9 +27,12 @@ def question_terms(text: str) -> list[str]:
     ]
 
 
-def card_terms(text: str) -> set[str]:
-    """The words of a name, title or first page, and neighbouring words run together: file names leave spaces out."""
-    return set(_with_pairs(_written_out(_CAMEL.sub(" ", text).lower())))
+def card_words(text: str) -> list[str]:
+    """The words of a name, title or first page, in order.
+
+    It is found by these, by their `forms`, and by neighbours that both `runs_together`: file names leave spaces out.
+    """
+    return _WORD.findall(_CAMEL.sub(" ", text).lower())
 
 
 def asked_terms(text: str) -> list[str]:
@@ -49,17 +52,25 @@ def search_terms(query: str) -> list[str]:
     return question_terms(query) or list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_TERMS]
 
 
+def forms(word: str) -> list[str]:
+    """What a short form of a year or quarter says, in words; nothing for any other word."""
+    if match := _FISCAL.fullmatch(word):
+        year = match[1] if len(match[1]) == 4 else f"20{match[1]}"
+        return [year, f"q{match[2]}"] if match[2] else [year]
+    if match := _QUARTER.fullmatch(word):
+        return [match[1] or match[4], f"q{match[2] or match[3]}"]
+    return []
+
+
+def runs_together(word: str) -> bool:
+    """Whether a word may be the first or second part of one that stands without its space elsewhere."""
+    return word.isalpha()
+
+
 def _written_out(text: str) -> list[str]:
-    found = []
-    for word in _WORD.findall(text):
-        found.append(word)
-        if match := _FISCAL.fullmatch(word):
-            found.append(match[1] if len(match[1]) == 4 else f"20{match[1]}")
-            found += [f"q{match[2]}"] if match[2] else []
-        elif match := _QUARTER.fullmatch(word):
-            found += [match[1] or match[4], f"q{match[2] or match[3]}"]
-    return found
+    return [found for word in _WORD.findall(text) for found in (word, *forms(word))]
 
 
 def _with_pairs(words: list[str]) -> list[str]:
-    return words + [first + second for first, second in pairwise(words) if first.isalpha() and second.isalpha()]
+    pairs = pairwise(words)
+    return words + [first + second for first, second in pairs if runs_together(first) and runs_together(second)]
