@@ -64,12 +64,12 @@ def reading(files: list[Path]) -> dict[str, Any]:
     """Our reader and chunking alone: the share of the whole that is not embedding or storing."""
     from crag.core.config import AppConfig
     from crag.ingest.chunking import chunk_document
-    from crag.ingest.reader import read_pdf
+    from crag.ingest.reader import read_document
 
     pages = chunks = 0
     began = time.perf_counter()
     for path in files:
-        parsed = read_pdf(path.read_bytes(), path.name, AppConfig())
+        parsed = read_document(path.read_bytes(), path.name, AppConfig())
         pages += len(parsed.pages)
         chunks += len(chunk_document(parsed, path.name, path.name))
     return {"pages": pages, "chunks": chunks, "seconds": time.perf_counter() - began}

@@ -32,7 +32,7 @@ from crag.core.protocols import Embedder, QuestionEmbedder
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
 from crag.ingest.identity import content_id
-from crag.ingest.reader import read_pdf
+from crag.ingest.reader import read_document
 from crag.library.library import Library
 from crag.models.embedders import EMBEDDERS, embedder_of
 
@@ -128,7 +128,7 @@ def read_ours(files: Sequence[Path], embedder: CachedEmbedder) -> list[Read]:
         data = path.read_bytes()
         began = time.perf_counter()
         try:
-            parsed = read_pdf(data, path.name, AppConfig())
+            parsed = read_document(data, path.name, AppConfig())
         except DocumentError as error:
             print(f"  {path.name}: {error.message}", file=sys.stderr)
             continue

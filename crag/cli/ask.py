@@ -154,4 +154,4 @@ def _place(citation: Citation) -> str:
     """Where to look: file and page, or the web address."""
     if citation.origin == "external":
         return f"web: {plain(citation.source)} {plain(citation.url or '')}".rstrip()
-    return f"{plain(citation.source)}, page {citation.page}"
+    return f"{plain(citation.source)}, {plain(citation.where)}"

@@ -30,6 +30,7 @@ def hit_record(hit: RetrievedChunk) -> Record:
         "rank": hit.rank,
         "source": chunk.source,
         "page": chunk.page,
+        "place": chunk.place,
         "similarity": hit.similarity,
         "text": chunk.text,
         "id": chunk.id,
@@ -143,5 +144,5 @@ def _strip(strip: Strip, trace: Trace) -> Record:
     if isinstance(found, WebPage):
         record |= {"source": found.title or found.url, "page": None, "url": found.url}
     elif found is not None:
-        record |= {"source": found.source, "page": found.page}
+        record |= {"source": found.source, "page": found.page, "place": found.place}
     return record

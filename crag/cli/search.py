@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if output.json:
             output.record(hit_record(hit))
             continue
-        place_line = f"{plain(hit.chunk.source)}, page {hit.chunk.page}"
+        place_line = f"{plain(hit.chunk.source)}, {plain(hit.chunk.where)}"
         output.line(f"{hit.rank:>2}  {output.paint(place_line, 'bold')}  similarity {hit.similarity:.3f}")
         text = plain(hit.chunk.text)
         output.line(f"    {text[:EXCERPT]}{'…' if len(text) > EXCERPT else ''}")

@@ -203,7 +203,7 @@ def _sources(runs: Sequence[Side]) -> list[Item]:
         Item(
             kind="source",
             what=citation.source,
-            where=f"page {citation.page}" if citation.page else citation.url or "",
+            where=citation.where or citation.url or "",
             states=tuple("cited" if place in run.cited else "not cited" for run in runs),
         )
         for place, citation in named.items()
@@ -268,7 +268,7 @@ def _strip_state(strip: Strip, run: Side) -> str:
 
 
 def _where(source: Chunk | WebPage) -> str:
-    return f"{source.source}, page {source.page}" if isinstance(source, Chunk) else source.url
+    return f"{source.source}, {source.where}" if isinstance(source, Chunk) else source.url
 
 
 # One run

@@ -4,7 +4,7 @@ CragError
 ├── InputError             what the person gave can't be used
 │   ├── QuestionError      an empty or over-long question
 │   ├── DocumentError      a file that can't be read as a document
-│   │   ├── NotAPdfError   the bytes are no PDF
+│   │   ├── UnknownMediaError  the bytes are nothing that is read here
 │   │   ├── EncryptedError a password is needed
 │   │   ├── DamagedError   broken, truncated or hostile: the reader gave up
 │   │   ├── EmptyError     no pages, or no text on any page
@@ -53,7 +53,6 @@ __all__ = [
     "LimitError",
     "ModelError",
     "ModelMismatchError",
-    "NotAPdfError",
     "NotApprovedError",
     "NotFoundError",
     "ProviderError",
@@ -63,6 +62,7 @@ __all__ = [
     "RoomError",
     "SettingsError",
     "StorageError",
+    "UnknownMediaError",
     "UnreachableError",
     "WebSearchError",
 ]
@@ -121,8 +121,8 @@ class DocumentError(InputError, remedy="Open the file in a PDF viewer to check i
     """A file that can't be read as a document."""
 
 
-class NotAPdfError(DocumentError, remedy="Export the document as PDF and add that file."):
-    """The bytes are no PDF, whatever the name says."""
+class UnknownMediaError(DocumentError, remedy="Export the document as PDF and add that file."):
+    """The bytes are nothing that is read here, whatever the name says."""
 
 
 class EncryptedError(DocumentError, remedy="Remove the password (print or export to a new PDF) and add that file."):

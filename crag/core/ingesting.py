@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from crag.core.types import Document, LineBox
+from crag.core.types import Document, LineBox, Media
 
 __all__ = [
     "DocumentAdded",
@@ -34,7 +34,9 @@ class TableSpan:
 class Page:
     """One page. `text` is in reading order, tables as readable rows; `lines` hold offsets into it.
 
-    `number` from 1; `width`, `height` in points as displayed. `scanned`: an image with (nearly) no text.
+    `number` from 1; `width`, `height` in points as displayed, 0 where there is nothing to display. `place`: what a
+    citation says where that is no printed page, as "slide 3"; `by_heading`: or, in a text without pages, the heading
+    that a chunk stands under. `scanned`: an image with (nearly) no text.
     `headings` are (offset, heading text), in order. `unseen` words that can't be seen on the page were left out;
     `recognised`: the text is recognition's, and what a person sees is a picture.
     """
@@ -49,15 +51,18 @@ class Page:
     scanned: bool = False
     unseen: int = 0
     recognised: bool = False
+    place: str = ""
+    by_heading: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
-    """All pages of a file, its best title, and what a person should know about the reading."""
+    """All pages of a file, its best title, what kind of file it is, and what a person should know about the reading."""
 
     title: str
     pages: tuple[Page, ...]
     warnings: tuple[str, ...] = ()
+    kind: Media = "pdf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from crag.text.amounts import amountless, without_amounts
+from crag.core.documents import INDEXED_AS, Chunk, Document, LineBox, Media, Rect
 
 __all__ = [
     "INDEXED_AS",
@@ -21,6 +20,7 @@ __all__ = [
     "Grade",
     "Kept",
     "LineBox",
+    "Media",
     "Origin",
     "Passage",
     "Rect",
@@ -52,9 +52,6 @@ class Aggregation(StrEnum):
     JOINT = "joint"
 
 
-INDEXED_AS = "headings-amountless-1"
-"""Names what `Chunk.indexed_text` makes of a chunk: vectors of texts made another way never mix."""
-
 Origin = Literal["internal", "external"]
 """internal: from the library. external: from the web. Never mixed without a mark."""
 
@@ -65,130 +62,6 @@ Kept = Literal["", "score", "selected", "unscored", "deciding", "context", "neig
 """Why a strip is kept. score: it is among the best. selected: a language model named it. unscored: nothing of its
 source could be scored. deciding: it is of the best chunk's best passage. context: it heads a table of which a row is
 kept. neighbour: a kept sentence can't be understood without it. whole: its text is taken as it is."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rect:
-    """A rectangle on a page: points, origin at the top left of the page as displayed; `page` from 1."""
-
-    page: int
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineBox:
-    """Where the characters [start, end) of a text lie on the page."""
-
-    start: int
-    end: int
-    rect: Rect
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """One document of the library. Its identity is its content: `id` is the SHA-256 of its bytes, in hex.
-
-    `path`: the file on this machine that it was read from, where that is known, and `modified` when that file was
-    changed last before (nanoseconds since the epoch).
-    """
-
-    id: str
-    name: str
-    title: str
-    size: int
-    pages: int
-    chunks: int
-    added_at: str
-    model: str
-    seconds: float = 0.0
-    warnings: tuple[str, ...] = ()
-    url: str | None = None
-    confidence: float = 1.0
-    path: str = ""
-    modified: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
-    """The retrieved unit: a span of one page of one document.
-
-    `text` equals the page's text at [start, end). `page` counts from 1. `context` is what is indexed
-    with the text though it stands elsewhere in the document: title, section heading, table header.
-    `lines` hold offsets into `text`. `id` is stable for the same document and chunking.
-    """
-
-    id: str
-    document_id: str
-    source: str
-    title: str
-    page: int
-    ordinal: int
-    start: int
-    end: int
-    text: str
-    context: str = ""
-    kind: Literal["text", "table"] = "text"
-    lines: tuple[LineBox, ...] = ()
-
-    @property
-    def indexed_text(self) -> str:
-        """What is embedded: of prose, its heading and the text; of a table, its context and its words without amounts.
-
-        Prose names its subject itself, and the title before every chunk makes all of them alike; a table doesn't.
-        """
-        if self.kind == "table":
-            context, text = self.context, without_amounts(self.text)
-        else:
-            context, text = self.context.removeprefix(self.title).lstrip(" ›"), self.text
-        return f"{context}\n{text}" if context else text
-
-    def graded_text(self, limit: int = 0) -> str:
-        """What an evaluator reads: the context, then the text (its first `limit` characters; 0: all of it).
-
-        A chunk of a report seldom names its company and year; its title does. Of a table, the words without amounts.
-        """
-        text = self.text[:limit] if limit else self.text
-        text = without_amounts(text) if self.kind == "table" else text
-        return f"{self.context}\n{text}" if self.context else text
-
-    def graded_spans(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Where [start, end) spans of `text` stand in the whole `graded_text()`.
-
-        Of a table, each line's words without amounts; a line of nothing but amounts is an empty span.
-        """
-        shift = len(self.context) + 1 if self.context else 0
-        bare, lines = amountless(self.text) if self.kind == "table" else (self.text, [])
-        if bare == self.text:
-            return [(start + shift, end + shift) for start, end in spans]
-        found = []
-        for start, end in spans:
-            told = [place for line, place in lines if line[0] < end and start < line[1] and place[0] < place[1]]
-            found.append((told[0][0] + shift, told[-1][1] + shift) if told else (0, 0))
-        return found
-
-    def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:
-        """The rectangles that the characters [start, end) of `text` cover; a line cut short is cut in proportion."""
-        stop = len(self.text) if end is None else end
-        found = []
-        for line in self.lines:
-            first, last = max(start, line.start), min(stop, line.end)
-            if first >= last:
-                continue
-            box, size = line.rect, line.end - line.start
-            width = box.right - box.left
-            found.append(
-                Rect(
-                    page=box.page,
-                    left=box.left + width * (first - line.start) / size,
-                    top=box.top,
-                    right=box.left + width * (last - line.start) / size,
-                    bottom=box.bottom,
-                )
-            )
-        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,7 +186,10 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """A numbered pointer from the answer to the text it rests on. `page` from 1, None for the web."""
+    """A numbered pointer from the answer to the text it rests on.
+
+    `page` from 1, None for the web; `place` as a chunk's.
+    """
 
     number: int
     strip_id: str
@@ -324,6 +200,12 @@ class Citation:
     page: int | None = None
     url: str | None = None
     rects: tuple[Rect, ...] = ()
+    place: str = ""
+
+    @property
+    def where(self) -> str:
+        """Where in its document a person finds it, as "page 3"; empty for the web."""
+        return self.place or (f"page {self.page}" if self.page else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

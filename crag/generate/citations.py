@@ -68,10 +68,11 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
     """The pointer to the characters [start, end) of a strip, with page and rectangles where its source has them."""
     page: int | None = None
     url: str | None = None
+    place = ""
     rects: tuple[Rect, ...] = ()
     match source:
         case Chunk():
-            name, page = source.source, source.page
+            name, page, place = source.source, source.page, source.place
             rects = source.rects(strip.start + start, strip.start + end)
         case WebPage():
             name, url = source.title or source.url, source.url
@@ -87,6 +88,7 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
         page=page,
         url=url,
         rects=rects,
+        place=place,
     )
 
 

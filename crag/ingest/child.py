@@ -6,20 +6,26 @@ environment. Run as `python -m crag.ingest.child` by `crag.ingest.sandbox`, neve
 
 from __future__ import annotations
 
-import ctypes
 import gc
+import importlib
 import io
 import json
 import os
 import resource
 import struct
 import sys
-from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-_AHEAD = 8  # pages on either side that a header or footer is looked for on
-_REPEATS = 3
+from crag.ingest.fault import FileError
+from crag.ingest.media import READERS
+
+Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any]]]
+"""Reads a file as the job says: first a message of how many `pages` it has, and its `title`; then each as a `page`.
+
+A page is a `ComposedPage` as plain values, numbered from 1. Raises FileError for what is wrong with the file.
+"""
+
 _MOST_PIXELS = 12_000_000
 
 
@@ -38,18 +44,10 @@ def main() -> None:
             _render(data, job, out)
         else:
             _read(data, job, out)
-    except _FileError as error:
+    except FileError as error:
         _send(out, {"error": error.kind, "detail": error.detail})
     except MemoryError:
         _send(out, {"error": "memory", "detail": ""})
-
-
-class _FileError(Exception):
-    """What is wrong with the file: `kind` is one of the words that the parent knows."""
-
-    def __init__(self, kind: str, detail: str = "") -> None:
-        self.kind, self.detail = kind, detail
-        super().__init__(kind, detail)
 
 
 def _limit(job: dict[str, Any]) -> None:
@@ -75,95 +73,16 @@ def _send(out: BinaryIO, message: dict[str, Any], body: bytes = b"") -> None:
     out.flush()
 
 
-def _open(data: bytes) -> Any:
-    """A PDFium document. The empty password opens what only its owner locked."""
-    import pypdfium2.raw as pdfium
-
-    pdfium.FPDF_InitLibrary()
-    document = pdfium.FPDF_LoadMemDocument64(data, len(data), None)
-    if not document:
-        code = pdfium.FPDF_GetLastError()
-        kinds = {pdfium.FPDF_ERR_PASSWORD: "encrypted", pdfium.FPDF_ERR_SECURITY: "encrypted"}
-        raise _FileError(kinds.get(code, "damaged"), f"PDFium error {code}")
-    return document
-
-
 def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
-    import pypdfium2.raw as pdfium
-
-    from crag.ingest.compose import as_message, compose
-    from crag.ingest.proof import Proof
-
-    document = _open(data)
-    pages = pdfium.FPDF_GetPageCount(document)
-    if pages < 1:
-        raise _FileError("no pages")
-    if pages > int(job["max_pages"]):
-        raise _FileError("pages", str(pages))
-    _send(out, {"pages": pages, "title": _metadata_title(document)})
-    heights: Counter[float] = Counter()
-    proof = Proof(document, int(job["seconds"]))
-    for laid, repeated in _with_repeats(_laid(document, pages, heights, proof)):
-        body = heights.most_common(1)[0][0] if heights else 10.0
-        _send(out, {"page": as_message(compose(laid, repeated, body))})
-        _allow(job, laid.number)
+    """All pages, each sent as soon as it is read."""
+    read: Reader = importlib.import_module(READERS[job["media"]]).read
+    pages = 0
+    for message in read(data, job):
+        _send(out, message)
+        if "page" in message:
+            pages += 1
+            _allow(job, pages)
     _send(out, {"done": pages})
-
-
-def _laid(document: Any, pages: int, heights: Counter[float], proof: Any) -> Iterator[Any]:
-    """Every page laid out; one that can't be loaded comes as an empty page marked as unreadable."""
-    import pypdfium2.raw as pdfium
-
-    from crag.ingest.compose import lay_out
-    from crag.ingest.seen import read_page
-    from crag.ingest.words import PageWords
-
-    for number in range(1, pages + 1):
-        page = pdfium.FPDF_LoadPage(document, number - 1)
-        words = PageWords(612.0, 792.0, [], 0.0, [], failed=True)
-        if page:
-            try:
-                words = read_page(page, proof)
-            except ValueError:
-                words.failed = True
-            finally:
-                pdfium.FPDF_ClosePage(page)
-        for word in words.words:
-            box = word.box
-            heights[round((box.bottom - box.top) * 2) / 2] += len(word.text)
-        yield lay_out(number, words)
-
-
-def _with_repeats(laid: Iterator[Any]) -> Iterator[tuple[Any, set[Any]]]:
-    """Each page with the edge lines that at least three pages near it share; pages stay few in memory."""
-    from crag.ingest.compose import edge_keys
-
-    behind: deque[set[Any]] = deque(maxlen=_AHEAD)
-    ahead: deque[tuple[Any, set[Any]]] = deque()
-
-    def first() -> tuple[Any, set[Any]]:
-        page, keys = ahead.popleft()
-        near = Counter(key for each in [*behind, *(k for _, k in ahead)] for key in each)
-        behind.append(keys)
-        return page, {key for key in keys if near[key] >= _REPEATS}
-
-    for page in laid:
-        ahead.append((page, edge_keys(page)))
-        if len(ahead) > _AHEAD:
-            yield first()
-    while ahead:
-        yield first()
-
-
-def _metadata_title(document: Any) -> str:
-    import pypdfium2.raw as pdfium
-
-    size = pdfium.FPDF_GetMetaText(document, b"Title", None, 0)
-    if not 2 < size <= 4096:
-        return ""
-    buffer = ctypes.create_string_buffer(size)
-    pdfium.FPDF_GetMetaText(document, b"Title", buffer, size)
-    return buffer.raw[: size - 2].decode("utf-16-le", "replace")
 
 
 def _render(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
@@ -171,17 +90,19 @@ def _render(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     import pypdfium2 as pdfium
     from PIL import Image, ImageDraw
 
-    document = pdfium.PdfDocument(_open(data))
+    from crag.ingest.pdf import opened
+
+    document = pdfium.PdfDocument(opened(data))
     number = int(job["page"])
     if not 1 <= number <= len(document):
-        raise _FileError("no such page", str(len(document)))
+        raise FileError("no such page", str(len(document)))
     try:
         page = document[number - 1]
     except pdfium.PdfiumError as error:
-        raise _FileError("damaged", f"page {number} can't be loaded") from error
+        raise FileError("damaged", f"page {number} can't be loaded") from error
     width, height = page.get_size()
     if width <= 0 or height <= 0:
-        raise _FileError("damaged", f"page {number} has no size")
+        raise FileError("damaged", f"page {number} has no size")
     scale = int(job["width"]) / width
     scale *= min(1.0, (_MOST_PIXELS / max(1.0, width * height * scale * scale)) ** 0.5)
     scale = max(scale, 1.0 / min(width, height))

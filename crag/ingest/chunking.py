@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
 from crag.core.types import Chunk, LineBox
@@ -13,6 +13,7 @@ from crag.text.sentences import sentences
 
 _SEPARATOR = " › "
 _MOST_HEADER = 160
+_MOST_PLACE = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +74,19 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
                     context=_SEPARATOR.join(part for part in parts if part),
                     kind="table" if table is not None else "text",
                     lines=_lines(page.lines, start, end),
+                    place=_place(page, (opening if own else None) or heading),
                 )
             )
         if page.headings:
             heading = page.headings[-1][1]
     return found
+
+
+def _place(page: Page, heading: str) -> str:
+    """What a citation says of a chunk that stands under this heading: nothing, if that is the number of its page."""
+    if not page.by_heading:
+        return page.place
+    return f"section {heading[:_MOST_PLACE]}" if heading else f"part {page.number}"
 
 
 def chunk_id(document_id: str, page: int, start: int, end: int) -> str:
@@ -199,5 +208,5 @@ def _lines(lines: Sequence[LineBox], start: int, end: int) -> tuple[LineBox, ...
             left = rect.left + width * (first - line.start) / size
             right = rect.left + width * (last - line.start) / size
             rect = type(rect)(page=rect.page, left=left, top=rect.top, right=right, bottom=rect.bottom)
-        found.append(LineBox(start=first - start, end=last - start, rect=rect))
+        found.append(replace(line, start=first - start, end=last - start, rect=rect))
     return tuple(found)

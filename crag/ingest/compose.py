@@ -53,6 +53,7 @@ class ComposedPage:
     """What the child sends of a page. `lines` are (start, end, left, top, right, bottom).
 
     `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
+    `place` and `by_heading` as a `Page`'s.
     """
 
     number: int
@@ -68,6 +69,8 @@ class ComposedPage:
     cut: bool = False
     unseen: int = 0
     recognised: bool = False
+    place: str = ""
+    by_heading: bool = False
 
 
 def lay_out(number: int, page: PageWords) -> LaidPage:

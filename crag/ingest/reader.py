@@ -1,4 +1,4 @@
-"""PDF bytes to a ParsedDocument, read in a child process and checked page by page on arrival."""
+"""A file's bytes to a ParsedDocument, read in a child process and checked page by page on arrival."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from crag.core.config import AppConfig
-from crag.core.errors import DamagedError, EmptyError, LimitError, NotAPdfError
+from crag.core.errors import DamagedError, EmptyError, LimitError, UnknownMediaError
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
-from crag.core.types import LineBox, Rect
+from crag.core.types import LineBox, Media, Rect
 from crag.ingest.identity import safe_name
+from crag.ingest.media import NAMES, READERS, media_of
 from crag.ingest.sandbox import run_child
 from crag.ingest.titles import document_title
 
-_HEADER_WITHIN = 1024
 _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 
 
-def check_pdf(data: bytes, name: str, config: AppConfig) -> None:
-    """Refuse what needs no parsing to refuse. Raises EmptyError, LimitError, NotAPdfError."""
+def checked(data: bytes, name: str, config: AppConfig) -> Media:
+    """What the bytes are. Raises EmptyError, LimitError, UnknownMediaError for what needs no parsing to be refused."""
     if not data:
         raise EmptyError(f"{name} is empty.", "Export or download the document again and add that file.")
     if len(data) > config.max_file_mb * 1024 * 1024:
         raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
-    if b"%PDF-" not in data[:_HEADER_WITHIN]:
-        raise NotAPdfError(f"{name} is no PDF, whatever its name says.")
+    media = media_of(data, name)
+    if media is None or media not in READERS:
+        known = ", ".join(NAMES[each] for each in READERS)
+        raise UnknownMediaError(f"{name} is nothing that can be read here, whatever its name says: {known}.")
+    return media
 
 
-def read_pdf(
+def read_document(
     data: bytes,
     name: str,
     config: AppConfig,
@@ -39,17 +42,18 @@ def read_pdf(
 ) -> ParsedDocument:
     """The document's pages. `on_page(page, pages)` is called as each is read; `cancel` kills the reader at once.
 
-    Raises NotAPdfError, EncryptedError, DamagedError, EmptyError, LimitError, CancelledError.
+    What the bytes say decides how they are read, not the name.
+    Raises UnknownMediaError, EncryptedError, DamagedError, EmptyError, LimitError, CancelledError.
     """
     label = safe_name(name)
-    check_pdf(data, label, config)
+    media = checked(data, label, config)
     pages: list[Page] = []
     total, metadata = 0, ""
     largest: list[tuple[str, float]] = []
     failed: list[int] = []
     cut: list[int] = []
     try:
-        for message, _ in run_child({"task": "read"}, data, label, config, cancel):
+        for message, _ in run_child({"task": "read", "media": media}, data, label, config, cancel):
             if "pages" in message:
                 total, metadata = _count(message["pages"], 1), str(message["title"])
             elif "page" in message:
@@ -72,6 +76,7 @@ def read_pdf(
         title=document_title(_clean(metadata), largest, label),
         pages=tuple(pages),
         warnings=_warnings(label, pages, failed, cut),
+        kind=media,
     )
 
 
@@ -178,6 +183,8 @@ def _page(raw: Mapping[str, Any], expected: int) -> Page:
         scanned=bool(raw["scanned"]),
         unseen=_count(raw["unseen"], 0),
         recognised=bool(raw["recognised"]),
+        place=_clean(str(raw["place"])),
+        by_heading=bool(raw["by_heading"]),
     )
 
 

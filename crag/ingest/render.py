@@ -6,9 +6,9 @@ import threading
 from collections.abc import Sequence
 
 from crag.core.config import AppConfig
-from crag.core.errors import DamagedError, SettingsError
+from crag.core.errors import DamagedError, DocumentError, SettingsError
 from crag.core.types import Rect
-from crag.ingest.reader import check_pdf
+from crag.ingest.reader import checked
 from crag.ingest.sandbox import run_child
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -28,12 +28,13 @@ def render_page(
 ) -> bytes:
     """A PNG `width` pixels wide (fewer for a very tall page) of page `page`, counted from 1; it holds its resolution.
 
-    `strong` is marked over the highlights. Marks of other pages are left out. Raises the errors of `read_pdf`,
+    `strong` is marked over the highlights. Marks of other pages are left out. Raises the errors of `read_document`,
     DocumentError for a page that is not.
     """
     if not 16 <= width <= _WIDEST:
         raise SettingsError(f"An image is 16 to {_WIDEST} pixels wide, not {width}.")
-    check_pdf(data, "The document", config)
+    if checked(data, "The document", config) != "pdf":
+        raise DocumentError("This document has no pages to be drawn.", "Read its text instead.")
     boxes = [[r.left, r.top, r.right, r.bottom] for r in highlights if r.page == page]
     over = [[r.left, r.top, r.right, r.bottom] for r in strong if r.page == page]
     job = {"task": "render", "page": page, "width": width, "highlights": boxes, "strong": over}

@@ -218,6 +218,7 @@ def _row(chunk: Chunk) -> dict[str, Any]:
         "context": _clean(chunk.context),
         "kind": chunk.kind,
         "lines": store.pack(chunk.lines),
+        "place": _clean(chunk.place),
     }
 
 

@@ -34,7 +34,7 @@ Change = Literal["added", "deleted", "described", "embedded"]
 
 CHUNK = select(
     *(chunks.c[name] for name in ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind")),
-    *(chunks.c.lines, documents.c.id, documents.c.name, documents.c.title),
+    *(chunks.c.lines, chunks.c.place, documents.c.id, documents.c.name, documents.c.title),
 ).join_from(chunks, documents, documents.c.number == chunks.c.document)
 """What `chunk_of` makes a chunk of."""
 
@@ -135,7 +135,7 @@ def chunks_numbered(connection: Connection, numbers: Sequence[int] | NDArray[np.
 
 def chunk_of(row: Sequence[Any]) -> Chunk:
     """The chunk of a row of `CHUNK`."""
-    _, id, page, ordinal, start, end, text, context, kind, lines, document_id, name, title = row
+    _, id, page, ordinal, start, end, text, context, kind, lines, place, document_id, name, title = row
     return Chunk(
         id=id,
         document_id=document_id,
@@ -149,6 +149,7 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
         context=context,
         kind=kind,
         lines=_unpack(lines),
+        place=place,
     )
 
 
@@ -165,10 +166,13 @@ def document_of(record: str, model: str) -> Document:
 
 
 def pack(lines: Sequence[LineBox]) -> str:
-    """Line boxes as rows of bare numbers: a third of the size of named fields."""
+    """Line boxes as rows of bare numbers: a third of the size of named fields. A confidence of 1 is not written."""
     return json.dumps(
         [
-            (box.start, box.end, box.rect.page, box.rect.left, box.rect.top, box.rect.right, box.rect.bottom)
+            (
+                *(box.start, box.end, box.rect.page, box.rect.left, box.rect.top, box.rect.right, box.rect.bottom),
+                *([] if box.confidence == 1 else [round(box.confidence, 3)]),
+            )
             for box in lines
         ],
         separators=(",", ":"),
@@ -194,6 +198,11 @@ def model_name(embedder: Embedder) -> str:
 
 def _unpack(text: str) -> tuple[LineBox, ...]:
     return tuple(
-        LineBox(start=start, end=end, rect=Rect(page=page, left=left, top=top, right=right, bottom=bottom))
-        for start, end, page, left, top, right, bottom in json.loads(text)
+        LineBox(
+            start=start,
+            end=end,
+            rect=Rect(page=page, left=left, top=top, right=right, bottom=bottom),
+            confidence=confidence[0] if confidence else 1.0,
+        )
+        for start, end, page, left, top, right, bottom, *confidence in json.loads(text)
     )

@@ -141,6 +141,7 @@ chunks = Table(
     _needed("context", _WORDS),
     _needed("kind", _WORDS),
     _needed("lines", _WORDS),
+    _needed("place", _WORDS, server_default=text("''")),
     Index("chunks_by_document", "document", "ordinal"),
     sqlite_autoincrement=True,
 )

@@ -29,7 +29,7 @@ from crag.core.turns import Turns
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, safe_name
-from crag.ingest.reader import read_pdf
+from crag.ingest.reader import read_document
 from crag.library.library import Library
 
 EMBED_BATCH = 256
@@ -167,7 +167,7 @@ def _read(
 
     try:
         with readers.taken(cancel, waits):
-            parsed = read_pdf(reading.data, reading.name, config, on_page=on_page, cancel=cancel)
+            parsed = read_document(reading.data, reading.name, config, on_page=on_page, cancel=cancel)
         return parsed, chunk_document(parsed, reading.id, reading.name)
     finally:
         reading.progress.put(None)
@@ -214,4 +214,5 @@ def _document(
         seconds=round(time.perf_counter() - reading.began, 3),
         warnings=parsed.warnings,
         confidence=confidence,
+        kind=parsed.kind,
     )

@@ -9,7 +9,7 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
 from crag.core.types import LineBox, Rect
 from crag.ingest.chunking import Sizes, chunk_document
-from crag.ingest.reader import read_pdf
+from crag.ingest.reader import read_document
 from crag.text.sentences import sentences
 from tests.support.tiny_pdf import line, pdf
 
@@ -89,7 +89,7 @@ def test_a_line_cut_by_a_chunk_is_cut_in_its_box() -> None:
 
 def test_boxes_of_a_real_page_lie_on_the_chunks_words() -> None:
     content = b"".join(line(72, 720 - 14 * n, f"Line {n} tells of harbour {n} and its tides.") for n in range(40))
-    parsed = read_pdf(pdf([content]), "h.pdf", AppConfig())
+    parsed = read_document(pdf([content]), "h.pdf", AppConfig())
     chunks = chunk_document(parsed, ID, "h.pdf", sizes=SIZES)
     assert len(chunks) > 3
     for chunk in chunks:

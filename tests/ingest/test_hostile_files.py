@@ -13,7 +13,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import DocumentError, EmptyError, EncryptedError
 from crag.core.ingesting import ParsedDocument
-from crag.ingest.reader import read_pdf
+from crag.ingest.reader import read_document
 
 pytestmark = pytest.mark.heavy
 Outcome = tuple[dict[str, Any], ParsedDocument | BaseException]
@@ -26,7 +26,7 @@ def outcomes(shared_data: Path) -> list[Outcome]:
 
     def read(entry: dict[str, Any]) -> Outcome:
         try:
-            end: ParsedDocument | BaseException = read_pdf(
+            end: ParsedDocument | BaseException = read_document(
                 (folder / entry["file"]).read_bytes(), entry["file"], AppConfig()
             )
         except Exception as error:  # what it is is what the tests look at

@@ -17,10 +17,10 @@ from crag.core.errors import (
     EmptyError,
     EncryptedError,
     LimitError,
-    NotAPdfError,
+    UnknownMediaError,
 )
 from crag.core.ingesting import ParsedDocument
-from crag.ingest.reader import read_pdf
+from crag.ingest.reader import read_document
 from tests.support.tiny_pdf import bomb, line, locked, no_pages, pdf, recursive_form, scanned
 
 CONFIG = AppConfig()
@@ -33,7 +33,7 @@ def _prose(page: int = 1) -> bytes:
 
 def test_text_lines_and_progress() -> None:
     seen: list[tuple[int, int]] = []
-    parsed = read_pdf(pdf([_prose(1), _prose(2)]), "harbour.pdf", CONFIG, on_page=lambda *at: seen.append(at))
+    parsed = read_document(pdf([_prose(1), _prose(2)]), "harbour.pdf", CONFIG, on_page=lambda *at: seen.append(at))
     assert seen == [(1, 2), (2, 2)]
     assert [page.number for page in parsed.pages] == [1, 2]
     assert parsed.warnings == ()
@@ -49,7 +49,7 @@ def test_text_lines_and_progress() -> None:
 @pytest.mark.parametrize(("turn", "width", "height"), [(0, 612, 792), (90, 792, 612), (180, 612, 792), (270, 792, 612)])
 def test_boxes_are_where_a_turned_page_shows_them(turn: int, width: int, height: int) -> None:
     content = line(100, 600, "Turned words stay found")
-    page = read_pdf(pdf([content], page_entries=b"/Rotate %d" % turn), "t.pdf", CONFIG).pages[0]
+    page = read_document(pdf([content], page_entries=b"/Rotate %d" % turn), "t.pdf", CONFIG).pages[0]
     assert (page.width, page.height) == (width, height)
     assert page.text == "Turned words stay found"
     rect = page.lines[0].rect
@@ -62,7 +62,7 @@ def test_boxes_are_where_a_turned_page_shows_them(turn: int, width: int, height:
 
 def test_crop_box_moves_the_origin_and_hides_what_lies_outside() -> None:
     content = line(100, 600, "Inside the crop") + line(10, 20, "Outside")
-    page = read_pdf(pdf([content], page_entries=b"/CropBox [50 300 400 700]"), "c.pdf", CONFIG).pages[0]
+    page = read_document(pdf([content], page_entries=b"/CropBox [50 300 400 700]"), "c.pdf", CONFIG).pages[0]
     assert page.text == "Inside the crop"
     assert (page.width, page.height) == (350, 400)
     assert page.lines[0].rect.left == pytest.approx(50, abs=2)
@@ -75,13 +75,13 @@ def test_two_columns_are_read_one_after_the_other() -> None:
     content = b"".join(
         line(60, 700 - 14 * i, left.format(i), 9) + line(320, 700 - 14 * i, right.format(i), 9) for i in range(14)
     )
-    text = read_pdf(pdf([content]), "two.pdf", CONFIG).pages[0].text
+    text = read_document(pdf([content]), "two.pdf", CONFIG).pages[0].text
     assert text.index("left column line number 13") < text.index("right column line number 0")
 
 
 def test_division_at_line_ends_is_undone_and_overprinting_dropped() -> None:
     content = line(72, 700, "The commit-") + line(72, 686, "tee met on a long-") + line(72, 672, "term plan. A B")
-    twice = read_pdf(pdf([content + content]), "h.pdf", CONFIG).pages[0].text
+    twice = read_document(pdf([content + content]), "h.pdf", CONFIG).pages[0].text
     assert twice == "The committee met on a long-term plan. A B"
 
 
@@ -92,7 +92,7 @@ def test_headers_and_footers_shared_by_pages_are_left_out() -> None:
         + line(300, 20, f"Page {n}")
         for n, word in enumerate(["one", "two", "three", "four", "five"], 1)
     ]
-    parsed = read_pdf(pdf(pages), "r.pdf", CONFIG)
+    parsed = read_document(pdf(pages), "r.pdf", CONFIG)
     for page in parsed.pages:
         assert "Chapter text" in page.text
         assert "Annual Report" not in page.text
@@ -102,7 +102,7 @@ def test_headers_and_footers_shared_by_pages_are_left_out() -> None:
 def test_headings_and_title() -> None:
     content = line(72, 740, "The Depth of Harbours", 24, "F2") + _prose() + line(72, 640, "2. Tides", 11, "F2")
     content += line(72, 620, "High water comes twice a day in most places.")
-    parsed = read_pdf(pdf([content]), "harbours-1954.pdf", CONFIG)
+    parsed = read_document(pdf([content]), "harbours-1954.pdf", CONFIG)
     assert "The Depth of Harbours" in parsed.title
     assert "1954" in parsed.title
     page = parsed.pages[0]
@@ -112,7 +112,7 @@ def test_headings_and_title() -> None:
 
 def test_pages_alike_but_for_their_numbers_keep_their_text() -> None:
     pages = [line(72, 700, f"Certificate number {number} is valid for one year.") for number in range(1, 7)]
-    parsed = read_pdf(pdf(pages), "certificates.pdf", CONFIG)
+    parsed = read_document(pdf(pages), "certificates.pdf", CONFIG)
     assert [page.text for page in parsed.pages] == [
         f"Certificate number {number} is valid for one year." for number in range(1, 7)
     ]
@@ -128,7 +128,7 @@ def test_pages_alike_but_for_their_numbers_keep_their_text() -> None:
 )
 def test_a_file_name_joins_the_title_only_where_it_says_more(name: str, title: str) -> None:
     content = line(72, 740, "The Depth of Harbours", 24, "F2") + _prose()
-    assert read_pdf(pdf([content]), name, CONFIG).title == title
+    assert read_document(pdf([content]), name, CONFIG).title == title
 
 
 def test_scanned_pages_are_named() -> None:
@@ -139,7 +139,7 @@ def test_scanned_pages_are_named() -> None:
         "Again words.",
         None,
     ]
-    parsed = read_pdf(scanned(texts), "s.pdf", CONFIG)
+    parsed = read_document(scanned(texts), "s.pdf", CONFIG)
     assert parsed.warnings == ("pages 2-3, 5 are images without text.",)
     assert [page.number for page in parsed.pages if page.scanned] == [2, 3, 5]
 
@@ -148,8 +148,8 @@ def test_scanned_pages_are_named() -> None:
     ("data", "error", "words"),
     [
         (b"", EmptyError, "empty"),
-        (b"PK\x03\x04 a zip", NotAPdfError, "no PDF"),
-        (b" " * 1100 + pdf([_prose()]), NotAPdfError, "no PDF"),
+        (b"PK\x03\x04 a zip", UnknownMediaError, "nothing that can be read"),
+        (b" " * 1100 + pdf([_prose()]), UnknownMediaError, "nothing that can be read"),
         (b"%PDF-1.7\nnothing more", DamagedError, "damaged"),
         (pdf([_prose()])[:300], DocumentError, "damaged"),
         (no_pages(), EmptyError, "no pages"),
@@ -161,23 +161,23 @@ def test_scanned_pages_are_named() -> None:
 )
 def test_bad_files(data: bytes, error: type[DocumentError], words: str) -> None:
     with pytest.raises(error, match=words) as caught:
-        read_pdf(data, "../../etc/<b>bad</b>.pdf", AppConfig(max_pages=3))
+        read_document(data, "../../etc/<b>bad</b>.pdf", AppConfig(max_pages=3))
     assert caught.value.remedy
     assert "/" not in caught.value.message
     assert "<" not in caught.value.message
 
 
 def test_junk_before_the_header_is_forgiven() -> None:
-    assert "1931" in read_pdf(b"junk\n" * 20 + pdf([_prose()]), "j.pdf", CONFIG).pages[0].text
+    assert "1931" in read_document(b"junk\n" * 20 + pdf([_prose()]), "j.pdf", CONFIG).pages[0].text
 
 
 def test_a_file_that_only_its_owner_locked_opens() -> None:
-    assert read_pdf(locked("open to all", b""), "o.pdf", CONFIG).pages[0].text == "open to all"
+    assert read_document(locked("open to all", b""), "o.pdf", CONFIG).pages[0].text == "open to all"
 
 
 def test_too_large_a_file_is_refused_unread() -> None:
     with pytest.raises(LimitError, match="at most 1 MB"):
-        read_pdf(b"%PDF-" + bytes(1_100_000), "big.pdf", AppConfig(max_file_mb=1))
+        read_document(b"%PDF-" + bytes(1_100_000), "big.pdf", AppConfig(max_file_mb=1))
 
 
 @pytest.mark.parametrize("made", [recursive_form, partial(bomb, 600)], ids=["recursive form", "bomb"])
@@ -185,12 +185,12 @@ def test_hostile_files_end_in_a_result_or_a_clear_error(made: Callable[[], bytes
     data = made()
     small = AppConfig(read_memory_mb=256, read_seconds=2)
     try:
-        outcome: ParsedDocument | DocumentError = read_pdf(data, "x.pdf", small)
+        outcome: ParsedDocument | DocumentError = read_document(data, "x.pdf", small)
     except DocumentError as error:
         outcome = error
         assert isinstance(error, DamagedError | LimitError | EmptyError)
     assert outcome
-    assert "1931" in read_pdf(pdf([_prose()]), "after.pdf", small).pages[0].text
+    assert "1931" in read_document(pdf([_prose()]), "after.pdf", small).pages[0].text
 
 
 def test_cancel_stops_the_reader_at_once() -> None:
@@ -198,7 +198,9 @@ def test_cancel_stops_the_reader_at_once() -> None:
     data = pdf([_prose(n) for n in range(400)], deflate=True)
     threads = threading.active_count()
     with pytest.raises(CancelledError):
-        read_pdf(data, "long.pdf", CONFIG, cancel=cancel, on_page=lambda page, _: cancel.set() if page == 3 else None)
+        read_document(
+            data, "long.pdf", CONFIG, cancel=cancel, on_page=lambda page, _: cancel.set() if page == 3 else None
+        )
     deadline = time.monotonic() + 60
     while threading.active_count() > threads and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from crag.core.config import AppConfig
-from crag.core.errors import DocumentError, EncryptedError, LimitError, NotAPdfError, SettingsError
+from crag.core.errors import DocumentError, EncryptedError, LimitError, SettingsError, UnknownMediaError
 from crag.core.types import Rect
-from crag.ingest.reader import read_pdf
+from crag.ingest.reader import read_document
 from crag.ingest.render import render_page
 from tests.support.tiny_pdf import line, locked, pdf
 
@@ -30,7 +30,7 @@ def _lit(pixel: object) -> bool:
 @pytest.mark.parametrize("turn", [0, 90, 180, 270])
 def test_the_highlight_covers_the_line(turn: int) -> None:
     data = pdf([line(100, 600, "A line to be lit up")], page_entries=b"/Rotate %d" % turn)
-    page = read_pdf(data, "a.pdf", AppConfig()).pages[0]
+    page = read_document(data, "a.pdf", AppConfig()).pages[0]
     rect = page.lines[0].rect
     plain = _image(render_page(data, 1, LIMITS, width=600))
     lit = _image(render_page(data, 1, LIMITS, width=600, highlights=[rect]))
@@ -67,8 +67,10 @@ def test_errors() -> None:
         render_page(DATA, 2, LIMITS)
     with pytest.raises(EncryptedError):
         render_page(locked("secret", b"sesame"), 1, LIMITS)
-    with pytest.raises(NotAPdfError):
-        render_page(b"no pdf at all", 1, LIMITS)
+    with pytest.raises(UnknownMediaError):
+        render_page(b"no document\0at all", 1, LIMITS)
+    with pytest.raises(DocumentError, match="no pages"):
+        render_page(b"text alone", 1, LIMITS)
     with pytest.raises(SettingsError):
         render_page(DATA, 1, LIMITS, width=100_000)
 

@@ -11,7 +11,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import Page
-from crag.ingest.reader import read_pdf
+from crag.ingest.reader import read_document
 from tests.support.tiny_pdf import line, pdf
 
 CONFIG = AppConfig()
@@ -19,7 +19,7 @@ NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 
 
 def _page(content: bytes) -> Page:
-    return read_pdf(pdf([content]), "t.pdf", CONFIG).pages[0]
+    return read_document(pdf([content]), "t.pdf", CONFIG).pages[0]
 
 
 def _row(y: float, label: str, *values: str, size: float = 10, indent: float = 60) -> bytes:
@@ -119,7 +119,7 @@ def test_no_number_of_a_real_report_is_lost(shared_data: Path, name: str) -> Non
     data = (shared_data / "financebench" / "pdfs" / name).read_bytes()
     plain = pypdfium2.PdfDocument(data)
     wanted = lost = 0
-    for page in read_pdf(data, name, CONFIG).pages:
+    for page in read_document(data, name, CONFIG).pages:
         there = Counter(NUMBER.findall(plain[page.number - 1].get_textpage().get_text_bounded()))
         found = Counter(NUMBER.findall(page.text))
         wanted += there.total()
@@ -131,7 +131,7 @@ def test_no_number_of_a_real_report_is_lost(shared_data: Path, name: str) -> Non
 
 def test_the_income_statement_of_a_real_report(shared_data: Path) -> None:
     data = (shared_data / "financebench" / "pdfs" / "AMAZON_2019_10K.pdf").read_bytes()
-    parsed = read_pdf(data, "AMAZON_2019_10K.pdf", CONFIG)
+    parsed = read_document(data, "AMAZON_2019_10K.pdf", CONFIG)
     text = parsed.pages[37].text
     assert "Net product sales: 2017 $118,573; 2018 $141,915; 2019 $160,408" in text
     assert "Diluted earnings per share: 2017 $6.15; 2018 $20.14; 2019 $23.01" in text

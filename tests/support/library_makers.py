@@ -130,6 +130,8 @@ def as_version(library: Library, version: int) -> None:
         for table in re.findall(r"^CREATE TABLE (\w+)", layout, re.MULTILINE):
             columns = ", ".join(f'"{row[1]}"' for row in connection.execute(f"PRAGMA main.table_info({table})"))
             connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM now.{table}")
+        if "alembic_version" in layout:
+            connection.execute("UPDATE main.alembic_version SET version_num = ?", (str(version),))
         connection.execute(f"PRAGMA main.user_version = {version}")
     for name in ("library.db", "library.db-wal", "library.db-shm"):
         (library.folder / name).unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from crag.core.fields import meta
 from crag.core.settings import Settings
-from crag.core.types import Action, Step
+from crag.core.types import Action, Chunk, Citation, Step
 from crag.core.wording import count as count
 from crag.providers import registry
 from crag.strategies import STRATEGIES
@@ -106,6 +106,11 @@ def size(octets: int) -> str:
     if octets < 1_000_000:
         return f"{max(1, round(octets / 1000)):,} kB"
     return f"{octets / 1_000_000:.1f} MB"
+
+
+def place(found: Chunk | Citation) -> str:
+    """Where in its document a person finds it, in short: "p. 3"; empty for the web."""
+    return found.place or (f"p. {found.page}" if found.page else "")
 
 
 def ago(moment: str) -> str:

@@ -172,7 +172,7 @@ def _button(citation: Citation) -> Html:
 
 
 def _place(citation: Citation) -> str:
-    return f"{citation.source}, page {citation.page}" if citation.page else citation.source
+    return f"{citation.source}, {citation.where}" if citation.where else citation.source
 
 
 def _label(whole: Answer, trace: Trace) -> Html:
@@ -230,7 +230,7 @@ def sources(trace: Trace, opened: int | None = None, notes: Mapping[int, str] | 
     items = []
     for citation in trace.answer.citations:
         mark = citation.origin == "external" and (h.span("tag web")["WEB"], " ")
-        page = h.span("page")[f"p. {citation.page}"] if citation.page else ""
+        page = h.span("page")[words.place(citation)] if citation.page else ""
         note = (notes or {}).get(citation.number, "")
         noted = note and (h.span, h.span("notes")[h.span("tag only")[note]])
         items.append(

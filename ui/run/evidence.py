@@ -127,7 +127,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     summary = h.fragment(
         h.span("rank num")[found.rank],
         h.span[
-            h.span("where")[marks, h.span("page")[f"p. {chunk.page}"], h.span("name")[chunk.source], _local(grade)],
+            h.span("where")[marks, h.span("page")[words.place(chunk)], h.span("name")[chunk.source], _local(grade)],
             _noted(chunk.id, view),
             h.span("peek")[excerpt(chunk.text, 160)],
         ],

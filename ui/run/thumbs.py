@@ -29,7 +29,7 @@ def buttons(found: RetrievedChunk, labels: Mapping[str, str]) -> Html:
             data_pick=f"label:{label}:{chunk.id}",
             aria_pressed="true" if held == label else "false",
             title=_help(word, held == label),
-            aria_label=f"{word} for this question: chunk {found.rank}, page {chunk.page}",
+            aria_label=f"{word} for this question: chunk {found.rank}, {chunk.where}",
         )
         for label, word in _WORDS.items()
     ]

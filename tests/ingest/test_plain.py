@@ -1,0 +1,87 @@
+"""Texts that are no PDF: told by their bytes, read in parts, cited by their headings."""
+
+from __future__ import annotations
+
+import zipfile
+from io import BytesIO
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.errors import LimitError, UnknownMediaError
+from crag.core.types import Media
+from crag.ingest.chunking import chunk_document
+from crag.ingest.media import media_of
+from crag.ingest.reader import read_document
+from crag.ingest.sections import PART, Block, parts
+
+CONFIG = AppConfig()
+PROSE = "The harbour was dredged in 1931, and the fishing fleet returned to it within the year. "
+
+
+def zipped(*names: str) -> bytes:
+    held = BytesIO()
+    with zipfile.ZipFile(held, "w") as file:
+        for name in names:
+            file.writestr(name, "<x/>")
+    return held.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "media"),
+    [
+        (b"junk\n%PDF-1.7 \0\1", "a.txt", "pdf"),
+        (zipped("[Content_Types].xml", "word/document.xml"), "a.pdf", "docx"),
+        (zipped("[Content_Types].xml", "ppt/presentation.xml"), "a", "pptx"),
+        (zipped("xl/workbook.xml"), "a.zip", "xlsx"),
+        (zipped("other.txt"), "a.docx", None),
+        (b"\x89PNG\r\n\x1a\n\0\0", "a.pdf", "image"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "a", "image"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.doc", None),
+        (b"\n<!-- saved --><!DOCTYPE HTML>\n<html>", "a.txt", "html"),
+        (b"a,b\n1,2\n", "a.csv", "csv"),
+        (b"a,b\n1,2\n", "a.txt", "text"),
+        (b"# Title\n", "notes.md", "markdown"),
+        ("Größe".encode("utf-16"), "a", "text"),
+        (b"plain words", "a.pdf", "text"),
+        (b"words\0and more", "a.txt", None),
+        (b" \n ", "a.txt", None),
+    ],
+)
+def test_bytes_decide_what_a_file_is(data: bytes, name: str, media: Media | None) -> None:
+    assert media_of(data, name) == media
+
+
+def test_markdown_is_cited_by_its_headings() -> None:
+    text = f"# Harbour book\n\n{PROSE * 3}\n\n## The fleet\n{PROSE * 3}\r\n\r\n###### Nets ##\n{PROSE * 4}"
+    parsed = read_document(text.encode(), "book.md", CONFIG)
+    assert (parsed.kind, parsed.title) == ("markdown", "Harbour book")
+    chunks = chunk_document(parsed, "id", "book.md")
+    assert [chunk.place for chunk in chunks] == ["section Harbour book", "section The fleet", "section Nets"]
+    assert all(chunk.text == parsed.pages[chunk.page - 1].text[chunk.start : chunk.end] for chunk in chunks)
+    assert chunks[0].where == "section Harbour book"
+
+
+def test_a_long_text_comes_in_parts() -> None:
+    parsed = read_document(f"{PROSE * 10}\n\n".encode() * 30, "book.txt", CONFIG)
+    assert len(parsed.pages) > 2
+    assert all(PART < len(page.text) < 3 * PART for page in parsed.pages[:-1])
+    assert chunk_document(parsed, "id", "book.txt")[-1].where == f"part {len(parsed.pages)}"
+    with pytest.raises(LimitError, match="at most 2"):
+        read_document(f"{PROSE * 10}\n\n".encode() * 30, "book.txt", AppConfig(max_pages=2))
+
+
+@pytest.mark.parametrize("data", ["Größe – 5 €".encode(mode) for mode in ("utf-8", "utf-8-sig", "utf-16", "cp1252")])
+def test_a_text_is_read_in_the_encoding_that_it_is_written_in(data: bytes) -> None:
+    assert read_document(data, "a.txt", CONFIG).pages[0].text == "Größe – 5 €"
+
+
+def test_what_nothing_reads_is_refused_with_what_is_read() -> None:
+    with pytest.raises(UnknownMediaError, match=r"a\.docx is nothing that can be read here.*PDF.*plain text"):
+        read_document(zipped("other.txt"), "a.docx", CONFIG)
+
+
+def test_a_table_among_blocks_keeps_its_header() -> None:
+    [page] = parts([Block(text="Sums", heading=True), Block(text=" "), Block(text="1; 2\n3; 4", header="a; b")])
+    assert page.headings == [(0, "Sums")]
+    assert [(page.text[start:end], header) for start, end, header in page.tables] == [("1; 2\n3; 4", "a; b")]
