@@ -8,6 +8,8 @@ from typing import Literal
 
 from crag.text.amounts import amountless, without_amounts
 
+__all__ = ["INDEXED_AS", "Chunk", "Document", "LineBox", "Media", "Rect"]
+
 INDEXED_AS = "headings-amountless-1"
 """Names what `Chunk.indexed_text` makes of a chunk: vectors of texts made another way never mix."""
 
