@@ -5,7 +5,7 @@ import streamlit as st
 from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import page, uploads
+from ui.documents import gaps, page, uploads
 from ui.kit import picker, problems
 
 navigation.enter("documents")
@@ -18,6 +18,7 @@ page.drop_zone(session)
 picker.handle_clicks(page.mark)
 job = uploads.current(session)
 progress, held = st.container(), page.LibraryView(session)
+gaps.show(session)
 if job is None:
     held.show(live=False)
 else:

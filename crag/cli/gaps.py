@@ -35,7 +35,15 @@ def run(options: argparse.Namespace, output: Output) -> int:
             output.record(
                 {
                     **asdict(gap),
-                    "pages": [{"run": each.run, "url": each.page.url, "title": each.page.title} for each in kept],
+                    "pages": [
+                        {
+                            "run": each.run,
+                            "url": each.page.url,
+                            "title": each.page.title,
+                            "kept_as": each.document.name if each.document else None,
+                        }
+                        for each in kept
+                    ],
                 }
             )
         else:
@@ -53,5 +61,8 @@ def _show(gap: Gap, pages: list[FoundPage], output: Output) -> None:
         output.line(f"    also: {plain(other)}")
     for each in pages:
         output.line(f"    {plain(each.page.title or each.page.url)}")
+        if each.document:
+            output.line(f"        kept as {plain(each.document.name)}; ask again to close the gap")
+            continue
         command = f"{PROGRAM} keep {shlex.quote(each.run)} {shlex.quote(plain(each.page.url))}"
         output.line(output.paint(f"        {command}", "dim"))

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=["all"],
         metavar="URL",
-        help='the address of a page that it found; "all", or none: those that its answer used',
+        help='the address of a page that it found; "all", or none: those that its answer cites',
     )
     add_library(parser)
     parser.add_argument(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crag.core.protocols import Embedder
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, WebPage
-from crag.gaps.keeping import in_library, used_pages
+from crag.core.types import Action, Document, WebPage
+from crag.gaps.keeping import cited_pages, in_library
 from crag.gaps.likeness import alike, groups
 from crag.library.library import Library
 from crag.library.runs import RunSummary
@@ -38,10 +39,11 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundPage:
-    """A web page that the answer of `run` used, which could be kept."""
+    """A web page that the answer of `run` cites. `document`: what it is kept as; None: it could be kept."""
 
     run: str
     page: WebPage
+    document: Document | None = None
 
 
 def gaps(library: Library, embedder: Embedder) -> list[Gap]:
@@ -54,7 +56,9 @@ def gaps(library: Library, embedder: Embedder) -> list[Gap]:
     if not whole:
         return []
     newest = [run for run in ended if run.action != Action.INCORRECT or run.run_id in whole]
-    questions = list(dict.fromkeys(run.question for run in newest))
+    # Of equally central questions the one that was asked most often stands for all, then the first.
+    times = Counter(run.question for run in reversed(newest))
+    questions = [question for question, _ in times.most_common()]
     near = alike(questions, embedder)
     missed = [place for place, each in enumerate(questions) if _of(each, newest, Action.INCORRECT)]
     found = []
@@ -67,14 +71,15 @@ def gaps(library: Library, embedder: Embedder) -> list[Gap]:
 
 
 def found_pages(library: Library, gap: Gap) -> list[FoundPage]:
-    """The web pages that the answers of its latest runs used and that are not in the library yet; at most five."""
+    """The web pages that the answers of its latest runs cite, those first that are not kept; at most five."""
     found: dict[str, FoundPage] = {}
     for trace in library.runs.traces(gap.runs[:_RUNS_READ]):
         if isinstance(trace, Trace):
-            for page in used_pages(trace):
+            for page in cited_pages(trace):
                 found.setdefault(page.text, FoundPage(run=trace.run_id, page=page))
     kept = in_library([each.page for each in found.values()], library)
-    return [each for each in found.values() if each.page.id not in kept][:_PAGES]
+    marked = [replace(each, document=kept.get(each.page.id)) for each in found.values()]
+    return sorted(marked, key=lambda each: each.document is not None)[:_PAGES]
 
 
 def _gap(inside: Sequence[str], like: set[str], newest: Sequence[RunSummary], library: Library) -> Gap:

@@ -41,20 +41,27 @@ class KeptPage:
         if self.already:
             return f"It is in the library already, as {name}."
         chunks = count(self.document.chunks, "chunk")
-        return f"Kept as {name}, {chunks}. It is unverified until you say that it is right."
+        return f"Kept as a document, unverified until you say that it is right: {name}, {chunks}."
 
 
 def used_pages(trace: Trace) -> tuple[WebPage, ...]:
-    """The web pages that a run's answer rests on, best first; none of a run without an answer."""
+    """The web pages that a run's answer may rest on, in their order; none of a run without an answer."""
     used = {strip.source_id for strip in trace.kept("external")}
     return tuple(page for page in trace.pages if page.id in used) if trace.answer else ()
 
 
+def cited_pages(trace: Trace) -> tuple[WebPage, ...]:
+    """Those of them that its answer cites, in the order of its citations."""
+    used = {page.id: page for page in used_pages(trace)}
+    cited = dict.fromkeys(citation.source_id for citation in trace.answer.citations) if trace.answer else {}
+    return tuple(used[id] for id in cited if id in used)
+
+
 def pages_named(trace: Trace, said: str) -> tuple[WebPage, ...]:
-    """The pages of a run that an address or id names; "all": those that its answer used. Raises NotFoundError."""
-    found = used_pages(trace) if said == "all" else tuple(each for each in trace.pages if said in (each.url, each.id))
+    """The pages of a run that an address or id names; "all": those that its answer cites. Raises NotFoundError."""
+    found = cited_pages(trace) if said == "all" else tuple(each for each in trace.pages if said in (each.url, each.id))
     if not found:
-        missing = "used no web page" if said == "all" else f"found no web page {said}"
+        missing = "cites no web page" if said == "all" else f"found no web page {said}"
         raise NotFoundError(f"The run {trace.run_id} {missing}.", "Choose one of the web sources that it lists.")
     return found[:1] if said != "all" else found
 

@@ -122,5 +122,5 @@ def test_pages_are_named_by_address_id_or_all_that_were_used(engine: Engine) -> 
     assert pages_named(trace, "all") == pages_named(trace, used.url) == pages_named(trace, used.id) == (used,)
     with pytest.raises(NotFoundError, match="no web page elsewhere"):
         pages_named(trace, "elsewhere")
-    with pytest.raises(NotFoundError, match="used no web page"):
+    with pytest.raises(NotFoundError, match="cites no web page"):
         pages_named(replace(trace, answer=None), "all")
