@@ -196,11 +196,13 @@ def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> l
 
 
 def _chunks(content: dict[str, Any]) -> Sequence[Chunk]:
-    its_own = [content["document"][name] for name in ("id", "name", "title")]
+    about = content["document"]
     names = ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind", "lines")
-    # What an earlier build purged has no place.
+    its_document = (about["id"], about["name"], about["title"])
     return [
-        store.chunk_of([*(row[name] for name in names), row.get("place", ""), *its_own]) for row in content["chunks"]
+        # What was purged before version 6 has no place.
+        store.chunk_of([*(row[name] for name in names), row.get("place", ""), *its_document])
+        for row in content["chunks"]
     ]
 
 

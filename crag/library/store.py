@@ -39,7 +39,7 @@ CHUNK = select(
 """What `chunk_of` makes a chunk of."""
 
 _BATCH = 500
-"""Values bound in one statement; SQLite allows 999 in old builds."""
+"""Values that one statement is asked for."""
 
 
 def select_in(
@@ -47,7 +47,11 @@ def select_in(
 ) -> Iterator[Any]:
     """The rows of a statement whose `column` is one of these values, some hundreds at a time."""
     for at in range(0, len(values), _BATCH):
-        yield from connection.execute(statement.where(column.in_(values[at : at + _BATCH])))
+        some: Any = values[at : at + _BATCH]
+        if connection.dialect.name == "sqlite":
+            # One bound value rather than hundreds, each of which would be looked at: half the time.
+            some = select(func.json_each(json.dumps(list(some))).table_valued("value").c.value)
+        yield from connection.execute(statement.where(column.in_(some))).all()
 
 
 def put(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> None:
