@@ -61,7 +61,7 @@ def test_a_used_page_is_kept_with_one_click_and_cited_as_what_it_is(app, engine)
     assert "WEB, KEPT" in text and "Kept from the web, unverified" in text and "moon.md" in text
     assert "With a page kept from the web, unverified" in text
     pick(app, f"verify:{document.id}")
-    assert "Mark as verified" not in shown(app)
+    assert "Mark as verified" not in shown(app) and "✓ Verified since" in said(app)
     assert engine.library().documents.fields(document.id)["verified"] is True
     pick(app, "cite:1")
     assert "twenty-seven days" in shown(app) and not app.error
@@ -107,9 +107,12 @@ def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine
     app.session_state["scope-choice"] = True
     app.run()
     app.multiselect(key="scope-chosen-tags").set_value(["survey"]).run()
-    assert program().engine.library() and app.session_state["scope-tags"] == ("survey",)
+    assert program().engine.library() and app.session_state["scope-tags"][1] == ("survey",)
     both = ask(app)
     assert both.scope is not None and (both.scope.documents, both.scope.tags) == (("other.pdf",), ("survey",))
+    app.session_state["scope"] = (engine.library().documents.all()[0].id,)  # as another page does
+    app.run()
+    assert ask(app).scope.tags == ()
     app.button(key="scope-clear").click().run()
     assert ask(app).scope is None and not [each for each in app.button if each.key == "scope-clear"]
 

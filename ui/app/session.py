@@ -191,12 +191,14 @@ class Session:
     @property
     def scope(self) -> Scope:
         """The documents, by id, and tags that the next question is asked of; none: of all."""
-        state = st.session_state
-        return Scope(tuple(state.get("scope", ())), tuple(state.get("scope-tags", ())))
+        documents = tuple(st.session_state.get("scope", ()))
+        beside, tags = st.session_state.get("scope-tags", ((), ()))
+        return Scope(documents, tags if beside == documents else ())  # another page chose other documents since
 
     def limit(self, scope: Scope) -> None:
         """Ask these from now on."""
-        st.session_state["scope"], st.session_state["scope-tags"] = scope.documents, scope.tags
+        st.session_state["scope"] = scope.documents
+        st.session_state["scope-tags"] = (scope.documents, scope.tags)
 
     # Settings of this session
 

@@ -94,8 +94,9 @@ def _page(found: FoundPage) -> None:
             h.div("small")[" · ".join(each for each in about if each)],
             found.document
             and h.div("small")[
-                h.b[f"✓ Kept as {excerpt(found.document.name, 80)}."],
-                " Ask again: an answer from your documents closes the gap.",
+                h.b[f"✓ Kept as {excerpt(found.document.name, 80)}"],
+                h.br,
+                "Ask again: an answer from your documents closes the gap.",
             ],
         ]
     )

@@ -23,22 +23,28 @@ from ui.kit.safe import excerpt, link, markdown, site
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """What of a run is a document by now. `pages`: the web pages that its answer used, by id: the name of the document
-    that each is, empty for none. `unverified`: the ids of kept documents that nobody has verified yet."""
+    that each is, empty for none. `unverified`: the ids of kept documents that nobody has verified yet; `verified`: of
+    those that were not when the run found them, and are now."""
 
     pages: Mapping[str, str] = field(default_factory=dict)
     unverified: frozenset[str] = frozenset()
+    verified: frozenset[str] = frozenset()
 
 
 def shelf_of(session: Session, trace: Trace) -> Shelf:
     """How it stands with the pages that a finished run used. Raises CragError."""
     used = used_pages(trace)
     kept = in_library(used, session.library) if used else {}
-    cited = {chunk.document_id for chunk in trace.sources.values() if isinstance(chunk, Chunk) and chunk.from_web}
-    wanted = {*cited, *(document.id for document in kept.values())}
+    found = {chunk.document_id: chunk.from_web for chunk in trace.sources.values() if isinstance(chunk, Chunk)}
+    wanted = [id for id, from_web in found.items() if from_web]
     stored = session.library.documents
-    there = [document.id for document in stored.all(list(wanted))] if wanted else []
-    unverified = frozenset(id for id in there if stored.fields(id).get("verified") is not True)
-    return Shelf({page.id: kept[page.id].name if page.id in kept else "" for page in used}, unverified)
+    fields = {id: stored.fields(id) for id in stored.names(wanted)} if wanted else {}
+    verified = {id for id in fields if fields[id].get("verified") is True}
+    return Shelf(
+        {page.id: kept[page.id].name if page.id in kept else "" for page in used},
+        unverified=frozenset(fields.keys() - verified),
+        verified=frozenset(id for id in verified if found[id] == "unverified"),
+    )
 
 
 def keeper(page: str, shelf: Shelf | None) -> Html:
@@ -53,6 +59,8 @@ def keeper(page: str, shelf: Shelf | None) -> Html:
 
 def verifier(document: str, shelf: Shelf | None) -> Html:
     """The button by which a person says that a kept page is right; nothing where that is said, or can't be here."""
+    if shelf is not None and document in shelf.verified:
+        return h.span("kept")["✓ Verified since"]
     if shelf is None or document not in shelf.unverified:
         return Html()
     said = "Says that you have looked at this page and found it right."
