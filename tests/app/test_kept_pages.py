@@ -104,6 +104,9 @@ def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine
     trace = ask(app)
     assert {found.chunk.source for each in trace.rounds for found in each.chunks} == {"other.pdf"}
     assert "Asked of</span> other.pdf" in shown(app)
+    next(slider for slider in app.slider if slider.label == "Strip filter").set_value(0.5).run()
+    app.button(key="tune-use").click().run()
+    assert app.session_state["changes"] == {"balanced": {"strip_filter": 0.5}}, "the scope is no setting to keep"
     app.session_state["scope-choice"] = True
     app.run()
     app.multiselect(key="scope-chosen-tags").set_value(["survey"]).run()
