@@ -19,9 +19,12 @@ from ui.kit import words
 from ui.kit.drawing import draw
 from ui.kit.problems import reported
 from ui.kit.safe import link
+from ui.run import shelf
 from ui.run.passage import View, surroundings
 
 _WIDTH = 1100
+_DRAWN = ("pdf", "image")
+"""The kinds of documents whose pages can be drawn."""
 _METRES_A_POINT = 0.0254 / 72
 
 
@@ -37,7 +40,7 @@ def opened(session: Session, trace: Trace, what: str | None, close: Callable[[],
             if kind == "cite":
                 _citation(session, trace, _cited(trace, name), bar)
             elif kind == "chunk":
-                _chunk(session, _found(trace, name), None, bar)
+                _chunk(session, trace, _found(trace, name), None, bar)
         bar.button("Close", key="page-close", on_click=close)
 
 
@@ -60,20 +63,21 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
     if isinstance(source, WebPage):
         _web(trace, citation, source)
     elif isinstance(source, Chunk):
-        short = trace.answer.short if trace.answer else None
-        told = short.rects if short and short.citation == citation.number else ()
-        _chunk(session, source, citation, bar, told)
+        _chunk(session, trace, source, citation, bar)
     else:
         raise NotFoundError("The source of this citation is not part of the run.")
 
 
-def _chunk(
-    session: Session, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator, told: Sequence[Rect] = ()
-) -> None:
-    """`told`: where the words lie that are the short answer."""
+def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
+    document = session.library.documents.get(chunk.document_id)
+    short = trace.answer.short if trace.answer and citation else None
+    short = short if citation and short and short.citation == citation.number else None
+    if document.kind not in _DRAWN:
+        _text(trace, chunk, citation, (short.start, short.end) if short else None)
+        return
     rects = citation.rects if citation and citation.rects else chunk.rects()
     home = min((rect.page for rect in rects), default=chunk.page)
-    pages = session.library.documents.get(chunk.document_id).pages
+    pages, told = document.pages, short.rects if short else ()
     number = f"Source {citation.number}: " if citation else ""
     leaf = st.session_state.get("leaf", home)
     draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[f", page {leaf} of {pages}"]])
@@ -86,6 +90,20 @@ def _chunk(
         st.image(drawn, width="stretch")
     if citation:
         draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
+
+
+def _text(trace: Trace, chunk: Chunk, citation: Citation | None, told: tuple[int, int] | None) -> None:
+    """A chunk of a document that has no look of its own, with its strips. `told`: where the short answer stands."""
+    number = f"Source {citation.number}: " if citation else ""
+    cited = citation.strip_id if citation else ""
+    draw(
+        h.div("cx")[
+            h.b[number, chunk.source],
+            h.span("quiet")[f", {chunk.where}"],
+            chunk.from_web and h.p("small")[shelf.tag(chunk), " ", shelf.origin(chunk)],
+            surroundings(chunk.text, trace.strips.get(chunk.id, ()), View.of(trace), cited, told),
+        ]
+    )
 
 
 def _turn(leaf: int) -> None:
