@@ -1,4 +1,4 @@
-"""Documents: add PDFs, see what is in the library and how it was cut, delete, re-index."""
+"""Documents: add files, see what is in the library and how it was cut, delete, re-index."""
 
 import streamlit as st
 

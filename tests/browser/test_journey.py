@@ -23,7 +23,7 @@ def page(open_page):
 
 def test_the_sample_is_one_click_away(open_page, served_to_many):
     page = open_page(base=served_to_many.url)
-    page.get_by_text("Ask your PDFs").wait_for()
+    page.get_by_text("Ask your documents").wait_for()
     settled(page).get_by_role("button", name="Load the sample library").click()
     expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
 
@@ -100,7 +100,7 @@ def test_a_run_survives_sliders_page_switches_and_a_reload(page, served):
     expect(slider).not_to_have_attribute("aria-valuenow", before)
     page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
     page.get_by_role("link", name="Documents").click()
-    page.get_by_text("Add PDFs").wait_for()
+    page.get_by_text("Add documents, up to").wait_for()
     page.get_by_role("link", name="Ask", exact=True).click()
     page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
     page.reload()

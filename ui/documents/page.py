@@ -13,6 +13,7 @@ from crag.core.ingesting import Embedding
 from crag.core.metadata import Fields
 from crag.core.track import Track
 from crag.core.types import Chunk, Document
+from crag.ingest.media import ENDINGS, READERS
 from crag.questions.tables import guarded
 from ui.app.program import program
 from ui.app.session import Session
@@ -67,8 +68,8 @@ def drop_zone(session: Session) -> None:
     with problems.reported():
         limit = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
         dropped = st.file_uploader(
-            f"Add PDFs, up to {limit} MB each",
-            type=["pdf"],
+            f"Add documents, up to {limit} MB each",
+            type=[ending for ending, media in ENDINGS.items() if media in READERS],
             accept_multiple_files=True,
             max_upload_size=limit,
             key=f"drop-{turn}",
@@ -81,7 +82,7 @@ def drop_zone(session: Session) -> None:
 
 
 def _empty(session: Session) -> None:
-    draw(h.div("cx hero")[h.p["The library is empty. Drop PDFs above, or begin with the sample."]])
+    draw(h.div("cx hero")[h.p["The library is empty. Drop documents above, or begin with the sample."]])
     if st.button("Load the sample library", key="sample", type="primary"):
         with problems.reported():
             uploads.load_sample(session)
