@@ -22,7 +22,13 @@ Result = dict[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file, or a folder to search for those whose names end in what is read")
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="a file, or a folder to search for those whose names end in what is read",
+    )
     add_library(parser)
     parser.add_argument(
         "--confidence", type=float, default=1.0, metavar="0..1", help="how far these files are trusted (default 1)"
@@ -79,7 +85,7 @@ def _note_file(note: Callable[[str, int], None], document: Document, file: Path,
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """The path itself, or the files under it that may be documents, in order of name; no link to a folder is followed."""
+    """The path itself, or what may be documents under it, in order of name; links to folders are not followed."""
     if not path.is_dir():
         yield path
         return
@@ -141,7 +147,8 @@ def _read(file: Path, max_mb: int) -> tuple[int, bytes]:
         about = file.stat()
         if stat.S_ISDIR(about.st_mode):
             raise DocumentError(
-                f"There is no document in the folder {file}.", f"Name one with files that end in {', '.join(_endings())}."
+                f"There is no document in the folder {file}.",
+                f"Name one with files that end in {', '.join(_endings())}.",
             )
         if not stat.S_ISREG(about.st_mode):
             raise DocumentError(f"{file} is not a regular file.", "Name a file or a folder.")

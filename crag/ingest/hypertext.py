@@ -47,7 +47,9 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
         source = decoded(data).replace("\0", "")
         root, deep = _parsed(source)
         title = _title(root)
-        blocks = _main(list(_Walk().blocks(root)), _main_text(source, root, len(data)))
+        blocks = list(_Walk().blocks(root))
+        if not deep:
+            blocks = _main(blocks, _main_text(source, root, len(data)))
     if deep and not any(block.text for block in blocks):
         raise FileError("damaged", "it is nested too deeply")
     yield from messages(parts(blocks), job, title, {"deep": deep})
@@ -55,10 +57,13 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _parsed(source: str) -> tuple[Any, bool]:
     """The page as a tree, and whether it is nested so deeply that some of it is not in there."""
-    from lxml import html
+    from lxml import etree, html
 
     parser = html.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
-    root = html.document_fromstring(source.encode("utf-8", "replace"), parser)
+    try:
+        root = html.document_fromstring(source.encode("utf-8", "replace"), parser)
+    except etree.ParserError as error:  # there is not one element in it
+        raise FileError("no text") from error
     return root, any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)
 
 

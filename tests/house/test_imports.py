@@ -215,6 +215,8 @@ DISTRIBUTIONS = {
     "tavily": "tavily-python",
     "yaml": "pyyaml",
     "PIL": "pillow",
+    "docx": "python-docx",
+    "pptx": "python-pptx",
     "bs4": "beautifulsoup4",
 }
 

@@ -21,12 +21,12 @@ Span = tuple[int, int]
 
 
 def cited_span(chunk: Chunk, citation: Citation, strips: Sequence[Strip]) -> Span:
-    """Where on its page the words of a citation stand; all of the chunk, where they are not in it."""
-    found = next(((each.start, each.end) for each in strips if each.id == citation.strip_id), None)
-    if found is None:
-        at = chunk.text.find(citation.quote)
-        found = (at, at + len(citation.quote)) if at >= 0 and citation.quote else (0, len(chunk.text))
-    return chunk.start + found[0], chunk.start + found[1]
+    """Where on its page the words of a citation stand: its quote, else the strip that it is of, else all the chunk."""
+    start, end = next(((each.start, each.end) for each in strips if each.id == citation.strip_id), (0, len(chunk.text)))
+    at = chunk.text.find(citation.quote, start) if citation.quote else -1
+    if at >= 0:
+        start, end = at, at + len(citation.quote)
+    return chunk.start + start, chunk.start + end
 
 
 def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], told: Span | None = None) -> Html:
