@@ -93,6 +93,7 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
 
     from crag.ingest.compose import as_message, compose
     from crag.ingest.proof import Proof
+    from crag.ingest.units import Carried
 
     document = _open(data)
     pages = pdfium.FPDF_GetPageCount(document)
@@ -103,9 +104,10 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     _send(out, {"pages": pages, "title": _metadata_title(document)})
     heights: Counter[float] = Counter()
     proof = Proof(document, int(job["seconds"]))
+    carried = Carried()
     for laid, repeated in _with_repeats(_laid(document, pages, heights, proof)):
         body = heights.most_common(1)[0][0] if heights else 10.0
-        _send(out, {"page": as_message(compose(laid, repeated, body))})
+        _send(out, {"page": as_message(compose(laid, repeated, body, carried))})
         _allow(job, laid.number)
     _send(out, {"done": pages})
 

@@ -16,6 +16,7 @@ from crag.ingest.words import PageWords, Word
 _CELL_GAP = 0.95  # wider white space parts cells
 _SAME_LINE = 0.55  # middles closer than this share a line
 _REACHES_BACK = 0.4  # how far a word may begin before the end of the one before it, for slant or close setting
+_RAISED = 0.75  # what is lower than so much of its line, and short, is a raised mark
 _MARK_GAP = 4.0  # how far a bullet may stand before its text
 _FOLLOWS = 2.5  # rows whose tops are closer than this go on one block
 _BESIDE = 2.0  # how much of their height two columns must stand side by side
@@ -34,6 +35,7 @@ _SLIVER = 0.5  # of the narrower one's width: two segments that share less may s
 _FILLED = 0.5  # of its column's width that the middle line fills at least
 _MOST_SEGMENTS = 400  # on more there are no columns of prose: the quadratic search is skipped
 _MOST_SPLITS = 3
+_MARK_CHARS = 6
 _ROWS_BACK = 3  # rows that a segment may still belong to, from the last one on
 
 _MARK = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)])$")
@@ -229,7 +231,11 @@ def _rows(segments: Sequence[Segment]) -> list[Row]:
         box = segment.box
         for row in reversed(rows[-_ROWS_BACK:]):
             head = row[0].box
-            near = _SAME_LINE * max(min(head.bottom - head.top, box.bottom - box.top), _LEAST_LINE)
+            lower, higher = sorted((row[0], segment), key=lambda each: each.box.bottom - each.box.top)
+            low, high = lower.box.bottom - lower.box.top, higher.box.bottom - higher.box.top
+            # A raised mark stands on the line that it is a mark on, not on a line of its own height.
+            mark = low < _RAISED * high and len(lower.text) <= _MARK_CHARS
+            near = _SAME_LINE * max(high if mark else low, _LEAST_LINE)
             if abs(head.y - middle) < near and not any([_overlap(other.box, box) for other in row]):
                 row.append(segment)
                 break
