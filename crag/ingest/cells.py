@@ -37,34 +37,33 @@ def cells_of(row: Row) -> list[Segment]:
     """A row's segments as cells: lone currency signs joined to the amount behind, brackets and % to the one before."""
     cells: list[Segment] = []
     pending: Segment | None = None
-    for segment in [part for segment in row.segments for part in _parted(segment)]:
-        text = segment.text
+    for part in [part for segment in row.segments for part in _parted(segment)]:
+        text = part.text
         if pending is not None:
-            segment = _join(pending, segment)
+            cells.append(_join(pending, part))
             pending = None
-        elif cells and (_CLOSE.match(text) or _is_note(text, segment, cells[-1])):
-            cells[-1] = _join(cells[-1], segment)
-            continue
-        if _OPEN.match(text):
-            pending = segment
-            continue
-        cells.append(segment)
+        elif cells and (_CLOSE.match(text) or _is_note(text, part, cells[-1])):
+            cells[-1] = _join(cells[-1], part)
+        elif _OPEN.match(text):
+            pending = part
+        else:
+            cells.append(part)
     if pending is not None:
         cells.append(pending)
     return cells
 
 
 def _is_note(text: str, segment: Segment, before: Segment) -> bool:
-    """Whether "(1)" right behind a year or a label is a footnote's mark; behind an amount it is minus one, if as large."""
+    """Whether "(1)" behind a year or a label is a footnote's mark; behind an amount as large it is minus one."""
     if segment.box.left - before.box.right > _NOTE_GAP:
         return False
-    if _SMALL_NOTE.match(text) and segment.box.height < _SMALL * before.box.height:
+    if _SMALL_NOTE.match(text) and segment.words[0].box.height < _SMALL * before.words[-1].box.height:
         return True
     return bool(_NOTE.match(text)) and (not is_value(before.text) or bool(_YEAR.match(before.text)))
 
 
 def _parted(segment: Segment) -> list[Segment]:
-    """A segment of several amounts standing close ("5,794 4,225 $") as one part an amount, and lone signs at its ends."""
+    """A segment of several amounts standing close ("5,794 4,225 $") as one part an amount or a lone sign."""
     words = segment.words
     if len(words) < 2 or not all(is_value(w.text) or _OPEN.match(w.text) or _CLOSE.match(w.text) for w in words):
         return [segment]
@@ -93,7 +92,8 @@ def _join(one: Segment, other: Segment) -> Segment:
 
 def is_data(cells: Sequence[Segment]) -> bool:
     """Whether a row ends in a value behind a label or another value. A list mark before text is no value."""
-    return len(cells) > 1 and is_value(cells[-1].text)
+    told = cells[:-1] if _OPEN.match(cells[-1].text) else cells  # the page's edge may cut an amount off its sign
+    return len(told) > 1 and is_value(told[-1].text)
 
 
 def is_years(cells: Sequence[Segment]) -> bool:

@@ -90,7 +90,7 @@ def chunk_id(document_id: str, page: int, start: int, end: int) -> str:
 
 
 def _headers(page: Page, start: int, end: int) -> list[str]:
-    """What a chunk's tables say of its rows and the chunk does not: unit, captions, columns, the section it begins in."""
+    """What a chunk's tables say of its rows and the chunk does not: unit, captions, columns, its first section."""
     found: list[str] = []
     text = _words(page.text[start:end])
     for table in page.tables:
@@ -110,11 +110,13 @@ def _words(text: str) -> str:
 
 def _section(rows: str) -> str:
     """The last line without values before a chunk that begins within a table, unless a total has closed it since."""
-    for row in reversed(rows.rstrip("\n").split("\n")[1:]):
-        if row.lower().startswith("total"):
+    above = rows.rstrip("\n").split("\n")
+    for place in range(len(above) - 1, 0, -1):
+        if not _VALUES.search(above[place]):
+            return above[place].strip(" :")
+        # The first row of a section may be a total, as "Total revenue" is.
+        if above[place].lower().startswith("total") and _VALUES.search(above[place - 1]):
             return ""
-        if not _VALUES.search(row):
-            return row.strip(" :")
     return ""
 
 

@@ -142,9 +142,7 @@ def _recut(cell: Segment, columns: Sequence[Column], rules: Rules, end: float) -
     for place, (here, after) in enumerate(pairwise(words), start=1):
         if after.box.left - here.box.right <= _WORD_GAP * height:
             continue
-        if any(
-            here.box.x < right.box.left and after.box.x > left.box.right for left, right in pairwise(columns)
-        ):
+        if any(here.box.x < right.box.left and after.box.x > left.box.right for left, right in pairwise(columns)):
             starts.append(place)
     return [part_of(cell, start, stop) for start, stop in pairwise([*starts, len(words)])]
 

@@ -32,6 +32,8 @@ _LEAST_LINES = 8  # of prose on a page whose columns are looked for
 _COLUMN_LINES = 4  # of prose that begin at a column's left edge
 _CROSSING = 0.6  # the most lines that may cross a gutter, as a share of those beside it
 _SLIVER = 0.5  # of the narrower one's width: two segments that share less may stand on one line
+_FIGURES = 0.5  # of what stands right of a table's labels
+_LABEL_WORDS = 5  # of the middle one of a table's labels
 _FILLED = 0.5  # of its column's width that the middle line fills at least
 _MOST_SEGMENTS = 400  # on more there are no columns of prose: the quadratic search is skipped
 _MOST_SPLITS = 3
@@ -204,7 +206,7 @@ def _gutter(segments: list[Segment]) -> float | None:
         crossing = sum(box.left < x - _BIN and box.right > x + _BIN for box in prose)
         if min(len(left), len(right)) < _COLUMN_LINES or crossing > _CROSSING * (len(left) + len(right)):
             continue
-        if not _side_by_side(left, right):
+        if not _side_by_side(left, right) or _labels_beside(segments, x):
             continue
         # Lines of a column fill it: short labels beside a text are a table's first column.
         if median([box.width for box in left]) < _FILLED * (x - min(box.left for box in left)):
@@ -213,6 +215,14 @@ def _gutter(segments: list[Segment]) -> float | None:
         if best is None or score > best[0]:
             best = (score, x + _TOUCHES)
     return best[1] if best else None
+
+
+def _labels_beside(segments: Sequence[Segment], x: float) -> bool:
+    """Whether short labels stand left of x and mostly figures right of it: a table, however many titles it has."""
+    labels = [len(segment.words) for segment in segments if segment.box.right <= x + _BIN and _prose(segment)]
+    beyond = [segment.text for segment in segments if segment.box.left >= x - _BIN]
+    figures = sum(any(map(str.isdigit, text)) and not any(map(str.isalpha, text)) for text in beyond)
+    return figures > _FIGURES * len(beyond) and bool(labels) and median(labels) <= _LABEL_WORDS
 
 
 def _side_by_side(left: Sequence[Box], right: Sequence[Box]) -> bool:

@@ -15,11 +15,12 @@ from crag.ingest.cells import amount_box, cells_of, is_data, is_value, is_years,
 from crag.ingest.headers import OVER, Column, Header, Rules, column_of, column_places, joined, read_header
 from crag.ingest.layout import Row, Segment
 
-_GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$")
+_GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$", re.I)
 _HEADS = re.compile(r":(?:\s*\((?:[a-z]|\d{1,2})\))?$")  # the end of a line that heads the rows below it
 _DOTS = re.compile(r"(?:\s*\.){3,}\s*$")
 _PERIOD = re.compile(
-    r"\b(?:(?:19|20)\d\d|years?|months?|weeks?|quarters?|fiscal|(?:january|march|june|september|december)\s+\d+)\b", re.I
+    r"\b(?:(?:19|20)\d\d|years?|months?|weeks?|quarters?|fiscal|(?:january|march|june|september|december)\s+\d+)\b",
+    re.I,
 )
 # Shares of a row's height, and of a column's width.
 _ROW_GAP = 3.5  # between two rows of a table
@@ -31,6 +32,7 @@ _ROW_OVERLAP = 2.0  # a row that begins so far above the end of the one before i
 _LEAST_ROW = 6.0  # rows that are lower count as so high
 _BESIDE = 15.0  # how far left of the values a header or value may begin
 _INDENT = 2.0  # rows that begin so far apart are indented differently
+_HANG = 12.0  # how far the rest of a wrapped cell may be indented
 _INSIDE = 2.0  # how far out of its column a value may stand that is set close behind its label
 # Rows, words and characters.
 _LEAST_ROWS = 2  # of values
@@ -40,6 +42,7 @@ _MOST_SECTIONS = 4  # rows between the header and the first values
 _MOST_LABEL = 160  # characters of a row without values
 _MOST_SECTION = 80  # of one between the header and the first values
 _MOST_STUB, _MOST_TITLE = 60, 70  # of what stands beside a header's columns, and of a header that is one cell
+_MOST_TITLES = 150  # of what stands above a table that goes on from the page before: the page's header and titles
 _MOST_HEADER = 300  # of a table's column names
 _MOST_CAPTION = 120  # of what speaks for all columns
 _LONG_LABEL = 4  # words of a label that fills its place, and so goes on below
@@ -102,7 +105,7 @@ def find_tables(rows: Sequence[Row], rules: Rules, goes_on: Sequence[Column] = (
     index = 0
     while index < len(lines):
         end = _run_end(lines, index) if lines[index].data else index
-        if sum(line.data and not line.years for line in lines[index:end]) < _LEAST_ROWS:
+        if sum(map(_amounts, lines[index:end])) < _LEAST_ROWS:
             found.append(lines[index].row)
             index += 1
             continue
@@ -120,7 +123,7 @@ def _columns_before(found: Sequence[Row | Table], goes_on: Sequence[Column]) -> 
         if isinstance(item, Table):
             return item.columns if between < _MOST_SECTION else ()
         between += len(item.text)
-    return goes_on
+    return goes_on if between < _MOST_TITLES else ()
 
 
 def _run_end(lines: Sequence[_Line], start: int) -> int:
@@ -137,17 +140,24 @@ def _run_end(lines: Sequence[_Line], start: int) -> int:
         if line.data:
             end = index + 1
             zone = min(zone, _zone([line]))
-        elif sum(len(cell.text) for cell in line.cells) >= _MOST_LABEL:  # no section label, but text
-            break
-        elif not any(each.years for each in lines[start:end]) and _begins_another(line, zone):
+        elif _is_text(line) or (any(_amounts(each) for each in lines[start:end]) and _begins_another(line, zone)):
             break
         index += 1
     return end
 
 
+def _amounts(line: _Line) -> bool:
+    return line.data and not line.years
+
+
+def _is_text(line: _Line) -> bool:
+    """Whether a row without values is no section's name, but text."""
+    return sum(len(cell.text) for cell in line.cells) >= _MOST_LABEL
+
+
 def _begins_another(line: _Line, zone: float) -> bool:
     """Whether a row without values names columns again: dates over them, and nothing else but a caption beside."""
-    beyond = [cell for cell in line.cells if cell.box.left > zone]
+    beyond = [cell for cell in line.cells if cell.box.x > zone]
     named = bool(beyond) and all(_PERIOD.search(cell.text) for cell in beyond)
     return named and len(line.cells) - len(beyond) <= (1 if len(beyond) > 1 else 0)
 
@@ -165,7 +175,7 @@ def _zone(lines: Sequence[_Line]) -> float:
 def _header_rows(
     lines: Sequence[_Line], start: int, end: int, before: Sequence[Row | Table], rules: Rules
 ) -> tuple[int, int]:
-    """The first header row above `start`, and one past the last: labels of sections may stand between it and `start`."""
+    """The first header row above `start`, and one past the last: names of sections may stand below it."""
     values = [line.cells[1:] for line in lines[start:end] if line.data]
     zone = _zone(lines[start:end])
     pitch = (max(row[-1].box.right for row in values) - zone) / max(map(len, values))
@@ -211,10 +221,8 @@ def _is_section(line: _Line, zone: float) -> bool:
     return len(line.cells) == 1 and line.cells[0].box.right < zone + OVER and len(line.row.text) <= _MOST_SECTION
 
 
-def _table(
-    lines: Sequence[_Line], first: int, start: int, end: int, rules: Rules, before: Sequence[Column]
-) -> Table:
-    data = [line.cells for line in lines[start:end] if line.data and not line.years]
+def _table(lines: Sequence[_Line], first: int, start: int, end: int, rules: Rules, before: Sequence[Column]) -> Table:
+    data = [line.cells for line in lines[start:end] if _amounts(line)]
     columns = column_places([[amount_box(cell) for cell in row[1:] if is_value(cell.text)] for row in data])
     while start < end and _names_columns(lines[start], columns):
         start += 1
@@ -240,8 +248,8 @@ def _table(
             label = 0 if bare else 1
             table.lines.append(_told(columns, cells[:label], cells[label:]))
         elif last > index:
-            labels = [each.cells[0] for each in lines[index : last + 1]]
-            table.lines.append(_told(columns, labels, lines[last].cells[1:]))
+            above = [cell for each in lines[index:last] for cell in each.cells]
+            table.lines.append(_told(columns, [*above, lines[last].cells[0]], lines[last].cells[1:]))
             index = last
         elif index > start and lines[index - 1].data and len(cells) == 1 and cells[0].text[:1].islower():
             _hang(table.lines[-1], cells[0])
@@ -315,9 +323,11 @@ def _names_columns(line: _Line, columns: Sequence[Column]) -> bool:
 def _wraps(lines: Sequence[_Line], columns: Sequence[Column]) -> bool:
     """Whether the first row, without values, is the beginning of the next one's label. The third may tell."""
     line, below = lines[:2]
-    here, after = line.cells[0], below.cells[0]
-    if len(line.cells) != 1 or is_value(after.text) or _gap(line, below) > here.box.height:
+    here, after = line.cells[-1], below.cells[0]
+    if len(line.cells) > 2 or is_value(after.text) or _gap(line, below) > here.box.height:
         return False
+    if len(line.cells) == 2:  # a column of words beside the labels', that goes on below itself
+        return -_INDENT < after.box.left - here.box.left < _HANG
     if not below.data and len(below.cells) > 1:
         return False
     if _HEADS.search(here.text) or here.words[-1].bold != after.words[0].bold:

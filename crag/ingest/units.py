@@ -18,12 +18,14 @@ _IN_BRACKETS = re.compile(
 )
 _WHOLE = re.compile(rf"^[a-z$€£¥(),;'’ -]*\bin\s+{_SCALE}[^.\d]{{0,60}}$", re.IGNORECASE)
 _NOTES = re.compile(r"\bnotes\s+to\b.*\bfinancial\s+statements\b", re.IGNORECASE)
-_AFTER_NOTES = re.compile(r"^(?:item\s+\d|part\s+[iv]+\b|signatures?$|exhibits?\b|report\s+of\s+independent)", re.IGNORECASE)
+_AFTER_NOTES = re.compile(
+    r"^(?:item\s+\d|part\s+[iv]+\b|signatures?$|exhibits?\b|report\s+of\s+independent)", re.IGNORECASE
+)
 _MOST_WHOLE = 60  # characters of a line that is a unit alone
 _ROWS_ABOVE = 8  # rows above a table in which its unit may be told
 _NOTES_WITHIN = 3  # rows below the notes' title
 _HEADING = 40  # characters between two tables of one page, over which the second still goes on with the first
-_LITTLE = 250  # characters between the tables of two pages, over which the second still goes on with the first
+_LITTLE = 200  # characters between the tables of two pages, over which the second still goes on with the first
 
 
 def unit_in(lines: Sequence[str]) -> str:
@@ -84,4 +86,4 @@ class Carried:
         elif self._since_notes < _NOTES_WITHIN and (unit := unit_in([text])):
             self._notes = unit
         elif _AFTER_NOTES.match(text):
-            self._notes = ""
+            self._notes, self._last = "", None
