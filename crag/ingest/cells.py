@@ -10,7 +10,7 @@ from crag.ingest.layout import Row, Segment
 
 _VALUE = re.compile(
     r"^[(\[<>≤≥~+±−–—-]*\s*(?:US|C|A|HK)?[$€£¥]?\s*[(+−–-]?\s*[$€£¥]?\s*\d[\d,.\s]*(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\s)*$"
-    r"|^[$€£¥]?\s*[-–—−]+\s*%?$|^(?:n/?[am]|nm|nil|\*+|✓|[xX])\)?$",
+    r"|^[$€£¥]?\s*[-–—−]+\s*%?$|^\d+\.\d+ years?$|^(?:n/?[am]|nm|nil|\*+|✓|[xX])\)?$",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"^(?:fy|cy)?\s*'?(?:19|20)\d\d(?:\s*\([a-z0-9]\))?$", re.IGNORECASE)

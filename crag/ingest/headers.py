@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -26,7 +26,8 @@ _BESIDE_RULE = 3.0  # how far a cell may reach out of the rule below it
 # Shares.
 _WIDE = 0.9  # of a column's pitch, from which a lone header cell is wide
 _MIDDLE = 0.6  # of a column's pitch: how far a lone header cell may stand off the middle
-_WORD_GAP = 0.38  # of a line's height: a wider gap parts two columns' headers
+_PITCH = 1.3  # of the way from one column's end to the next one's, that a column takes
+_WORD_GAP = 0.32  # of a line's height: a wider gap parts two columns' headers
 _ABOVE_RULE = 0.3  # of a line's height: how far text may reach below its rule
 _MOST_NAME = 120  # characters of a column's name
 
@@ -47,7 +48,7 @@ class Header:
     """
 
     captions: list[Segment] = field(default_factory=list)
-    cells: list[tuple[Segment, list[int]]] = field(default_factory=list)
+    cells: list[tuple[Segment, Sequence[int]]] = field(default_factory=list)
 
 
 class Rules:
@@ -58,7 +59,7 @@ class Rules:
         self._lines: list[tuple[float, float, float]] | None = None
 
     def below(self, box: Box, end: float) -> Box | None:
-        """The width, at this box's height, of the first rule under its middle and above `end`."""
+        """The first rule under a box's middle and above `end`, if it is as wide."""
         lines = self._merged()
         height = box.bottom - box.top
         for place in range(bisect_left(lines, (box.bottom - _ABOVE_RULE * height, 0.0, 0.0)), len(lines)):
@@ -66,7 +67,7 @@ class Rules:
             if top > end:
                 break
             if left <= box.x <= right and left - _BESIDE_RULE <= box.left and box.right <= right + _BESIDE_RULE:
-                return box._replace(left=left, right=right)
+                return Box(left, top, right, top)
         return None
 
     def _merged(self) -> list[tuple[float, float, float]]:
@@ -100,13 +101,14 @@ def read_header(columns: list[Column], heads: Sequence[Sequence[Segment]], rules
         header.captions = [cell for line in heads for cell in line]
         return header
     zone = columns[0].box.left - OVER
-    end = max([cell.box.bottom for line in heads for cell in line], default=0.0)
+    cells = [cell for line in heads for cell in line]
+    own = {id(cell): _ruled(cell, cells, columns, rules) for cell in cells}
     names: list[list[str]] = [[] for _ in columns]
     for line in heads:
         header.captions += [cell for cell in line if cell.box.x <= zone]
         over = [cell for cell in line if cell.box.x > zone]
-        over = [part for cell in over for part in _recut(cell, columns, rules, end)]
-        for cell, spoken in zip(over, _shares(over, columns, rules, end), strict=True):
+        over = [part for cell in over for part in ([cell] if own[id(cell)] else _recut(cell, columns))]
+        for cell, spoken in zip(over, _shares(over, columns, own), strict=True):
             if 1 < len(spoken) == len(columns):
                 header.captions.append(cell)
                 continue
@@ -132,10 +134,10 @@ def joined(texts: Sequence[str]) -> str:
     return found.replace("\u00ad", "-")[-_MOST_NAME:].strip(" :")
 
 
-def _recut(cell: Segment, columns: Sequence[Column], rules: Rules, end: float) -> list[Segment]:
+def _recut(cell: Segment, columns: Sequence[Column]) -> list[Segment]:
     """A cell parted where its words stand wider apart than words do, between two columns."""
     words = cell.words
-    if len(words) < 2 or len(_under(cell.box, columns)) < 2 or _ruled(cell, [cell], columns, rules, end):
+    if len(words) < 2 or len(_under(cell.box, columns)) < 2:
         return [cell]
     height = cell.box.bottom - cell.box.top
     starts = [0]
@@ -147,22 +149,42 @@ def _recut(cell: Segment, columns: Sequence[Column], rules: Rules, end: float) -
     return [part_of(cell, start, stop) for start, stop in pairwise([*starts, len(words)])]
 
 
-def _shares(cells: Sequence[Segment], columns: Sequence[Column], rules: Rules, end: float) -> list[list[int]]:
-    """The columns that each cell of one header line speaks for: its own, a group's, or all."""
+def _shares(
+    cells: Sequence[Segment], columns: Sequence[Column], own: Mapping[int, Sequence[int]]
+) -> list[Sequence[int]]:
+    """The columns that each cell of one header line speaks for: its own, a group's, or all. `own`: by their rules."""
     if not cells:
         return []
     spoken = _shares_by_place(cells, columns)
-    return [_ruled(cell, cells, columns, rules, end) or each for cell, each in zip(cells, spoken, strict=True)]
+    ruled = [own.get(id(cell), ()) for cell in cells]
+    # Over the middle one of some columns, its rule may be below by chance.
+    groups = len(spoken[0]) > 1 and len({len(each) for each in spoken}) == 1
+    if len(cells) == 1 and ruled[0] and 2 * ruled[0][0] + 1 != len(columns):
+        groups = False
+    return [one if len(one) > 1 or (one and not groups) else each for one, each in zip(ruled, spoken, strict=True)]
 
 
-def _ruled(cell: Segment, line: Sequence[Segment], columns: Sequence[Column], rules: Rules, end: float) -> list[int]:
-    """The columns over which the rule below a header cell reaches; [] where it has none of its own."""
-    wide = rules.below(cell.box, end + cell.box.bottom - cell.box.top)
-    if wide is None or wide.left < columns[0].box.left - OVER:
+def _ruled(cell: Segment, cells: Sequence[Segment], columns: Sequence[Column], rules: Rules) -> list[int]:
+    """The columns over which the rule below a header cell reaches; [] where it is not the cell's own.
+
+    The rule of several cells has one of them beside the others.
+    """
+    end = max(other.box.bottom for other in cells) + cell.box.bottom - cell.box.top
+    wide = rules.below(cell.box, end)
+    if wide is None or wide.left < _edge(columns):
         return []
-    if any(wide.left < other.box.x < wide.right for other in line if other is not cell):
-        return []
+    for other in cells:
+        between = cell.box.y - 1 < other.box.y < wide.bottom and wide.left < other.box.x < wide.right
+        if between and other is not cell and other.box.shared(cell.box) < 0:
+            return []
     return [number for number, column in enumerate(columns) if wide.left - _NEAR < column.box.x < wide.right + _NEAR]
+
+
+def _edge(columns: Sequence[Column]) -> float:
+    """How far left the first column may reach, whose amounts are set to its right: a column's pitch, and a little."""
+    near = columns[0].box.left - OVER
+    ends = [column.box.right for column in columns[:2]]
+    return min(near, ends[0] - _PITCH * (ends[1] - ends[0])) if len(ends) > 1 else near
 
 
 def _shares_by_place(cells: Sequence[Segment], columns: Sequence[Column]) -> list[list[int]]:
@@ -180,14 +202,24 @@ def _shares_by_place(cells: Sequence[Segment], columns: Sequence[Column]) -> lis
     for number, column in enumerate(columns):
         nearest[_nearest(column.box, [cell.box for cell in cells])].append(number)
     fewer = len(cells) < len(columns)
-    if fewer and len({len(group) for group in nearest}) == 1:
-        return nearest
     places = [column.box for column in columns]
+    alike = fewer and len({len(group) for group in nearest}) == 1
+    if alike and all(_over_group(cell.box, group, places) for cell, group in zip(cells, nearest, strict=True)):
+        return nearest
     covered = [_under(cell.box, columns) for cell in cells]
     return [
         over if fewer and len(over) > 1 else [_nearest(cell.box, places)]
         for cell, over in zip(cells, covered, strict=True)
     ]
+
+
+def _over_group(box: Box, group: Sequence[int], places: Sequence[Box]) -> bool:
+    """Whether a cell stands over the middle of several columns, not over one of them beside others."""
+    closest = _nearest(box, places)
+    if closest in group and 2 * group.index(closest) + 1 == len(group):
+        return True
+    middle = (places[group[0]].left + places[group[-1]].right) / 2
+    return abs(box.x - middle) < abs(box.x - places[closest].x)
 
 
 def _under(box: Box, columns: Sequence[Column]) -> list[int]:

@@ -317,7 +317,8 @@ def _unglued(line: _Line, columns: Sequence[Column]) -> list[Segment]:
 def _names_columns(line: _Line, columns: Sequence[Column]) -> bool:
     """Whether a line above the first values is years over the columns, or without values over the columns alone."""
     over = [bool(columns) and cell.box.left > columns[0].box.left - OVER for cell in line.cells]
-    return any(over) if line.years else not line.data and all(over)
+    beside = len(over) > 2 and all(over[1:])  # what stands in the labels' own column may name that
+    return any(over) if line.years else not line.data and (all(over) or beside)
 
 
 def _wraps(lines: Sequence[_Line], columns: Sequence[Column]) -> bool:

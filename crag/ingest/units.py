@@ -21,6 +21,7 @@ _NOTES = re.compile(r"\bnotes\s+to\b.*\bfinancial\s+statements\b", re.IGNORECASE
 _AFTER_NOTES = re.compile(
     r"^(?:item\s+\d|part\s+[iv]+\b|signatures?$|exhibits?\b|report\s+of\s+independent)", re.IGNORECASE
 )
+_FOOTNOTE = re.compile(r"^\s*(?:\((?:[a-z]|\d{1,2})\)|\*+)\s", re.IGNORECASE)  # it belongs to the table above
 _MOST_WHOLE = 60  # characters of a line that is a unit alone
 _ROWS_ABOVE = 8  # rows above a table in which its unit may be told
 _NOTES_WITHIN = 3  # rows below the notes' title
@@ -79,7 +80,7 @@ class Carried:
 
     def _read(self, text: str) -> None:
         self._above.append(text)
-        self._between += len(text)
+        self._between += 0 if _FOOTNOTE.match(text) else len(text)
         self._since_notes += 1
         if _NOTES.search(text):
             self._since_notes = 0
