@@ -289,8 +289,8 @@ def _header_lines(header: Header, columns: Sequence[Column]) -> list[list[Piece]
                 line.append(Piece(" " if at else "; "))
             group = at + 1 < len(own) and len(own[at + 1][2]) < len(over)
             line.append(Piece(cell.text, cell))
-            if group and not cell.text.endswith((":", "\u00ad")):
-                line.append(Piece(":"))
+            if group and not cell.text.endswith("\u00ad"):
+                line.append(Piece(" –"))  # no colon: that would make it a row with a label
             told.add(place)
     lines += [line] if line else []
     rest = [cell for place, (cell, _) in enumerate(header.cells) if place not in told]

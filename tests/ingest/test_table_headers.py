@@ -56,7 +56,7 @@ def test_a_rule_says_which_columns_a_group_has() -> None:
     content += _row(690, "Home", "1,200", "30", "4", "1,234") + _row(678, "Abroad", "1,300", "31", "5", "1,336")
     (page,) = _pages(content)
     assert "Home: Sales Oars 1,200; Sales Boats 30; Sales Sails 4; Total 1,234" in _rows(page)
-    assert _rows(page)[0] == "Sales: Oars; Boats; Sails; Total"
+    assert _rows(page)[0] == "Sales – Oars; Boats; Sails; Total"
 
 
 def test_a_sign_at_its_column_s_edge_belongs_to_the_amount_behind() -> None:
