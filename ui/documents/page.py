@@ -22,7 +22,7 @@ from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.safe import excerpt, markdown
-from ui.run import pageview
+from ui.run import pageview, textview
 
 _TURN, _KEPT = "documents-turn", "documents-kept"
 _LEFT_OVER = 10
@@ -192,9 +192,13 @@ def _page(
     here = [chunk for chunk in chunks if chunk.page == page]
     left, right = st.columns([1, 1], gap="large")
     with left, problems.reported():
-        marked = [chunk for chunk in here if chunk.id == st.session_state.get("marked")] or here
-        rects = [rect for chunk in marked for rect in chunk.rects() if rect.page == page]
-        st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
+        alone = [chunk for chunk in here if chunk.id == st.session_state.get("marked")]
+        if document.kind not in textview.DRAWN:
+            with st.container(key="page-text"):
+                draw(h.div("cx")[textview.leaf(here, [(chunk.start, chunk.end) for chunk in alone])])
+        else:
+            rects = [rect for chunk in alone or here for rect in chunk.rects() if rect.page == page]
+            st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
     with right:
         cards = [
             h.details(data_keep=chunk.id)[
