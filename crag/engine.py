@@ -37,8 +37,9 @@ from crag.providers.registry import FOLDER, given_keys
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
 from crag.run.libraries import OpenLibraries
+from crag.run.scoping import scoped
 from crag.run.staleness import stale
-from crag.run.status import ProviderStatus, loaded, outside_statuses
+from crag.run.status import ProviderStatus, loaded, outside_statuses, storage_statuses
 from crag.run.tracing import exported
 from crag.run.wiring import Wiring, wired
 from crag.sample import Sample, shipped_sample
@@ -291,6 +292,8 @@ class Engine:
                 generator=self.generator,
                 folder=self.web(asked.config),
             )
+            if (scope := scoped(library, asked.settings.where, now())) is not None:
+                yield seen(scope)
             parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
             for place, problem in problems:
                 yield seen(ev.Failed.of(problem, place, now()))
@@ -348,7 +351,8 @@ class Engine:
             loaded("Embedding model", lambda: self.embedder.id),
             loaded("Retrieval evaluator", lambda: self.evaluator.id),
         ]
-        return [*local, *outside_statuses(self.wiring(config, keys), place)]
+        stored = storage_statuses(config or self.config)
+        return [*local, *stored, *outside_statuses(self.wiring(config, keys), place)]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""

@@ -19,7 +19,7 @@ from ui.kit import words
 from ui.kit.drawing import draw
 from ui.kit.problems import reported
 from ui.kit.safe import link
-from ui.run import textview
+from ui.run import shelf, textview
 from ui.run.passage import View, surroundings
 
 _WIDTH = 1100
@@ -101,7 +101,7 @@ def _text(
 ) -> None:
     """A document without pages to draw: the part that the chunk is of, or the one that was turned to."""
     shown = st.session_state.get("leaf", chunk.page)
-    here = [each for each in session.library.documents.chunks(document.id) if each.page == shown]
+    here = session.library.documents.chunks(document.id, page=shown, lines=False)
     where = (citation or chunk).where if shown == chunk.page else here[0].where if here else ""
     part = f"part {shown} of {document.pages}" if document.pages > 1 else ""
     number = f"Source {citation.number}: " if citation else ""
@@ -115,6 +115,8 @@ def _text(
     span = textview.cited_span(chunk, citation, strips) if citation else (chunk.start, chunk.end)
     short = _short(trace, citation)
     told = (chunk.start + short.start, chunk.start + short.end) if short else None
+    if chunk.from_web:
+        draw(h.div("cx")[h.p("small")[shelf.tag(chunk), " ", shelf.origin(chunk)]])
     with st.container(key="page-text"):
         draw(h.div("cx")[textview.leaf(here, [span] if shown == chunk.page else [], told)])
 
