@@ -101,7 +101,7 @@ def _text(
 ) -> None:
     """A document without pages to draw: the part that the chunk is of, or the one that was turned to."""
     shown = st.session_state.get("leaf", chunk.page)
-    here = [each for each in session.library.documents.chunks(document.id) if each.page == shown]
+    here = session.library.documents.chunks(document.id, page=shown, lines=False)
     where = (citation or chunk).where if shown == chunk.page else here[0].where if here else ""
     part = f"part {shown} of {document.pages}" if document.pages > 1 else ""
     number = f"Source {citation.number}: " if citation else ""
