@@ -10,6 +10,7 @@ from typing import Any
 from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, EmptyError, LimitError, UnknownMediaError
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
+from crag.core.metadata import days_in
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest.identity import safe_name
 from crag.ingest.media import NAMES, READERS, media_of
@@ -48,7 +49,7 @@ def read_document(
     label = safe_name(name)
     media = checked(data, label, config)
     pages: list[Page] = []
-    total, metadata = 0, ""
+    total, metadata, published = 0, "", ""
     largest: list[tuple[str, float]] = []
     failed: list[int] = []
     cut: list[int] = []
@@ -56,6 +57,7 @@ def read_document(
         for message, _ in run_child({"task": "read", "media": media}, data, label, config, cancel):
             if "pages" in message:
                 total, metadata = _count(message["pages"], 1), str(message["title"])
+                published = str(message.get("published", ""))
             elif "page" in message:
                 raw = message["page"]
                 page = _page(raw, len(pages) + 1)
@@ -77,6 +79,7 @@ def read_document(
         pages=tuple(pages),
         warnings=_warnings(label, pages, failed, cut),
         kind=media,
+        published=published if days_in(published) else "",
     )
 
 
