@@ -12,8 +12,8 @@ from urllib.parse import unquote, urldefrag, urlsplit
 from crag.core.connection import BoundedClient, OversizedError
 from crag.core.errors import CancelledError, CragError, GoneError, PageError, SignInError, UnreachableError
 from crag.core.waiting import wait_for
+from crag.text.encodings import decoded
 from crag.web.addresses import AddressError, Place, guarded_transport
-from crag.web.encodings import decoded
 from crag.web.fetching import AGENT, LATE, check_address, followed, reason_of
 
 SECONDS = 30.0
