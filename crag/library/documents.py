@@ -110,7 +110,7 @@ class Documents:
             return bytes(connection.scalars(select(files.c.bytes).where(files.c.document == number)).one())
 
     def given(self, ids: Sequence[str] | None = None) -> dict[str, dict[str, Value]]:
-        """The fields that people gave to these documents, or to all, by the documents' ids; those without are left out."""
+        """The fields that people gave to these documents, or to all, by their ids; those without are left out."""
         with self._database.read() as connection:
             if ids is None:
                 return {document.id: given for document, given in store.described(connection) if given}

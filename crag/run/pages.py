@@ -37,9 +37,9 @@ from crag.web.download import Download, Downloads, page_address, page_name
 
 _log = logging.getLogger(__name__)
 
-_TEXTS = {"html": ".html", "markdown": ".md", "text": ".txt", "csv": ".csv"}
+_TEXTS = ("html", "markdown", "text", "csv")
 _KINDS = {"text/html": ".html", "application/xhtml+xml": ".html", "text/markdown": ".md", "text/csv": ".csv"}
-"""Forms of text that a server tells apart, and an ending by which the bytes are read so."""
+"""Forms of text that a server tells apart, each with an ending by which bytes are read so."""
 _PASSWORD = re.compile(rb"<input\b[^>]{0,400}?\btype\s*=\s*[\"']?password", re.IGNORECASE)
 _LITTLE = 1_000
 """Characters: a page that asks for a password and says less beside is one to sign in."""
@@ -273,9 +273,8 @@ class _Page(Original):
         if before is None:
             library.documents.add(document, self.data, chunks, vectors)
             return DocumentAdded(name=document.name, document=document)
-        document = replace(
-            document, confidence=before.confidence, earlier=(before.id, *before.earlier)[:_EARLIER], name=before.name
-        )
+        earlier = (before.id, *before.earlier)[:_EARLIER]
+        document = replace(document, confidence=before.confidence, earlier=earlier)
         lost = library.documents.replace(before.id, document, self.data, chunks, vectors)
         return DocumentRefreshed(
             name=document.name,
