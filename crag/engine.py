@@ -39,7 +39,7 @@ from crag.run.indexing import index_files
 from crag.run.libraries import OpenLibraries
 from crag.run.pages import Pages
 from crag.run.staleness import stale
-from crag.run.status import ProviderStatus, loaded, outside_statuses
+from crag.run.status import ProviderStatus, loaded, outside_statuses, storage_statuses
 from crag.run.tracing import exported
 from crag.run.wiring import Wiring, wired
 from crag.sample import Sample, shipped_sample
@@ -357,7 +357,8 @@ class Engine:
             loaded("Embedding model", lambda: self.embedder.id),
             loaded("Retrieval evaluator", lambda: self.evaluator.id),
         ]
-        return [*local, *outside_statuses(self.wiring(config, keys), place)]
+        stored = storage_statuses(config or self.config)
+        return [*local, *stored, *outside_statuses(self.wiring(config, keys), place)]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""

@@ -24,6 +24,7 @@ from crag.library.replacing import Lost, take_over
 from crag.library.sqlite import driver
 from crag.library.tables import chunks as stored_chunks
 from crag.library.tables import documents, files, vectors
+from crag.library.tables import tracks as stored_tracks
 
 _RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
 """Bytes of the disk kept for deleting a document when it is full, in all and for each chunk."""
@@ -140,6 +141,12 @@ class Documents:
             store.bump(connection, "described", number)
         return self.fields(id)
 
+    def stamp(self) -> tuple[str, str, int]:
+        """Another one as soon as `all`, `given` or `tracks` would say something else; for what is made of them."""
+        with self._database.read() as connection:
+            retrieved = connection.scalar(select(func.sum(stored_tracks.c.retrieved)))
+            return store.meta(connection, "library"), store.meta(connection, "generation"), int(retrieved or 0)
+
     def tracks(self) -> dict[str, Track]:
         """What runs said of each document, by its id; of those that no run retrieved, nothing."""
         with self._database.read() as connection:
@@ -160,10 +167,12 @@ class Documents:
         Raises NotFoundError.
         """
         with self._database.write() as connection:
-            of_it = documents.c.number == number_of(connection, id)
+            number = number_of(connection, id)
+            of_it = documents.c.number == number
             record, model = connection.execute(select(documents.c.record, documents.c.model).where(of_it)).one()
             noted = _clean(json.dumps({**json.loads(record), **facts}))
             connection.execute(update(documents).where(of_it).values(record=noted))
+            store.bump(connection, "described", number)
             return store.document_of(noted, model)
 
     def first_chunks(self, ids: Sequence[str] | None = None) -> dict[str, tuple[str, int, int, int]]:
@@ -181,11 +190,16 @@ class Documents:
                 found = store.select_in(connection, asked, documents.c.id, ids)
             return {document: (id, page, start, end) for document, id, page, start, end in found}
 
-    def chunks(self, id: str) -> list[Chunk]:
-        """A document's chunks in reading order. Raises NotFoundError."""
+    def chunks(self, id: str, *, page: int | None = None, lines: bool = True) -> list[Chunk]:
+        """A document's chunks in reading order, or those that begin on a page. Raises NotFoundError.
+
+        Without `lines` they have none, and thousands of them are there in a moment.
+        """
+        asked = store.CHUNK if lines else store.CHUNK_WITHOUT_LINES
         with self._database.read() as connection:
-            number = number_of(connection, id)
-            its_own = store.CHUNK.where(stored_chunks.c.document == number)
+            its_own = asked.where(stored_chunks.c.document == number_of(connection, id))
+            if page is not None:
+                its_own = its_own.where(stored_chunks.c.page == page)
             rows = connection.execute(its_own.order_by(stored_chunks.c.ordinal, stored_chunks.c.number))
             return [store.chunk_of(row) for row in rows]
 

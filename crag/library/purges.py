@@ -198,8 +198,10 @@ def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> l
 def _chunks(content: dict[str, Any]) -> Sequence[Chunk]:
     about = content["document"]
     names = ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind", "lines")
+    its_document = (about["id"], about["name"], about["title"])
     return [
-        store.chunk_of([*(row[name] for name in names), about["id"], about["name"], about["title"]])
+        # What was purged before version 6 has no place.
+        store.chunk_of([*(row[name] for name in names), row.get("place", ""), *its_document])
         for row in content["chunks"]
     ]
 
