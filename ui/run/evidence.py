@@ -14,7 +14,7 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 from ui.kit.safe import excerpt, link, site
-from ui.run import approval, faults, thumbs
+from ui.run import approval, faults, outdated, thumbs
 from ui.run.passage import View, passage, surroundings
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
@@ -129,6 +129,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         h.span[
             h.span("where")[marks, h.span("page")[words.place(chunk)], h.span("name")[chunk.source], _local(grade)],
             _noted(chunk.id, view),
+            outdated.tag(chunk, view.stale),
             h.span("peek")[excerpt(chunk.text, 160)],
         ],
         _score(grade, view, waiting=not trace.finished) if own else "",
@@ -137,6 +138,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         h.summary("" if own else "wide")[summary],
         h.div("body")[
             passage(chunk.text, strips, view),
+            outdated.why(chunk, view.stale),
             _facts(grade, strips, view),
             h.div("facts")[
                 h.span[f"similarity {found.similarity:.3f} (for ranking only)"],
