@@ -71,15 +71,15 @@ class LibraryView:
         """What can be done with what is selected, and the document where it is one."""
         wanted = set(table.picked())
         selected = [each for each in shown if each.document.id in wanted]
-        if shown:
-            tags = sorted({tag for each in held for tag in each.tags}, key=str.casefold)
-            with self._bar.container():
+        with self._bar.container():
+            if shown:
+                tags = sorted({tag for each in held for tag in each.tags}, key=str.casefold)
                 together.bar(self._session, selected, shown, tags, "-live" if live else "")
-        if len(selected) == 1:
-            with self._panel.container():
+            _clear(live)
+        with self._panel.container():
+            if len(selected) == 1:
                 document.show(self._session, selected[0])
-                for _ in range(_LEFT_OVER if live else 0):
-                    st.empty()  # what stood here before would otherwise stay until the job is over
+            _clear(live)
         self._opened = bool(selected)
 
     def _end(self, any_held: bool) -> None:
@@ -90,6 +90,12 @@ class LibraryView:
             st.button("Re-index all", key="reindex", on_click=_reindex, args=(self._session,), help=again)
             purged.form(self._session)
         purged.show(self._session)
+
+
+def _clear(live: bool) -> None:
+    """What stood in this place before would otherwise stay until the job is over."""
+    for _ in range(_LEFT_OVER if live else 0):
+        st.empty()
 
 
 def _empty(session: Session) -> None:

@@ -112,11 +112,12 @@ def follow(job: Job[UploadEvent], renew: Callable[[bool], None]) -> None:
         )
         renew(True)
     progress, renewed, known = Progress(), time.monotonic(), 0
+    drawn: tuple[int, int, bool] | None = None
     for fresh in job.follow():
-        ended = len(progress.results)
         progress.apply(fresh)
         draw(heading(progress, job.label, job.running), head)
-        if len(progress.results) != ended or not job.running:
+        if (state := (len(progress.names), len(progress.results), job.running)) != drawn:
+            drawn = state
             draw(files(progress, job.running), listed)
         if not running:
             continue

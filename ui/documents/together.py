@@ -12,9 +12,7 @@ from ui.app import navigation
 from ui.app.session import Session
 from ui.documents import addresses, fields, table
 from ui.documents.holdings import Held
-from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
 _SCOPE = "scope"
@@ -52,15 +50,14 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
 
     `tags`: those of the whole library. `mark` tells apart what is drawn in one run of the script.
     """
-    with st.container(horizontal=True, vertical_alignment="center", key="documents-bar"):
+    with st.container(horizontal=True, vertical_alignment="center"):
         if not selected:
-            said = "Select a row to open it, or several to ask, change or delete them together."
-            draw(h.div("cx")[h.span("quiet small")[said]])
+            st.caption("Select a row to open it, or several to ask, change or delete them together.", width="content")
             if len(shown) > 1:
                 every = [held.document.id for held in shown]
                 st.button("Select all", key=f"select-all{mark}", type="tertiary", on_click=table.pick, args=(every,))
             return
-        draw(h.div("cx")[h.b("picked")[f"{len(selected):,} selected"]])
+        st.markdown(f"**{len(selected):,} selected**", width="content")
         _ask_button(selected)
         if len(selected) == 1:
             fields.edit(session, selected[0].document, selected[0].given)
