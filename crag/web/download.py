@@ -117,7 +117,7 @@ class Downloads:
         async with followed(client, address, asked) as response:
             status, name, headers = response.status_code, page_name(address), response.headers
             if status in _GONE:
-                raise GoneError(f"{name} is gone: the server says that there is no such page ({status}).")
+                raise GoneError(f"There is no page {name}, its server says ({status}).")
             if status in _SIGN_IN:
                 raise SignInError(f"{name} is shown only to those who sign in (the server said {status}).")
             if status != 200 and not (status == _UNCHANGED and asked):

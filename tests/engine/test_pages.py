@@ -137,7 +137,7 @@ def test_one_content_is_one_document_and_one_address_is_fetched_once(
 
 
 BAD = {
-    "gone": (Reply(status=404), "no such page (404)"),
+    "gone": (Reply(status=404), "There is no page"),
     "broken": (Reply(status=500), "the server said 500"),
     "inner": (Reply(status=401), "sign in"),
     "forbidden": (Reply(status=403), "sign in"),

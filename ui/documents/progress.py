@@ -191,12 +191,23 @@ def _share(step: Step | None) -> float:
 
 def files(progress: Progress, running: bool) -> Html | None:
     """A line for each file: the failed first, then what was not needed, what came in, and what still waits."""
-    order = (DocumentFailed, DocumentRefreshed, DuplicateFound, DocumentAdded)
-    ended = [result for kind in order for result in reversed(progress.results) if isinstance(result, kind)]
+    ended = sorted(reversed(progress.results), key=_order)
     waiting = progress.waiting if running else ()
     if not ended and not waiting:
         return None
     return h.div("cx files")[[_result(event) for event in ended], [_line("…", name, "waiting", "") for name in waiting]]
+
+
+def _order(result: Result) -> int:
+    match result:
+        case DocumentFailed():
+            return 0
+        case DuplicateFound() | DocumentRefreshed(found="unchanged"):
+            return 2
+        case DocumentAdded() | DocumentRefreshed(found="replaced"):
+            return 3
+        case _:
+            return 1
 
 
 def _result(event: Result) -> Html:
