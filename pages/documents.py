@@ -23,4 +23,4 @@ if job is None:
     library.show(live=False)
 else:
     with above:
-        progress.follow(job, library.show)
+        progress.follow(job, library.show, uploads.forget)

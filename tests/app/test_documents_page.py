@@ -145,14 +145,19 @@ def test_what_was_purged_is_told_and_brought_back(documents):
     documents.run()
     assert "The library is empty" in said(documents)
     [panel] = documents.expander  # where nothing is left to purge
-    assert panel.label == "Purged lately: 1 document" and "unverified" in said(documents)
-    documents.button(key=f"undo-{document.id}").click().run()
+    assert panel.label == "Purged lately: 1 document"
+    [frame] = documents.dataframe
+    assert frame.value["Document"].tolist() == ["two.pdf"] and frame.value["Why"].tolist() == ["unverified"]
+    documents.session_state[frame.key] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    documents.run()
+    assert documents.button(key="undo").label == "Bring back 1 document"
+    documents.button(key="undo").click().run()
     assert not documents.exception and library.documents.all() == [document]
     assert [panel.label for panel in documents.expander] == ["Purge…"]
     library.documents.describe(document.id, {"keep": None})
     library.purges.purge(conditions_of("--unverified"))
     documents.run()
-    documents.button(key="undo-all").click().run()
+    documents.button(key="undo").click().run()
     assert library.documents.all() == [document]
 
 

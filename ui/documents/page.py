@@ -35,7 +35,7 @@ class LibraryView:
         self._rows, self._panel, self._foot = (st.empty() for _ in range(3))
         self._table = table.Table(self._rows)
         self._choice: choosing.Choice | None = None
-        self._opened = False
+        self._opened = self._offered = False
 
     def show(self, live: bool) -> None:
         """`live`: while something is added."""
@@ -46,7 +46,7 @@ class LibraryView:
                     self._choice = choosing.choose(held)
             shown = choosing.chosen(held, self._choice or choosing.Choice())
             self._show_table(held, shown)
-            if not self._opened:
+            if not (self._opened or (live and self._offered)):
                 self._open(held, shown, live)
             if not live:
                 with self._model.container():
@@ -80,7 +80,7 @@ class LibraryView:
             if len(selected) == 1:
                 document.show(self._session, selected[0])
             _clear(live)
-        self._opened = bool(selected)
+        self._opened, self._offered = bool(selected), bool(shown)
 
     def _end(self, any_held: bool) -> None:
         if not any_held:

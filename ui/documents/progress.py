@@ -93,12 +93,12 @@ class Progress:
         return sum(isinstance(result, kind) for result in self.results)
 
 
-def follow(job: Job[UploadEvent], renew: Callable[[bool], None]) -> None:
+def follow(job: Job[UploadEvent], renew: Callable[[bool], None], close: Callable[[], None] | None = None) -> None:
     """Draw progress until the job is over, then what came of it.
 
     `renew` draws what the page shows of the library, and is told whether the job goes on: before anything is waited
     for, so that it can be used meanwhile, and again, not too often, after documents came in. Any touch interrupts here
-    and harms nothing.
+    and harms nothing. `close` is what a person does who has seen the results.
     """
     head, stop, listed, ending = st.empty(), st.empty(), st.container(key="upload-files").empty(), st.empty()
     running = job.running
@@ -112,10 +112,13 @@ def follow(job: Job[UploadEvent], renew: Callable[[bool], None]) -> None:
         )
         renew(True)
     progress, renewed, known = Progress(), time.monotonic(), 0
+    told: Html | None = None
     drawn: tuple[int, int, bool] | None = None
     for fresh in job.follow():
         progress.apply(fresh)
-        draw(heading(progress, job.label, job.running), head)
+        if (said := heading(progress, job.label, job.running)) != told:
+            told = said
+            draw(told, head)
         if (state := (len(progress.names), len(progress.results), job.running)) != drawn:
             drawn = state
             draw(files(progress, job.running), listed)
@@ -125,7 +128,10 @@ def follow(job: Job[UploadEvent], renew: Callable[[bool], None]) -> None:
         if job.running and added > known and time.monotonic() - renewed > _RENEWED:
             renew(True)
             renewed, known = time.monotonic(), added
-    stop.empty()
+    if close is not None and progress.results:
+        stop.button("Close this list", key=f"close-{job.id}", type="tertiary", on_click=close)
+    else:
+        stop.empty()
     with ending:
         if job.problem:
             problems.show(job.problem)
@@ -191,7 +197,7 @@ def _share(step: Step | None) -> float:
 
 def files(progress: Progress, running: bool) -> Html | None:
     """A line for each file: the failed first, then what was not needed, what came in, and what still waits."""
-    ended = sorted(reversed(progress.results), key=_order)
+    ended = sorted(progress.results, key=_order)
     waiting = progress.waiting if running else ()
     if not ended and not waiting:
         return None

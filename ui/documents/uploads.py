@@ -78,3 +78,9 @@ def note_address(job: Job[UploadEvent] | None) -> None:
         st.query_params[_ADDRESS] = job.id
     else:
         st.query_params.pop(_ADDRESS, None)
+
+
+def forget() -> None:
+    """Follow no upload any more; one that is under way goes on."""
+    st.session_state.pop("upload", None)
+    note_address(None)
