@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     """All commands with their arguments; what each does stands first in its module."""
     whole = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Corrective RAG over your own PDFs: graded retrieval, an action, a cited answer.",
+        description="Corrective RAG over your own documents: graded retrieval, an action, a cited answer.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -15,7 +15,7 @@ from crag.text.encodings import guessed
 
 _DELIMITERS = ",;\t|"
 _LOOKED_AT, _LINES = 65_536, 30
-_MOST_ROWS, _MOST_COLUMNS, _MOST_CELL, _MOST_LINE = 50_000, 300, 131_072, 1_000_000
+_MOST_ROWS, _MOST_COLUMNS, _MOST_CELL, _MOST_LINE = 50_000, 300, 131_072, 200_000
 _TIME = 0.5
 """Of the seconds that the reader may take, the share after which no more rows are read."""
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from crag.ingest.fault import FileError
 from crag.ingest.office import faults, messages
 from crag.ingest.rows import table
 from crag.ingest.sections import Block, parts
@@ -49,17 +50,26 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The page in parts of a few thousand characters. Raises FileError."""
     with faults():
         source = decoded(data).replace("\0", "")
-        root = _parsed(source)
+        root, deep = _parsed(source)
         title = _title(root)
-        blocks = _main(list(_Walk().blocks(root)), _main_text(source, root, len(data)))
-    yield from messages(parts(blocks), job, title, {}, _published(root))
+        blocks = list(_Walk().blocks(root))
+        if not deep:
+            blocks = _main(blocks, _main_text(source, root, len(data)))
+    if deep and not any(block.text for block in blocks):
+        raise FileError("damaged", "it is nested too deeply")
+    yield from messages(parts(blocks), job, title, {"deep": deep}, _published(root))
 
 
-def _parsed(source: str) -> Any:
-    from lxml import html
+def _parsed(source: str) -> tuple[Any, bool]:
+    """The page as a tree, and whether it is nested so deeply that some of it is not in there."""
+    from lxml import etree, html
 
     parser = html.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True)
-    return html.document_fromstring(source.encode("utf-8", "replace"), parser)
+    try:
+        root = html.document_fromstring(source.encode("utf-8", "replace"), parser)
+    except etree.ParserError as error:  # there is not one element in it
+        raise FileError("no text") from error
+    return root, any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)
 
 
 def _title(root: Any) -> str:
@@ -219,7 +229,7 @@ def _main_text(source: str, root: Any, size: int) -> str:
         return ""
     from trafilatura import extract
 
-    tree = _parsed(source)
+    tree, _ = _parsed(source)
     try:
         return extract(tree, include_comments=False, include_tables=True, favor_recall=True) or ""
     except MemoryError:

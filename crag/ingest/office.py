@@ -20,6 +20,8 @@ _MOST_PARTS = 20_000
 _SHARE = 4
 """Of the memory that the reader may take, one part in so many may be what is unpacked: a parsed one takes more."""
 _LOCKED = 0x1
+_NO_MEMORY = 2
+"""What lxml's errors say where libxml2 got no memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,10 @@ def opened(data: bytes, job: Mapping[str, Any], streamed: str = "") -> Container
     if any(part.flag_bits & _LOCKED for part in parts):
         raise FileError("encrypted")
     weight = sum(part.file_size for part in parts if not (streamed and part.filename.startswith(streamed)))
-    if len(parts) > _MOST_PARTS or weight > int(job["memory_mb"]) * 1024 * 1024 // _SHARE:
-        raise FileError("unpacked", str(weight // 1024 // 1024))
+    if len(parts) > _MOST_PARTS:
+        raise FileError("unpacked", f"{len(parts):,} parts")
+    if weight > int(job["memory_mb"]) * 1024 * 1024 // _SHARE:
+        raise FileError("unpacked", f"{weight // 1024 // 1024:,} MB")
     names = {part.filename for part in parts}
     macros = any(name.endswith("vbaProject.bin") for name in names)
     return Container(names, {"macros": 1} if macros else {})
@@ -55,7 +59,7 @@ def faults() -> Iterator[None]:
     except (FileError, MemoryError):
         raise
     except Exception as error:
-        if "memory" in str(error).lower():
+        if getattr(error, "code", None) == _NO_MEMORY:
             raise MemoryError from error
         raise FileError("damaged", type(error).__name__) from error
 

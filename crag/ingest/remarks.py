@@ -25,5 +25,7 @@ def remarks(notes: Mapping[str, Any]) -> Iterator[str]:
             yield f"It holds {one if count == 1 else several.format(count)}: {was} left out."
     if notes.get("macros"):
         yield "It holds macros: they are not run and not read."
+    if notes.get("deep"):
+        yield "Some of it is nested too deeply to be read."
     if cut := notes.get("cut"):
         yield f"Only its first part is read: what follows {str(cut)[:120]} is over the limits."

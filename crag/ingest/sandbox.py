@@ -203,7 +203,7 @@ def _error_from(message: Mapping[str, Any], name: str, config: AppConfig) -> Doc
             return EmptyError(f"{name} holds no text.", "Open the file in its own program to check it.")
         case "unpacked":
             return LimitError(
-                f"{name} is {detail} MB large when unpacked: it is built to do harm, or too large for the reader.",
+                f"{name} holds {detail} when unpacked: it is built to do harm, or too large for the reader.",
                 "Try another copy; split the document, or raise the reader's memory in Settings.",
             )
         case "pages":

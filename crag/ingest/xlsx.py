@@ -156,7 +156,8 @@ def shown(value: Any, form: str = "General") -> str:
     if "#,##0" in digits:
         text = f"{amount:,.{decimals}f}"
     elif re.fullmatch(r"[#0]+(?:\.0+)?", digits.strip()):
-        text = f"{amount:.{decimals}f}"
+        whole = digits.partition(".")[0].count("0")
+        text = f"{amount:0{whole + (decimals + 1 if decimals else 0)}.{decimals}f}"
     else:
         text = f"{amount:.10g}" if isinstance(value, float) else str(amount)
     return f"{sign}{(currency[1] or currency[2]) if currency else ''}{text}"

@@ -20,6 +20,8 @@ _CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]{2,40})""", re.IGNORECASE)
 _ASCII = 127
 _SAMPLE, _TELLING = 16_384, 24
 """Bytes that are looked at, and how many of them must be of foreign letters to tell an encoding."""
+_INSIDE, _STRANGE = re.compile(r"[^\W\d_][¹³ª¿º¶¼¾][^\W\d_]"), 3
+"""Signs within words, and how many of them tell that they are none."""
 _LOOKED_FOR = [
     *("cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "cp874"),
     *("gb18030", "big5", "cp932", "euc_jp", "cp949"),
@@ -63,8 +65,16 @@ def _likeliest(data: bytes) -> str:
     # Imported here: hardly any file needs it.
     from charset_normalizer import from_bytes
 
-    best = from_bytes(sample, cp_isolation=_LOOKED_FOR, threshold=0.3, language_threshold=0.05).best()
-    return best.encoding if best is not None else "cp1252"
+    found = from_bytes(sample, cp_isolation=_LOOKED_FOR)
+    best = found.best()
+    if best is None:
+        return "cp1252"
+    # Western European is taken before what looks no better; but it has signs where Polish has letters.
+    alike = [each for each in found if each.chaos <= best.chaos and each.coherence >= best.coherence]
+    western = any("cp1252" in each.could_be_from_charset for each in alike)
+    if western and len(_INSIDE.findall(sample.decode("cp1252", "replace"))) >= _STRANGE:
+        return "cp1250"
+    return "cp1252" if western else best.encoding
 
 
 def _encoding(named: bytes) -> str | None:

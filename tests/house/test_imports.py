@@ -45,6 +45,7 @@ CRAG = {
     "cli": {
         "text",
         "core",
+        "ingest",
         "strategies",
         "evaluator",
         "engine",
@@ -81,6 +82,7 @@ PURE = {
     "crag.correct.refinement",
     "crag.correct.scoring",
     "crag.correct.strips",
+    "crag.ingest.media",
 }
 
 # The steps of a run and all that is computed from stored ones; only wiring makes parts that do work.
@@ -213,6 +215,8 @@ DISTRIBUTIONS = {
     "tavily": "tavily-python",
     "yaml": "pyyaml",
     "PIL": "pillow",
+    "docx": "python-docx",
+    "pptx": "python-pptx",
     "bs4": "beautifulsoup4",
 }
 

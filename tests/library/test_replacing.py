@@ -31,7 +31,7 @@ def test_fields_go_over_and_labels_of_what_is_said_again(library) -> None:
     put(library, "other", "The meadow lies by the glacier.")
     new, lost = put(library, "page 2", NEW, SAME, instead_of=old.id)
     assert (lost.labels, lost.records, lost.verified) == (2, 0, True)
-    first, second = library.documents.chunks(new.id)
+    _, second = library.documents.chunks(new.id)
     assert [label.chunk_id for label in library.labels.all()] == [second.id] and second.text == SAME
     assert library.documents.given() == {new.id: {"tags": ("a",)}}
     assert library.documents.given([new.id, "none"]) == {new.id: {"tags": ("a",)}}
