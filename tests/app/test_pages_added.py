@@ -3,7 +3,7 @@
 import pytest
 
 from crag.core.trace import Trace
-from tests.support.app_text import said
+from tests.support.app_text import pick, said
 from tests.support.web_pages import Site
 from tests.support.web_server import Reply, serving
 from ui.app.program import program
@@ -51,8 +51,14 @@ def test_pages_are_added_fetched_again_and_what_is_wrong_with_them_is_marked(doc
     assert "out of date" not in export.page(trace).lower()
     made = export.page(trace, stale=stale)
     assert "Out of date: 127.0.0.1" in made and "Its web page is gone" in made and "tag old" in made
+
+    site.answer = Site(ferry=Reply(kind="text/plain", body=FERRY.replace("sixty", "ninety").encode()))
+    documents.button(key="documents-again").click().run()
+    assert not documents.exception and "Changed: the new text" in said(documents)
     documents.query_params.clear()
     documents.query_params["run"] = trace.run_id
     documents.switch_page("pages/ask.py").run()
     assert not documents.exception
-    assert "Out of date: 127.0.0.1" in said(documents) and "tag old" in said(documents)
+    assert "Its web page has changed: since" in said(documents) and "tag old" in said(documents)
+    page = said(pick(documents, "cite:1"))
+    assert not documents.exception and "as the run kept it" in page and "cited" in page and "sixty people" in page

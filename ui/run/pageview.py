@@ -67,7 +67,11 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
 
 
 def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
-    document = session.library.documents.get(chunk.document_id)
+    try:
+        document = session.library.documents.get(chunk.document_id)
+    except NotFoundError:
+        _gone(trace, chunk, citation)
+        return
     if document.kind not in textview.DRAWN:
         _text(session, trace, document, chunk, citation, bar)
         return
@@ -117,6 +121,25 @@ def _text(
     told = (chunk.start + short.start, chunk.start + short.end) if short else None
     with st.container(key="page-text"):
         draw(h.div("cx")[textview.leaf(here, [span] if shown == chunk.page else [], told)])
+
+
+def _gone(trace: Trace, chunk: Chunk, citation: Citation | None) -> None:
+    """A chunk whose document was deleted, or replaced by what its web page says now: as the run kept it."""
+    short = _short(trace, citation)
+    number = f"Source {citation.number}: " if citation else ""
+    span = (
+        textview.cited_span(chunk, citation, trace.strips.get(chunk.id, ())) if citation else (chunk.start, chunk.end)
+    )
+    told = (chunk.start + short.start, chunk.start + short.end) if short else None
+    draw(
+        h.div("cx")[
+            h.b[number, chunk.source],
+            h.span("quiet")[f", {(citation or chunk).where}"],
+            h.div("note")["The library holds this text no more. It is shown as the run kept it."],
+        ]
+    )
+    with st.container(key="page-text"):
+        draw(h.div("cx")[textview.leaf([chunk], [span], told)])
 
 
 def _turn(leaf: int) -> None:
