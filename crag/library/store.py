@@ -18,6 +18,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal,
     select,
     update,
 )
@@ -37,6 +38,10 @@ CHUNK = select(
     *(chunks.c.lines, chunks.c.place, documents.c.id, documents.c.name, documents.c.title),
 ).join_from(chunks, documents, documents.c.number == chunks.c.document)
 """What `chunk_of` makes a chunk of."""
+CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
+    *(literal("[]").label("lines") if column is chunks.c.lines else column for column in CHUNK.selected_columns)
+)
+"""The same of chunks whose lines nobody asks for."""
 
 _BATCH = 500
 """Values that one statement is asked for."""
@@ -166,7 +171,8 @@ def described(connection: Connection) -> list[tuple[Document, dict[str, Value]]]
 def document_of(record: str, model: str) -> Document:
     """A document as it was stored. `model` stands apart: it changes when all is embedded anew."""
     values = json.loads(record)
-    return Document(**{**values, "model": model, "warnings": tuple(values["warnings"])})
+    lists = {name: tuple(values.get(name, ())) for name in ("warnings", "earlier")}
+    return Document(**{**values, "model": model, **lists})
 
 
 def pack(lines: Sequence[LineBox]) -> str:

@@ -8,7 +8,7 @@ from crag.core.types import Action
 from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
-from ui.documents import page, uploads
+from ui.documents import dropping, progress, uploads
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -53,7 +53,7 @@ def show(session: Session) -> None:
     with problems.reported():
         draw(status(session))
     place, asked = st.empty(), False
-    page.drop_zone(session)
+    dropping.drop_zone(session)
 
     def renew(live: bool) -> None:
         nonlocal asked
@@ -70,7 +70,7 @@ def show(session: Session) -> None:
 
     job = uploads.current(session)
     if job is not None and (job.running or session.library.size[0] == 0):
-        uploads.follow(job, renew)
+        progress.follow(job, renew)
     else:
         renew(False)
 

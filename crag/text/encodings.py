@@ -1,4 +1,4 @@
-"""The bytes of a page as text: by its mark, by what its server or the page says, or by what fits."""
+"""Bytes as text: by their mark, by what a server or the text itself says of them, or by what fits."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ _ENCODINGS = {
 No other is used: some of Python's take minutes for a page.
 """
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]{2,40})""", re.IGNORECASE)
+_ASCII = 127
+_SAMPLE, _TELLING = 16_384, 24
+"""Bytes that are looked at, and how many of them must be of foreign letters to tell an encoding."""
+_LOOKED_FOR = [
+    *("cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "cp874"),
+    *("gb18030", "big5", "cp932", "euc_jp", "cp949"),
+]
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -30,13 +37,34 @@ def decoded(data: bytes, said: bytes = b"") -> str:
             text = data.decode(encoding_of, "replace")
             break
     else:
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            text = data.decode("cp1252", "replace")
+        text = guessed(data)
     if "\x00" in text[:4096]:
         raise ValueError("it is binary, not text")
     return text
+
+
+def guessed(data: bytes) -> str:
+    """The text of a file that says nothing of its encoding but by its mark: UTF-8, or what its letters look like."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace").lstrip("\ufeff")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode(_likeliest(data), "replace")
+
+
+def _likeliest(data: bytes) -> str:
+    """The encoding in which the first foreign letters make words. Few of them tell nothing: then Western European."""
+    first = next(at for at, byte in enumerate(data) if byte > _ASCII)
+    sample = data[max(0, first - _SAMPLE // 8) : first + _SAMPLE]
+    if sum(byte > _ASCII for byte in sample) < _TELLING:
+        return "cp1252"
+    # Imported here: hardly any file needs it.
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(sample, cp_isolation=_LOOKED_FOR, threshold=0.3, language_threshold=0.05).best()
+    return best.encoding if best is not None else "cp1252"
 
 
 def _encoding(named: bytes) -> str | None:

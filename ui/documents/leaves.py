@@ -1,0 +1,94 @@
+"""A document's pages, one at a time: the page as it looks with its chunks marked, and the chunks beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from crag.core.track import Track
+from crag.core.types import Chunk
+from ui.app.session import Session
+from ui.documents.holdings import Held
+from ui.kit import html as h
+from ui.kit import problems, words
+from ui.kit.drawing import draw
+from ui.kit.safe import excerpt
+from ui.run import pageview
+
+_MARKED = "marked"
+_DRAWN = ("pdf", "image")
+"""The kinds of documents that have a look of their own."""
+_MOST = 60
+"""Chunks beside one page; a text without pages has all of its own on one."""
+
+
+def show(session: Session, held: Held) -> None:
+    """Raises CragError."""
+    document, stored = held.document, session.library.documents
+    key = _page_key(document.id)
+    page = int(st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=key, width=180))
+    here = stored.chunks(document.id, page=page)
+    tracks = stored.chunk_tracks(document.id)
+    if held.kind not in _DRAWN:
+        _cards(held, page, here, tracks)
+        return
+    left, right = st.columns([1, 1], gap="large")
+    with left, problems.reported():
+        marked = [chunk for chunk in here if chunk.id == st.session_state.get(_MARKED)] or here
+        rects = [rect for chunk in marked for rect in chunk.rects() if rect.page == page]
+        st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
+    with right:
+        _cards(held, page, here, tracks)
+
+
+def turn_to(chunk: Chunk) -> None:
+    """Show this chunk's page the next time, with it alone marked."""
+    st.session_state[_page_key(chunk.document_id)] = chunk.page
+    st.session_state[_MARKED] = chunk.id
+
+
+def mark(picked: str) -> None:
+    """Mark one chunk alone on its page, or all of them again."""
+    kind, _, chunk = picked.partition(":")
+    if kind == "mark":
+        st.session_state[_MARKED] = None if st.session_state.get(_MARKED) == chunk else chunk
+
+
+def record(track: Track | None) -> str:
+    """What runs said of a chunk."""
+    if track is None:
+        return "never retrieved"
+    said = f"retrieved {words.count(track.retrieved, 'time')}, used {words.count(track.used, 'time')}"
+    if track.mean_score is not None and track.last_score is not None:
+        said += f", mean score {track.mean_score:.2f}, last {track.last_score:.2f}"
+    return f"{said}, last in a run that ended {track.last_action}" if track.last_action else said
+
+
+def _page_key(document: str) -> str:
+    return f"page-{document}"
+
+
+def _cards(held: Held, page: int, here: Sequence[Chunk], tracks: Mapping[str, Track]) -> None:
+    cards = [
+        h.details(data_keep=chunk.id)[
+            h.summary[
+                h.span("rank num")[chunk.ordinal + 1],
+                h.span("where")[h.span("name")[excerpt(chunk.text, 140)]],
+                h.span("small")[words.count(len(chunk.text), "character")],
+            ],
+            h.div("body")[
+                h.div("text")[chunk.text],
+                h.div("facts")[
+                    h.span[f"{chunk.kind}, indexed with: {chunk.context or 'nothing else'}"],
+                    h.span[record(tracks.get(chunk.id))],
+                    h.button("more", data_pick=f"mark:{chunk.id}")["Mark only this one"],
+                ],
+            ],
+        ]
+        for chunk in here[:_MOST]
+    ]
+    shown = h.div("cards ordinals")[cards] if cards else h.p["No text was found on this page."]
+    more = len(here) > _MOST and h.p("small")[f"The first {_MOST}; all of them are under Chunks."]
+    heading = f"{words.count(len(here), 'chunk')} on page {page} of {held.document.pages}"
+    draw(h.div("cx")[h.h3[heading], shown, more])
