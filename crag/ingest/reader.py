@@ -22,14 +22,17 @@ _MOST_PLACES = 5  # named in a warning
 _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 
 
-def checked(data: bytes, name: str, config: AppConfig) -> Media:
-    """What the bytes are. Raises EmptyError, LimitError, UnknownMediaError, EncryptedError: no parsing is needed."""
+def checked(data: bytes, name: str, config: AppConfig, told: Media | None = None) -> Media:
+    """What the bytes are; `told` where they are no hint.
+
+    Raises EmptyError, LimitError, UnknownMediaError, EncryptedError: no parsing is needed.
+    """
     if not data:
         raise EmptyError(f"{name} is empty.", "Export or download the document again and add that file.")
     if len(data) > config.max_file_mb * 1024 * 1024:
         raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
-    media = media_of(data, name)
-    if old_office(data):
+    media = told or media_of(data, name)
+    if told is None and old_office(data):
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise EncryptedError(f"{name} is locked with a password.")
         raise UnknownMediaError(
@@ -49,14 +52,15 @@ def read_document(
     *,
     on_page: Callable[[int, int], None] | None = None,
     cancel: threading.Event | None = None,
+    media: Media | None = None,
 ) -> ParsedDocument:
     """The document's pages. `on_page(page, pages)` is called as each is read; `cancel` kills the reader at once.
 
-    What the bytes say decides how they are read, not the name.
+    What the bytes say decides how they are read, not the name; or `media`, where it is known whatever they look like.
     Raises UnknownMediaError, EncryptedError, DamagedError, EmptyError, LimitError, CancelledError.
     """
     label = safe_name(name)
-    media = checked(data, label, config)
+    media = checked(data, label, config, media)
     pages: list[Page] = []
     total, metadata, published = 0, "", ""
     largest: list[tuple[str, float]] = []

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, and_, delete, func, insert, select, update
 
 from crag.core.errors import InputError, NotFoundError, StorageError
-from crag.core.metadata import Value, checked_fields, fields_of
+from crag.core.metadata import Fields, Value, checked_fields, fields_of, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.track import Track
 from crag.core.types import Chunk, Document
@@ -43,13 +44,22 @@ class Documents:
         self._embedder = embedder
         self._forget = forget
 
-    def add(self, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> None:
+    def add(
+        self,
+        document: Document,
+        data: bytes,
+        chunks: Sequence[Chunk],
+        vectors: NDArray[np.float32],
+        given: Fields = MappingProxyType({}),
+    ) -> None:
         """Store a document whole, or not at all. `vectors` are the embeddings of the chunks' `indexed_text`, in order.
 
-        Raises InputError for content that is there already, ModelMismatchError.
+        `given` are the fields that it has from the first. Raises InputError for these where they are none, and for
+        content that is there already; ModelMismatchError.
         """
+        fields = checked_fields(given)
         with self._adding(data, chunks, vectors) as connection:
-            number, _ = _put(connection, document, data, chunks, vectors)
+            number, _ = _put(connection, document, data, chunks, vectors, fields)
             store.bump(connection, "added", number)
         self._database.reserve(reserved(len(chunks)))
 
@@ -63,7 +73,7 @@ class Documents:
         """
         with self._adding(data, chunks, vectors) as connection:
             old = number_of(connection, id)
-            number, numbers = _put(connection, document, data, chunks, vectors)
+            number, numbers = _put(connection, document, data, chunks, vectors, {})
             its = [(_clean(each.text), each.id, at) for each, at in zip(chunks, numbers, strict=True)]
             lost = take_over(connection, old, number, its)
             remove(connection, old)
@@ -96,6 +106,15 @@ class Documents:
                 found = store.select_in(connection, _RECORD, documents.c.id, ids)
             return [store.document_of(*row) for row in found]
 
+    def names(self, ids: Sequence[str] | None = None) -> dict[str, str]:
+        """The documents' names by their ids, in the order they were added; with `ids` of those alone, in no order."""
+        c = documents.c
+        asked = select(c.id, c.name)
+        with self._database.read() as connection:
+            if ids is None:
+                return {id: name for id, name in connection.execute(asked.order_by(c.number))}
+            return {id: name for id, name in store.select_in(connection, asked, c.id, ids)}
+
     def get(self, id: str) -> Document:
         """Raises NotFoundError."""
         with self._database.read() as connection:
@@ -117,7 +136,7 @@ class Documents:
                 return {document.id: given for document, given in store.described(connection) if given}
             asked = select(documents.c.id, documents.c.meta)
             found = store.select_in(connection, asked, documents.c.id, ids)
-            return {id: checked_fields(given) for id, given in found if given}
+            return {id: stored_fields(given) for id, given in found if given}
 
     def fields(self, id: str) -> dict[str, Value]:
         """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
@@ -126,7 +145,7 @@ class Documents:
         if row is None:
             raise _unknown(id)
         record, model, given = row
-        return fields_of(store.document_of(record, model), checked_fields(given))
+        return fields_of(store.document_of(record, model), stored_fields(given))
 
     def describe(self, id: str, given: Mapping[str, Value | None]) -> dict[str, Value]:
         """Give a document fields, in place of those of the same names; None takes one away. Returns all it has then.
@@ -136,7 +155,7 @@ class Documents:
         with self._database.write() as connection:
             number = number_of(connection, id)
             stored = connection.scalars(select(documents.c.meta).where(documents.c.number == number)).one()
-            kept = {name: value for name, value in {**checked_fields(stored), **given}.items() if value is not None}
+            kept = {name: value for name, value in {**stored_fields(stored), **given}.items() if value is not None}
             connection.execute(update(documents).where(documents.c.number == number).values(meta=checked_fields(kept)))
             store.bump(connection, "described", number)
         return self.fields(id)
@@ -232,17 +251,22 @@ def reserved(chunks: int) -> int:
 
 
 def _put(
-    connection: Connection, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]
+    connection: Connection,
+    document: Document,
+    data: bytes,
+    chunks: Sequence[Chunk],
+    vectors: NDArray[np.float32],
+    given: Fields,
 ) -> tuple[int, list[int]]:
     """The document with all that hangs on it; its number and those of its chunks. Raises InputError for a known id."""
-    number = _insert(connection, document, chunks)
+    number = _insert(connection, document, chunks, given)
     _insert_file(connection, number, data)
     numbers = insert_chunks(connection, number, [_row(chunk) for chunk in chunks])
     store.put_vectors(connection, numbers, vectors)
     return number, numbers
 
 
-def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk]) -> int:
+def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk], given: Fields) -> int:
     """The document's own row, whose number is returned. Raises InputError for a known id."""
     row = {
         "id": document.id,
@@ -253,6 +277,7 @@ def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk])
         "confidence": document.confidence,
         "model": document.model,
         "record": _clean(json.dumps(asdict(document))),
+        "meta": dict(given),
     }
     return insert_document(connection, row)
 

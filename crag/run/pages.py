@@ -26,6 +26,7 @@ from crag.core.errors import (
     SignInError,
 )
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed, IngestEvent, ParsedDocument
+from crag.core.metadata import KEPT_SOURCE
 from crag.core.protocols import Embedder
 from crag.core.turns import Turns
 from crag.core.types import Chunk, Document
@@ -72,7 +73,7 @@ class Pages:
         Otherwise as `crag.run.indexing.index_files`.
         """
         library, stop = self._library(workspace), cancel or threading.Event()
-        known = {document.url: document for document in library.documents.all() if document.url}
+        known = {document.url: document for document in _from_addresses(library)}
 
         def files() -> Iterator[tuple[str, Load]]:
             asked: set[str] = set()
@@ -123,7 +124,7 @@ class Pages:
         dry_run: bool,
         stop: threading.Event,
     ) -> Iterator[IngestEvent]:
-        due = [each for each in library.documents.all(ids) if each.url and _old(each, older_than)]
+        due = [each for each in _from_addresses(library, ids) if _old(each, older_than)]
 
         def files() -> Iterator[tuple[str, Load]]:
             for document in due:
@@ -141,6 +142,16 @@ class Pages:
     def _downloads(self) -> Downloads:
         config = self._config()
         return Downloads(max_mb=config.max_file_mb, allow_private=config.private_addresses)
+
+
+def _from_addresses(library: Library, ids: Sequence[str] | None = None) -> list[Document]:
+    """The documents, of these or of all, that are what stands at an address.
+
+    A page that was kept from an answer is not: it is the text that was judged then, whatever its address says by now.
+    """
+    found = [document for document in library.documents.all(ids) if document.url]
+    given = library.documents.given([document.id for document in found]) if found else {}
+    return [document for document in found if given.get(document.id, {}).get("source") != KEPT_SOURCE]
 
 
 def _old(document: Document, days: float | None) -> bool:

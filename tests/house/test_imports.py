@@ -40,6 +40,7 @@ CRAG = {
         *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
         *("strategies", "sample", "run"),
     },
+    "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
     "cli": {
@@ -49,6 +50,7 @@ CRAG = {
         "strategies",
         "evaluator",
         "engine",
+        "gaps",
         "moving",
         "evaluation",
         "questions",
