@@ -43,6 +43,11 @@ _GONE = re.compile(
 _WHITE = re.compile(
     r"(?<![\w-])color\s*:\s*(?:#fff(?:fff)?\b|white\b|rgba?\(\s*255\s*,\s*255\s*,\s*255\s*[,)]|transparent\b)", re.I
 )
+_DATES = (
+    *("article:published_time", "og:published_time", "datepublished", "date", "dc.date", "dc.date.issued"),
+    *("dcterms.date", "dcterms.issued", "publish-date", "pubdate", "citation_publication_date"),
+)
+_DAY = re.compile(r"[12]\d{3}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?![\d-])")
 _COLOURED = re.compile(r"background", re.IGNORECASE)
 
 
@@ -57,7 +62,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
             blocks = _main(blocks, _main_text(source, root, len(data)))
     if deep and not any(block.text for block in blocks):
         raise FileError("damaged", "it is nested too deeply")
-    yield from messages(parts(blocks), job, title, {"deep": deep})
+    yield from messages(parts(blocks), job, title, {"deep": deep}, _published(root))
 
 
 def _parsed(source: str) -> tuple[Any, bool]:
@@ -76,6 +81,17 @@ def _title(root: Any) -> str:
     named = [each.get("content") for each in root.iter("meta") if each.get("property") == "og:title"]
     told = ("".join(each.itertext()) for tag in ("title", "h1") for each in root.iter(tag))
     return " ".join(next(filter(None, [*named, *told]), "").split())
+
+
+def _published(root: Any) -> str:
+    """The date that the page states of itself; nothing where it states none."""
+    stated = {
+        (each.get("property") or each.get("name") or each.get("itemprop") or "").strip().lower(): each.get("content")
+        for each in root.iter("meta")
+    }
+    told = [*(stated.get(name) for name in _DATES), *(each.get("datetime") for each in root.iter("time"))]
+    found = (_DAY.match(each.strip()) for each in told if each)
+    return next((match[0] for match in found if match), "")
 
 
 class _Walk:
