@@ -25,7 +25,7 @@ PAGE = """<!doctype html><html><head><title>Harbour news</title><style>p {}</sty
 
 def test_a_web_page_is_cited_by_its_headings() -> None:
     parsed = read_document(PAGE.encode(), "saved", CONFIG)
-    assert (parsed.kind, parsed.title) == ("html", "saved – Harbour news")
+    assert (parsed.kind, parsed.title) == ("html", "Harbour news")
     assert [chunk.place for chunk in chunk_document(parsed, "id", "saved")] == [
         "section The harbour reopens",
         "section Fares",
