@@ -37,6 +37,7 @@ from crag.providers.registry import FOLDER, given_keys
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
 from crag.run.libraries import OpenLibraries
+from crag.run.scoping import scoped
 from crag.run.staleness import stale
 from crag.run.status import ProviderStatus, loaded, outside_statuses, storage_statuses
 from crag.run.tracing import exported
@@ -291,6 +292,8 @@ class Engine:
                 generator=self.generator,
                 folder=self.web(asked.config),
             )
+            if (scope := scoped(library, asked.settings.where, now())) is not None:
+                yield seen(scope)
             parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
             for place, problem in problems:
                 yield seen(ev.Failed.of(problem, place, now()))

@@ -5,7 +5,7 @@ import streamlit as st
 from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import dropping, leaves, page, progress, uploads
+from ui.documents import dropping, gaps, leaves, page, progress, uploads
 from ui.kit import picker, problems
 
 navigation.enter("documents")
@@ -19,6 +19,7 @@ picker.handle_clicks(leaves.mark)
 job = uploads.current(session)
 uploads.note_address(job)
 above, library = st.container(), page.LibraryView(session)
+gaps.show(session)
 if job is None:
     library.show(live=False)
 else:

@@ -1,4 +1,4 @@
-"""index: Add PDFs, or every PDF of a folder, to a library."""
+"""index: Add documents, or all those of a folder, to a library: PDF, Word, PowerPoint, Excel, CSV, web pages, text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ from crag.cli.output import Output, plain
 from crag.core.errors import CancelledError, CragError, DocumentError, LimitError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage, ReadingQueued
 from crag.core.types import Document
+from crag.ingest.media import ENDINGS, READERS
 
 Result = dict[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a PDF, or a folder to search for them")
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="a file, or a folder to search for those whose names end in what is read",
+    )
     add_library(parser)
     parser.add_argument(
         "--confidence", type=float, default=1.0, metavar="0..1", help="how far these files are trusted (default 1)"
@@ -78,7 +85,7 @@ def _note_file(note: Callable[[str, int], None], document: Document, file: Path,
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """The path itself, or the PDFs under it in order of name; links to folders are not followed."""
+    """The path itself, or what may be documents under it, in order of name; links to folders are not followed."""
     if not path.is_dir():
         yield path
         return
@@ -86,11 +93,15 @@ def _files(path: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
-            if name.lower().endswith(".pdf"):
+            if ENDINGS.get(name.rpartition(".")[2].lower()) in READERS:
                 found = True
                 yield Path(folder, name)
     if not found:
         yield path
+
+
+def _endings() -> list[str]:
+    return [f".{ending}" for ending, media in ENDINGS.items() if media in READERS]
 
 
 def _progress(event: ReadingQueued | ReadingPage | Embedding) -> str:
@@ -135,9 +146,12 @@ def _read(file: Path, max_mb: int) -> tuple[int, bytes]:
     try:
         about = file.stat()
         if stat.S_ISDIR(about.st_mode):
-            raise DocumentError(f"There is no PDF in the folder {file}.", "Name a folder that holds .pdf files.")
+            raise DocumentError(
+                f"There is no document in the folder {file}.",
+                f"Name one with files that end in {', '.join(_endings())}.",
+            )
         if not stat.S_ISREG(about.st_mode):
-            raise DocumentError(f"{file} is not a regular file.", "Name a PDF file or a folder.")
+            raise DocumentError(f"{file} is not a regular file.", "Name a file or a folder.")
         if about.st_size > max_mb * 1024 * 1024:
             raise LimitError(
                 f"{file.name} is larger than {max_mb} MB.", "Split the document, or raise CRAG_MAX_FILE_MB."

@@ -189,7 +189,7 @@ class AppConfig(BaseModel):
     readers: int = setting(
         2,
         "Files read at once",
-        "PDFs that are read side by side, of all visitors together, each in a process of its own with the memory and "
+        "Files that are read side by side, of all visitors together, each in a process of its own with the memory and "
         "time below.",
         group="limits",
         step=1,
@@ -239,12 +239,19 @@ class AppConfig(BaseModel):
         le=20_000,
     )
     read_memory_mb: int = setting(
-        1024, "Reader memory", "Memory the PDF reader may take.", group="limits", unit="MB", step=128, ge=256, le=8192
+        1024,
+        "Reader memory",
+        "Memory the reader of a file may take.",
+        group="limits",
+        unit="MB",
+        step=128,
+        ge=256,
+        le=8192,
     )
     read_seconds: int = setting(
         20,
         "Reader time",
-        "Processor seconds the PDF reader may take, plus a tenth of a second a page.",
+        "Processor seconds the reader of a file may take, plus a tenth of a second a page.",
         group="limits",
         unit="seconds",
         step=5,

@@ -8,13 +8,18 @@ from typing import Literal
 
 from crag.text.amounts import amountless, without_amounts
 
-__all__ = ["INDEXED_AS", "Chunk", "Document", "LineBox", "Media", "Rect"]
+__all__ = ["INDEXED_AS", "Chunk", "Document", "FromWeb", "LineBox", "Media", "Rect"]
 
 INDEXED_AS = "headings-amountless-1"
 """Names what `Chunk.indexed_text` makes of a chunk: vectors of texts made another way never mix."""
 
 Media = Literal["pdf", "html", "markdown", "text", "docx", "pptx", "xlsx", "csv", "image"]
 """What a document's bytes are."""
+
+
+FromWeb = Literal["", "unverified", "verified"]
+"""Of a web page that an answer used and a person kept as a document: whether a person has said that it is right. Empty:
+of any other document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,8 @@ class Chunk:
     `text` equals the page's text at [start, end). `page` counts from 1; `place` is what a citation says of it where it
     is no printed page, as "slide 3". `context` is what is indexed with the text though it stands elsewhere in the
     document: title, section heading, table header.
-    `lines` hold offsets into `text`. `id` is stable for the same document and chunking.
+    `lines` hold offsets into `text`. `id` is stable for the same document and chunking. A search also says what `url`
+    its document came from, if from the web, and what was known then of a page that was kept (`from_web`).
     """
 
     id: str
@@ -89,6 +95,8 @@ class Chunk:
     kind: Literal["text", "table"] = "text"
     lines: tuple[LineBox, ...] = ()
     place: str = ""
+    url: str = ""
+    from_web: FromWeb = ""
 
     @property
     def where(self) -> str:

@@ -117,16 +117,16 @@ class QuestionError(InputError, remedy="Ask a question of 1 to 2,000 characters.
     """An empty or over-long question."""
 
 
-class DocumentError(InputError, remedy="Open the file in a PDF viewer to check it, then try another copy."):
+class DocumentError(InputError, remedy="Open the file in its own program to check it, then try another copy."):
     """A file that can't be read as a document."""
 
 
-class UnknownMediaError(DocumentError, remedy="Export the document as PDF and add that file."):
+class UnknownMediaError(DocumentError, remedy="Save the document as PDF, DOCX or text, and add that file."):
     """The bytes are nothing that is read here, whatever the name says."""
 
 
-class EncryptedError(DocumentError, remedy="Remove the password (print or export to a new PDF) and add that file."):
-    """The PDF needs a password."""
+class EncryptedError(DocumentError, remedy="Remove the password (save a copy without one) and add that file."):
+    """The file needs a password."""
 
 
 class DamagedError(DocumentError):
@@ -153,7 +153,7 @@ class LibraryError(CragError, reason="library"):
     """The stored library can't do what was asked."""
 
 
-class EmptyLibraryError(LibraryError, remedy="Add a PDF on the Documents page, or load the sample library."):
+class EmptyLibraryError(LibraryError, remedy="Add files on the Documents page, or load the sample library."):
     """A question before any document."""
 
 

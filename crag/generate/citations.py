@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crag.core.types import Chunk, Citation, Rect, Strip, WebPage
+from crag.core.types import Chunk, Citation, FromWeb, Rect, Strip, WebPage
 from crag.text.sentences import sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
@@ -69,10 +69,12 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
     page: int | None = None
     url: str | None = None
     place = ""
+    from_web: FromWeb = ""
     rects: tuple[Rect, ...] = ()
     match source:
         case Chunk():
             name, page, place = source.source, source.page, source.place
+            url, from_web = source.url or None, source.from_web
             rects = source.rects(strip.start + start, strip.start + end)
         case WebPage():
             name, url = source.title or source.url, source.url
@@ -89,6 +91,7 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
         url=url,
         rects=rects,
         place=place,
+        from_web=from_web,
     )
 
 

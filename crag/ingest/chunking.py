@@ -74,7 +74,7 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
                     context=_SEPARATOR.join(part for part in parts if part),
                     kind="table" if table is not None else "text",
                     lines=_lines(page.lines, start, end),
-                    place=_place(page, (opening if own else None) or heading),
+                    place=_place(page, _section(page, start, heading)),
                 )
             )
         if page.headings:
@@ -87,6 +87,17 @@ def _place(page: Page, heading: str) -> str:
     if not page.by_heading:
         return page.place
     return f"section {heading[:_MOST_PLACE]}" if heading else f"part {page.number}"
+
+
+def _section(page: Page, start: int, heading: str) -> str:
+    """The last of the headings that a chunk opens with, else the one it stands under."""
+    end = start
+    for at, text in page.headings:
+        if at >= start:
+            if page.text[end:at].strip():
+                break
+            heading, end = text, at + len(text)
+    return heading
 
 
 def chunk_id(document_id: str, page: int, start: int, end: int) -> str:
@@ -106,14 +117,15 @@ def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, TableSpan | None]]:
     spans: list[tuple[int, int, TableSpan | None]] = []
     current: list[_Unit] = []
     for unit in _units(page, sizes):
-        if current and _full(current, unit, sizes):
+        if current and _full(current, unit, sizes, page.by_heading):
             spans.append(_closed(current))
             current = []
         current.append(unit)
     if current:
         size = current[-1].end - current[0].start
         # A last scrap joins the chunk before it rather than standing alone.
-        if spans and size < sizes.least // 2 and current[-1].end - spans[-1][0] <= 1.3 * sizes.text:
+        alone = page.by_heading and current[0].heading
+        if spans and not alone and size < sizes.least // 2 and current[-1].end - spans[-1][0] <= 1.3 * sizes.text:
             start, _, table = spans.pop()
             spans.append((start, current[-1].end, table))
         else:
@@ -128,16 +140,21 @@ def _closed(units: Sequence[_Unit]) -> tuple[int, int, TableSpan | None]:
     return units[0].start, units[-1].end, mostly
 
 
-def _full(current: Sequence[_Unit], unit: _Unit, sizes: Sizes) -> bool:
-    """Whether `unit` begins a new chunk: no room, a new section, or a new table, once there is enough."""
+def _full(current: Sequence[_Unit], unit: _Unit, sizes: Sizes, by_heading: bool) -> bool:
+    """Whether `unit` begins a new chunk: no room, a new section, or a new table, once there is enough.
+
+    `by_heading`: where a section is what is cited, none shares a chunk with the one before it.
+    """
     size = current[-1].end - current[0].start
     most = sizes.table if unit.table is not None else sizes.text
     if unit.end - current[0].start > most:
         # Headings are kept with what they head.
         return True
+    last = current[-1]
+    if by_heading and unit.heading and not last.heading:
+        return True
     if size < sizes.least:
         return False
-    last = current[-1]
     if unit.opens and unit.table is None and size >= sizes.paragraph * most:
         return True
     return (unit.heading and not last.heading) or (unit.table is not last.table and last.table is not None)

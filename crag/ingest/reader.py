@@ -8,24 +8,36 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from crag.core.config import AppConfig
-from crag.core.errors import DamagedError, EmptyError, LimitError, UnknownMediaError
+from crag.core.errors import DamagedError, EmptyError, EncryptedError, LimitError, UnknownMediaError
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest.identity import safe_name
-from crag.ingest.media import NAMES, READERS, media_of
+from crag.ingest.media import NAMES, READERS, media_of, old_office
+from crag.ingest.remarks import remarks
 from crag.ingest.sandbox import run_child
 from crag.ingest.titles import document_title
 
+_MOST_PLACES = 5  # named in a warning
 _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 
 
-def checked(data: bytes, name: str, config: AppConfig) -> Media:
-    """What the bytes are. Raises EmptyError, LimitError, UnknownMediaError for what needs no parsing to be refused."""
+def checked(data: bytes, name: str, config: AppConfig, told: Media | None = None) -> Media:
+    """What the bytes are; `told` where they are no hint.
+
+    Raises EmptyError, LimitError, UnknownMediaError, EncryptedError for what needs no parsing to be refused.
+    """
     if not data:
         raise EmptyError(f"{name} is empty.", "Export or download the document again and add that file.")
     if len(data) > config.max_file_mb * 1024 * 1024:
         raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
-    media = media_of(data, name)
+    media = told or media_of(data, name)
+    if old_office(data):
+        if "EncryptedPackage".encode("utf-16-le") in data:
+            raise EncryptedError(f"{name} is locked with a password.")
+        raise UnknownMediaError(
+            f"{name} is in a format of Office that is older than 2007, which is not read here.",
+            "Save it as .docx, .pptx, .xlsx or PDF, and add that file.",
+        )
     if media is None or media not in READERS:
         known = ", ".join(NAMES[each] for each in READERS)
         raise UnknownMediaError(f"{name} is nothing that can be read here, whatever its name says: {known}.")
@@ -39,23 +51,26 @@ def read_document(
     *,
     on_page: Callable[[int, int], None] | None = None,
     cancel: threading.Event | None = None,
+    media: Media | None = None,
 ) -> ParsedDocument:
     """The document's pages. `on_page(page, pages)` is called as each is read; `cancel` kills the reader at once.
 
-    What the bytes say decides how they are read, not the name.
+    What the bytes say decides how they are read, not the name; or `media`, where it is known whatever they look like.
     Raises UnknownMediaError, EncryptedError, DamagedError, EmptyError, LimitError, CancelledError.
     """
     label = safe_name(name)
-    media = checked(data, label, config)
+    media = checked(data, label, config, media)
     pages: list[Page] = []
     total, metadata = 0, ""
     largest: list[tuple[str, float]] = []
     failed: list[int] = []
     cut: list[int] = []
+    noted: tuple[str, ...] = ()
     try:
         for message, _ in run_child({"task": "read", "media": media}, data, label, config, cancel):
             if "pages" in message:
                 total, metadata = _count(message["pages"], 1), str(message["title"])
+                noted = tuple(remarks(message.get("notes", {})))
             elif "page" in message:
                 raw = message["page"]
                 page = _page(raw, len(pages) + 1)
@@ -75,7 +90,7 @@ def read_document(
     return ParsedDocument(
         title=document_title(_clean(metadata), largest, label),
         pages=tuple(pages),
-        warnings=_warnings(label, pages, failed, cut),
+        warnings=(*_warnings(label, pages, failed, cut), *noted),
         kind=media,
     )
 
@@ -83,7 +98,7 @@ def read_document(
 def _warnings(label: str, pages: Sequence[Page], failed: Sequence[int], cut: Sequence[int]) -> tuple[str, ...]:
     """What a person should know of the pages. Raises EmptyError or DamagedError when none has text."""
     scanned = [page.number for page in pages if page.scanned]
-    unseen = [page.number for page in pages if page.unseen]
+    unseen = [page for page in pages if page.unseen]
     recognised = [page.number for page in pages if page.recognised]
     if not any(page.text.strip() for page in pages) or len(scanned) == len(pages):
         if scanned:
@@ -92,8 +107,8 @@ def _warnings(label: str, pages: Sequence[Page], failed: Sequence[int], cut: Seq
             raise DamagedError(f"{label} is damaged: {_named(failed)} can't be read.")
         if unseen:
             raise EmptyError(
-                f"{label} holds only text that can't be seen ({_words(pages)} on {_named(unseen)}).",
-                "Open the file in a PDF viewer to see what it shows, then try another copy.",
+                f"{label} holds only text that can't be seen ({_words(pages)}{_placed(unseen, ' on ')}).",
+                "Open the file in its own program to see what it shows, then try another copy.",
             )
         raise EmptyError(f"{label} has no text on any page.")
     found = []
@@ -104,8 +119,8 @@ def _warnings(label: str, pages: Sequence[Page], failed: Sequence[int], cut: Seq
     if cut:
         found.append(f"{_named(cut)} too long: only the first part is read.")
     if unseen:
-        hold = "holds" if len(unseen) == 1 else "hold"
-        found.append(f"{_named(unseen)} {hold} text that can't be seen ({_words(pages)}): it was left out.")
+        hold = "holds" if len(unseen) == 1 or unseen[0].by_heading else "hold"
+        found.append(f"{_placed(unseen) or 'It'} {hold} text that can't be seen ({_words(pages)}): it was left out.")
     if recognised:
         what = "is a picture" if len(recognised) == 1 else "are pictures"
         behind = "with text from recognition behind"
@@ -133,6 +148,16 @@ def _named(numbers: Sequence[int]) -> str:
             runs.append([number])
     text = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
     return f"{'page' if len(numbers) == 1 else 'pages'} {text}"
+
+
+def _placed(pages: Sequence[Page], before: str = "") -> str:
+    """Pages as people call them, by number or by their places; nothing for those that have neither."""
+    if pages[0].by_heading:
+        return ""
+    if not pages[0].place:
+        return before + _named([page.number for page in pages])
+    named = ", ".join(page.place for page in pages[:_MOST_PLACES])
+    return before + (f"{named} and {len(pages) - _MOST_PLACES} more" if len(pages) > _MOST_PLACES else named)
 
 
 def _count(value: Any, least: int) -> int:

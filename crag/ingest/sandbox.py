@@ -1,4 +1,4 @@
-"""Runs the child process that parses a PDF, and turns every way it can end into a frame or one clear error."""
+"""Runs the child process that parses a file, and turns every way it can end into a frame or one clear error."""
 
 from __future__ import annotations
 
@@ -171,10 +171,10 @@ def _died(process: subprocess.Popen[bytes], name: str, config: AppConfig) -> Doc
         except ValueError:
             word = f"signal {-status}"
         return DamagedError(
-            f"{name} made the PDF reader stop ({word}): it is damaged, built to do harm, "
+            f"{name} made the reader stop ({word}): it is damaged, built to do harm, "
             f"or needs more than {config.read_memory_mb} MB of memory."
         )
-    return DamagedError(f"{name} can't be read: the PDF reader gave up (status {status}).")
+    return DamagedError(f"{name} can't be read: the reader gave up (status {status}).")
 
 
 def _too_slow(name: str, config: AppConfig) -> LimitError:
@@ -199,6 +199,13 @@ def _error_from(message: Mapping[str, Any], name: str, config: AppConfig) -> Doc
             return EncryptedError(f"{name} is locked with a password.")
         case "no pages":
             return EmptyError(f"{name} has no pages.", "Open the file in a PDF viewer to check it, then try another.")
+        case "no text":
+            return EmptyError(f"{name} holds no text.", "Open the file in its own program to check it.")
+        case "unpacked":
+            return LimitError(
+                f"{name} holds {detail} when unpacked: it is built to do harm, or too large for the reader.",
+                "Try another copy; split the document, or raise the reader's memory in Settings.",
+            )
         case "pages":
             return LimitError(f"{name} has {detail} pages; at most {config.max_pages} are read.")
         case "memory":

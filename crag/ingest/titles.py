@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 _MOST = 120
-_EXTENSION = re.compile(r"\.(?:pdf|docx?|indd|pptx?|xlsx?|html?|txt|md)$", re.IGNORECASE)
+_EXTENSION = re.compile(r"\.(?:pdf|doc[xm]?|indd|pp[ts][xm]?|xls[xm]?|csv|tsv|html?|txt|md|markdown)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z])")
 _POOR = re.compile(
     r"^(?:untitled|title|document\d*|slide \d+|microsoft (?:word|powerpoint|excel)\b.*|powerpoint presentation|"

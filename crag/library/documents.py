@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, and_, delete, func, insert, select, update
 
 from crag.core.errors import InputError, NotFoundError, StorageError
-from crag.core.metadata import Value, checked_fields, fields_of
+from crag.core.metadata import Fields, Value, checked_fields, fields_of, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.track import Track
 from crag.core.types import Chunk, Document
@@ -41,21 +42,30 @@ class Documents:
         self._embedder = embedder
         self._forget = forget
 
-    def add(self, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> None:
+    def add(
+        self,
+        document: Document,
+        data: bytes,
+        chunks: Sequence[Chunk],
+        vectors: NDArray[np.float32],
+        given: Fields = MappingProxyType({}),
+    ) -> None:
         """Store a document whole, or not at all. `vectors` are the embeddings of the chunks' `indexed_text`, in order.
 
-        Raises InputError for content that is there already, ModelMismatchError.
+        `given` are the fields that it has from the first. Raises InputError for these where they are none, and for
+        content that is there already; ModelMismatchError.
         """
         if vectors.shape != (len(chunks), self._embedder.dimension):
             raise ValueError(f"{len(chunks)} chunks need as many vectors of {self._embedder.dimension} numbers each")
         if not np.isfinite(vectors).all():
             raise ValueError("vectors must be finite")
+        fields = checked_fields(given)
         with self._database.write(more=len(data) + 2 * vectors.nbytes) as connection:
             if store.empty(connection):
                 store.set_model(connection, self._embedder)
             else:
                 store.check_model(connection, self._embedder)
-            number = _insert(connection, document, chunks)
+            number = _insert(connection, document, chunks, fields)
             _insert_file(connection, number, data)
             rows = [_row(chunk) for chunk in chunks]
             store.put_vectors(connection, insert_chunks(connection, number, rows), vectors)
@@ -70,6 +80,15 @@ class Documents:
             else:
                 found = store.select_in(connection, _RECORD, documents.c.id, ids)
             return [store.document_of(*row) for row in found]
+
+    def names(self, ids: Sequence[str] | None = None) -> dict[str, str]:
+        """The documents' names by their ids, in the order they were added; with `ids` of those alone, in no order."""
+        c = documents.c
+        asked = select(c.id, c.name)
+        with self._database.read() as connection:
+            if ids is None:
+                return {id: name for id, name in connection.execute(asked.order_by(c.number))}
+            return {id: name for id, name in store.select_in(connection, asked, c.id, ids)}
 
     def get(self, id: str) -> Document:
         """Raises NotFoundError."""
@@ -97,7 +116,7 @@ class Documents:
         if row is None:
             raise _unknown(id)
         record, model, given = row
-        return fields_of(store.document_of(record, model), checked_fields(given))
+        return fields_of(store.document_of(record, model), stored_fields(given))
 
     def describe(self, id: str, given: Mapping[str, Value | None]) -> dict[str, Value]:
         """Give a document fields, in place of those of the same names; None takes one away. Returns all it has then.
@@ -107,7 +126,7 @@ class Documents:
         with self._database.write() as connection:
             number = number_of(connection, id)
             stored = connection.scalars(select(documents.c.meta).where(documents.c.number == number)).one()
-            kept = {name: value for name, value in {**checked_fields(stored), **given}.items() if value is not None}
+            kept = {name: value for name, value in {**stored_fields(stored), **given}.items() if value is not None}
             connection.execute(update(documents).where(documents.c.number == number).values(meta=checked_fields(kept)))
             store.bump(connection, "described", number)
         return self.fields(id)
@@ -194,7 +213,7 @@ def reserved(chunks: int) -> int:
     return _RESERVED + _RESERVED_EACH * chunks
 
 
-def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk]) -> int:
+def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk], given: Fields) -> int:
     """The document's own row, whose number is returned. Raises InputError for a known id."""
     row = {
         "id": document.id,
@@ -205,6 +224,7 @@ def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk])
         "confidence": document.confidence,
         "model": document.model,
         "record": _clean(json.dumps(asdict(document))),
+        "meta": dict(given),
     }
     return insert_document(connection, row)
 

@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, literal, select
 
 from crag.core.errors import NotFoundError
-from crag.core.metadata import MOST_FIELDS, checked_fields, fields_of
+from crag.core.metadata import MOST_FIELDS, fields_of, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.purging import KEEP, Conditions, Due, Standing, due
 from crag.core.track import Track
@@ -170,7 +170,7 @@ def _bring_back(
     connection: Connection, id: str, document: dict[str, Any], content: dict[str, Any], kept: np.ndarray
 ) -> None:
     """From the table of what was purged to those of documents, under new numbers."""
-    given = checked_fields(document["meta"])
+    given = stored_fields(document["meta"])
     if len(given) < MOST_FIELDS:
         given[KEEP] = True
     rest = {name: value for name, value in document.items() if name != "number"}

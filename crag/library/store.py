@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from crag.core.errors import ModelMismatchError
-from crag.core.metadata import Value, checked_fields
+from crag.core.metadata import Value, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
 from crag.library.tables import changes, chunks, documents, vectors
@@ -165,7 +165,7 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
 def described(connection: Connection) -> list[tuple[Document, dict[str, Value]]]:
     """All documents in order of number, each with the fields that it was given."""
     asked = select(documents.c.record, documents.c.model, documents.c.meta).order_by(documents.c.number)
-    return [(document_of(record, model), checked_fields(given)) for record, model, given in connection.execute(asked)]
+    return [(document_of(record, model), stored_fields(given)) for record, model, given in connection.execute(asked)]
 
 
 def document_of(record: str, model: str) -> Document:

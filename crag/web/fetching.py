@@ -18,8 +18,8 @@ from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import Unread, WebPage
 from crag.core.waiting import CLOCK, Clock, iterate
+from crag.text.encodings import decoded
 from crag.web.addresses import AddressError, Place, guarded_transport
-from crag.web.encodings import decoded
 from crag.web.webpage import read_page
 
 log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ def page(open_page):
 
 def test_the_sample_is_one_click_away(open_page, served_to_many):
     page = open_page(base=served_to_many.url)
-    page.get_by_text("Ask your PDFs").wait_for()
+    page.get_by_text("Ask your documents").wait_for()
     settled(page).get_by_role("button", name="Load the sample library").click()
     expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
 

@@ -32,7 +32,7 @@ def served(served_to_many):
 @pytest.fixture
 def page(open_page):
     page = open_page()
-    page.get_by_text("Ask your PDFs").wait_for()
+    page.get_by_text("Ask your documents").wait_for()
     return settled(page)
 
 

@@ -14,7 +14,7 @@ PUBLIC = {
     "crag.core.clauses": ["Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation", "WORD"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
-    "crag.core.documents": ["Chunk", "Document", "INDEXED_AS", "LineBox", "Media", "Rect"],
+    "crag.core.documents": ["Chunk", "Document", "FromWeb", "INDEXED_AS", "LineBox", "Media", "Rect"],
     "crag.core.errors": [
         *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
         *("EmptyLibraryError", "EncryptedError", "FilterError", "InputError", "KeyRejectedError", "LibraryError"),
@@ -60,6 +60,7 @@ PUBLIC = {
             "Rewritten",
             "RunFinished",
             "RunStarted",
+            "Scoped",
             "Searched",
             "StepFinished",
         ),
@@ -80,8 +81,19 @@ PUBLIC = {
     "crag.text.marks": ["few_marks", "unmarked"],
     "crag.core.makers": ["Maker", "maker", "named"],
     "crag.core.metadata": [
-        *("FIXED", "Fields", "Kind", "MOST_FIELDS", "RESERVED", "Value", "boolean_in", "checked_fields", "days_in"),
-        *("field_name", "fields_of", "known_fields", "number_in", "read_field", "written_field"),
+        *("FIXED", "Fields", "KEPT_CONFIDENCE", "KEPT_SOURCE", "Kind", "MOST_FIELDS", "RESERVED", "Value"),
+        *("boolean_in", "checked_fields"),
+        *(
+            "days_in",
+            "field_name",
+            "fields_of",
+            "known_fields",
+            "number_in",
+            "read_field",
+            "stored_fields",
+            "tags_of",
+            "written_field",
+        ),
     ],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
@@ -118,6 +130,7 @@ PUBLIC = {
         *("Conditions", "Due", "KEEP", "Standing", "add_conditions", "conditions_given", "conditions_of", "due"),
     ],
     "crag.core.settings": ["Settings", "StoredSettings"],
+    "crag.core.scope": ["ID", "Scope", "narrowed", "scope_of"],
     "crag.core.syntax": ["clause_of"],
     "crag.core.where": ["Filter", "check", "parse"],
     "crag.text.words": [
@@ -128,6 +141,7 @@ PUBLIC = {
     "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
+        "FromWeb",
         "Kept",
         *(
             "LineBox",
@@ -147,8 +161,8 @@ PUBLIC = {
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
         *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
-        *("instead_sentence", "kept_reason", "kept_word", "outcome_sentence", "short_text", "stored_sentence"),
-        *("unnamed_sentence", "unread_sentence", "why_sentence", "words_text"),
+        *("instead_sentence", "kept_reason", "kept_word", "outcome_sentence", "scope_text", "short_text"),
+        *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.index.milvus": ["MilvusIndex"],

@@ -26,6 +26,7 @@ from ui.kit.drawing import draw
 from ui.kit.safe import excerpt, markdown
 from ui.run import answer, approval, export, meter, pageview, path, thumbs
 from ui.run.passage import View
+from ui.run.shelf import shelf_of
 from ui.run.slots import Slots
 
 _LEFT_OVER = 12
@@ -73,7 +74,7 @@ def show(session: Session, run: str, past: Any) -> None:
         with problem:
             problems.show(job.problem)
     view, what = sliders.view(trace, settings)
-    slots.write(trace, replace(view, thumbs=labels))
+    slots.write(trace, replace(view, thumbs=labels, shelf=shelf_of(session, trace)))
     if what is not None:
         with change:
             sliders.change(session, trace, settings, what)
@@ -102,7 +103,8 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
         if turn != run:
             _earlier(session, turn)
             continue
-        draw(answer.question(trace))
+        slots.question = st.empty()
+        draw(answer.question(trace), slots.question)
         slots.answer = st.empty()
         stop = st.empty()
         job = session.job(run)

@@ -37,7 +37,7 @@ def show(session: Session) -> None:
     correct, ambiguous, incorrect = (chip(action) for action in Action)
     draw(
         h.div("cx hero")[
-            h.h1["Ask your PDFs, and see why"],
+            h.h1["Ask your documents, and see why"],
             h.p[
                 "Every passage found for a question is graded, and the grades decide what happens next: answer from "
                 "your documents (",
@@ -82,7 +82,7 @@ def _offer(session: Session) -> None:
             uploads.load_sample(session)
             st.rerun()
     st.caption(
-        "The sample is a real public report and a small folder of real pages that stands in for the web. Or drop PDFs "
+        "The sample is a real public report and a small folder of real pages that stands in for the web. Or drop files "
         "of your own:"
     )
 

@@ -114,7 +114,7 @@ def _first(session: Session) -> None:
             st.button(
                 "Load the sample library", key="compare-to-ask", on_click=navigation.go, args=("ask",), type="primary"
             )
-            st.button("Add your own PDFs", key="compare-to-documents", on_click=navigation.go, args=("documents",))
+            st.button("Add your own documents", key="compare-to-documents", on_click=navigation.go, args=("documents",))
         return
     setup.form(session)
     setup.questions(session)

@@ -91,7 +91,7 @@ def _asking(session: Session) -> AppConfig:
 
 
 def _no_documents(session: Session, *, loading: bool) -> None:
-    st.info("The library is empty: add PDFs on the Documents page, or load the sample library.")
+    st.info("The library is empty: add files on the Documents page, or load the sample library.")
     if st.button("Load the sample library", key="sample", disabled=loading):
         uploads.load_sample(session)
         st.rerun()

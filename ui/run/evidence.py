@@ -14,7 +14,7 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 from ui.kit.safe import excerpt, link, site
-from ui.run import approval, faults, thumbs
+from ui.run import approval, faults, shelf, thumbs
 from ui.run.passage import View, passage, surroundings
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
@@ -127,7 +127,9 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     summary = h.fragment(
         h.span("rank num")[found.rank],
         h.span[
-            h.span("where")[marks, h.span("page")[words.place(chunk)], h.span("name")[chunk.source], _local(grade)],
+            h.span("where")[
+                marks, shelf.tag(chunk), h.span("page")[words.place(chunk)], h.span("name")[chunk.source], _local(grade)
+            ],
             _noted(chunk.id, view),
             h.span("peek")[excerpt(chunk.text, 160)],
         ],
@@ -142,6 +144,8 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
                 h.span[f"similarity {found.similarity:.3f} (for ranking only)"],
                 h.span[f"indexed with: {excerpt(chunk.context, 120)}"] if chunk.context else "",
                 h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
+                h.span[shelf.origin(chunk)] if chunk.from_web else "",
+                shelf.verifier(chunk.document_id, view.shelf),
             ],
         ],
     ]
@@ -289,5 +293,5 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
             ],
             _score(grade, view, waiting=not trace.finished),
         ],
-        h.div("body")[shown, _facts(grade, strips, view), h.div("facts")[opener]],
+        h.div("body")[shown, _facts(grade, strips, view), h.div("facts")[opener, shelf.keeper(page.id, view.shelf)]],
     ]
