@@ -114,15 +114,14 @@ def follow(job: Job[UploadEvent], renew: Callable[[bool], None], close: Callable
         if job.running and added > known and time.monotonic() - renewed > _RENEWED:
             renew(True)
             renewed, known = time.monotonic(), added
-    if close is not None and progress.results:
-        stop.button("Close this list", key=f"close-{job.id}", type="tertiary", on_click=close)
-    else:
-        stop.empty()
+    stop.empty()
     with ending:
         if job.problem:
             problems.show(job.problem)
         elif not progress.results:
             st.success(f"Done: {job.label}.")
+        elif close is not None:
+            st.button("Close this list", key=f"close-{job.id}", type="tertiary", on_click=close)
     renew(False)
 
 
