@@ -98,13 +98,10 @@ def follow(job: Job[UploadEvent], renew: Callable[[bool], None], close: Callable
         )
         renew(True)
     progress, renewed, known = Progress(), time.monotonic(), 0
-    told: Html | None = None
     drawn: tuple[int, int, bool] | None = None
     for fresh in job.follow():
         progress.apply(fresh)
-        if (said := heading(progress, job.label, job.running)) != told:
-            told = said
-            draw(told, head)
+        draw(heading(progress, job.label, job.running), head)  # with every beat: only what draws can be interrupted
         if (state := (len(progress.names), len(progress.results), job.running)) != drawn:
             drawn = state
             draw(files(progress, job.running), listed)
