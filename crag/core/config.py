@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from crag.core.errors import CragError, SettingsError
-from crag.core.fields import first_problem, setting
+from crag.core.fields import days_of, first_problem, setting
 
 __all__ = ["AppConfig"]
 
@@ -68,6 +68,13 @@ class AppConfig(BaseModel):
         "Purge",
         "Documents that the running app takes out by itself, looking once an hour, in the words of the command "
         "purge, as --older-than 90d --unverified. For a day they can be brought back. None: it takes out none.",
+        group="storage",
+    )
+    refresh: str = setting(
+        "",
+        "Fetch web pages again",
+        "Documents from the web that the running app looks at again by itself, once an hour, where that was longer ago "
+        "than this, as 7d or 2w; one that changed is replaced. None: it looks at none.",
         group="storage",
     )
     llm: str = setting(
@@ -132,7 +139,8 @@ class AppConfig(BaseModel):
     private_addresses: bool = setting(
         False,
         "Pages of this network",
-        "Also read web results whose address lies on this machine or its network. Leave off unless you know why.",
+        "Also read web results, and add web pages, whose address lies on this machine or its network. Leave off unless "
+        "you know why.",
         group="providers",
     )
     servers: tuple[str, ...] = setting(
@@ -326,6 +334,18 @@ class AppConfig(BaseModel):
             except CragError as error:
                 raise ValueError(str(error)) from error
         return given.strip()
+
+    @field_validator("refresh")
+    @classmethod
+    def _age(cls, given: str) -> str:
+        if given.strip():
+            days_of(given)
+        return given.strip()
+
+    @property
+    def refresh_days(self) -> int:
+        """How old a look at a web document may become; 0: any age."""
+        return days_of(self.refresh) if self.refresh else 0
 
     def get(self, name: str) -> Any:
         """The value of a setting; of a provider's address that is not given, nothing."""

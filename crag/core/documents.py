@@ -8,13 +8,21 @@ from typing import Literal
 
 from crag.text.amounts import amountless, without_amounts
 
-__all__ = ["INDEXED_AS", "Chunk", "Document", "FromWeb", "LineBox", "Media", "Rect"]
+__all__ = ["INDEXED_AS", "Chunk", "Document", "FromWeb", "LineBox", "Look", "Media", "Rect"]
 
 INDEXED_AS = "headings-amountless-1"
 """Names what `Chunk.indexed_text` makes of a chunk: vectors of texts made another way never mix."""
 
 Media = Literal["pdf", "html", "markdown", "text", "docx", "pptx", "xlsx", "csv", "image"]
 """What a document's bytes are."""
+
+Look = Literal["", "changed", "duplicate", "gone", "refused", "unreachable", "unreadable"]
+"""What the last look at a document's web address found, where the document does not say it.
+
+Empty: the page is as it stands here. "changed": it says something else. "duplicate": what another document here says.
+"gone": the server says that there is none any more. "refused": only those who sign in see it. "unreachable": it did not
+come, for another reason. "unreadable": it came and can't be read.
+"""
 
 
 FromWeb = Literal["", "unverified", "verified"]
@@ -52,6 +60,11 @@ class Document:
 
     `kind` is what its bytes are. `url`: the web address that it came from. `path`: the file on this machine that it was
     read from, where that is known, and `modified` when that file was changed last before (nanoseconds since the epoch).
+
+    Of one from the web: when it was `published`, as exact as the page says (ISO 8601); when these words were had last
+    (`fetched_at`) and its address looked at last (`looked_at`; both ISO 8601, UTC), and what that `look` found; `etag`
+    and `last_modified`, by which its server tells whether it changed; `text_id`, the SHA-256 of its text; and the ids
+    of the documents in whose place it came, the latest first (`earlier`).
     """
 
     id: str
@@ -69,6 +82,14 @@ class Document:
     path: str = ""
     modified: int = 0
     kind: Media = "pdf"
+    published: str = ""
+    fetched_at: str = ""
+    looked_at: str = ""
+    look: Look = ""
+    etag: str = ""
+    last_modified: str = ""
+    text_id: str = ""
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

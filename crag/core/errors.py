@@ -8,7 +8,10 @@ CragError
 │   │   ├── EncryptedError a password is needed
 │   │   ├── DamagedError   broken, truncated or hostile: the reader gave up
 │   │   ├── EmptyError     no pages, or no text on any page
-│   │   └── LimitError     over the limits on size, pages, memory or time
+│   │   ├── LimitError     over the limits on size, pages, memory or time
+│   │   └── PageError      a web address whose page can't be had
+│   │       ├── GoneError  the server says that there is no such page
+│   │       └── SignInError  only those who sign in see it
 │   ├── FilterError        a filter over documents' fields that can't be read, or asks for what there is not
 │   └── SettingsError      a setting out of its range or combination
 ├── LibraryError           the stored library can't do what was asked
@@ -47,6 +50,7 @@ __all__ = [
     "EmptyLibraryError",
     "EncryptedError",
     "FilterError",
+    "GoneError",
     "InputError",
     "KeyRejectedError",
     "LibraryError",
@@ -55,12 +59,14 @@ __all__ = [
     "ModelMismatchError",
     "NotApprovedError",
     "NotFoundError",
+    "PageError",
     "ProviderError",
     "QuestionError",
     "Reason",
     "ReplyError",
     "RoomError",
     "SettingsError",
+    "SignInError",
     "StorageError",
     "UnknownMediaError",
     "UnreachableError",
@@ -139,6 +145,18 @@ class EmptyError(DocumentError, remedy="If the pages are scans, run text recogni
 
 class LimitError(DocumentError, remedy="Split the document, or raise the limit in Settings."):
     """Over the limits on size, pages, memory or time."""
+
+
+class PageError(DocumentError, remedy="Open the address in a browser to check it."):
+    """A web address whose page can't be had as a document."""
+
+
+class GoneError(PageError):
+    """The server says that there is no such page, or none any more."""
+
+
+class SignInError(PageError, remedy="Sign in with a browser, save the page or print it to PDF, and add that file."):
+    """Only those who sign in see the page."""
 
 
 class FilterError(InputError, remedy="Write it like: verified and confidence > 0.7 and date >= 2024."):

@@ -42,6 +42,7 @@ FIXED: Mapping[str, Kind] = MappingProxyType(
         "source": "text",
         "tags": "list",
         "date": "date",
+        "review_by": "date",
     }
 )
 """The fields that every library knows, whatever its documents are, and the one kind of value that each may have."""
@@ -131,7 +132,7 @@ def stored_fields(given: Mapping[str, Any]) -> dict[str, Value]:
 def fields_of(document: Document, given: Fields) -> dict[str, Value]:
     """All fields of a document, the fixed ones first. `given` are those that it was given: see `checked_fields`.
 
-    `source` is the host of its address and `date` is missing, unless given.
+    Unless given, `source` is the host of its address, `date` when it was published, where that is known.
     """
     fields: dict[str, Value] = {
         "id": document.id,
@@ -144,7 +145,8 @@ def fields_of(document: Document, given: Fields) -> dict[str, Value]:
         "tags": (),
     }
     host = urlsplit(document.url).hostname if document.url else None
-    return {**fields, **({"source": host} if host else {}), **given}
+    dated = {"date": document.published} if document.published else {}
+    return {**fields, **({"source": host} if host else {}), **dated, **given}
 
 
 def tags_of(given: Fields) -> tuple[str, ...]:

@@ -65,7 +65,11 @@ def faults() -> Iterator[None]:
 
 
 def messages(
-    found: Iterable[ComposedPage], job: Mapping[str, Any], title: str, notes: Mapping[str, Any]
+    found: Iterable[ComposedPage],
+    job: Mapping[str, Any],
+    title: str,
+    notes: Mapping[str, Any],
+    published: str = "",
 ) -> Iterator[dict[str, Any]]:
     """What the child sends of these pages. Raises FileError for none, and for more than are read."""
     pages = list(found)
@@ -75,6 +79,6 @@ def messages(
         raise FileError("pages", str(len(pages)))
     opening = next((text for _, text in pages[0].headings), "")
     pages[0].largest = [(opening, 1.0)] if opening else []
-    yield {"pages": len(pages), "title": title, "notes": dict(notes)}
+    yield {"pages": len(pages), "title": title, "notes": dict(notes), "published": published}
     for page in pages:
         yield {"page": as_message(page)}

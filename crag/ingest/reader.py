@@ -10,6 +10,7 @@ from typing import Any
 from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, EmptyError, EncryptedError, LimitError, UnknownMediaError
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
+from crag.core.metadata import days_in
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest.identity import safe_name
 from crag.ingest.media import NAMES, READERS, media_of, old_office
@@ -31,7 +32,7 @@ def checked(data: bytes, name: str, config: AppConfig, told: Media | None = None
     if len(data) > config.max_file_mb * 1024 * 1024:
         raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
     media = told or media_of(data, name)
-    if old_office(data):
+    if told is None and old_office(data):
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise EncryptedError(f"{name} is locked with a password.")
         raise UnknownMediaError(
@@ -61,7 +62,7 @@ def read_document(
     label = safe_name(name)
     media = checked(data, label, config, media)
     pages: list[Page] = []
-    total, metadata = 0, ""
+    total, metadata, published = 0, "", ""
     largest: list[tuple[str, float]] = []
     failed: list[int] = []
     cut: list[int] = []
@@ -70,6 +71,7 @@ def read_document(
         for message, _ in run_child({"task": "read", "media": media}, data, label, config, cancel):
             if "pages" in message:
                 total, metadata = _count(message["pages"], 1), str(message["title"])
+                published = str(message.get("published", ""))
                 noted = tuple(remarks(message.get("notes", {})))
             elif "page" in message:
                 raw = message["page"]
@@ -88,10 +90,11 @@ def read_document(
     if len(pages) != total:
         raise DamagedError(f"{label} can't be read: only {len(pages)} of {total} pages came.")
     return ParsedDocument(
-        title=document_title(_clean(metadata), largest, label),
+        title=document_title(_clean(metadata), largest, label, own=media == "html"),
         pages=tuple(pages),
         warnings=(*_warnings(label, pages, failed, cut), *noted),
         kind=media,
+        published=published if days_in(published) else "",
     )
 
 

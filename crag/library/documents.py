@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +21,7 @@ from crag.core.types import Chunk, Document
 from crag.library import store, tracks
 from crag.library.cards import first_page
 from crag.library.records import Records
+from crag.library.replacing import Lost, take_over
 from crag.library.sqlite import driver
 from crag.library.tables import chunks as stored_chunks
 from crag.library.tables import documents, files, vectors
@@ -55,22 +57,45 @@ class Documents:
         `given` are the fields that it has from the first. Raises InputError for these where they are none, and for
         content that is there already; ModelMismatchError.
         """
+        fields = checked_fields(given)
+        with self._adding(data, chunks, vectors) as connection:
+            number, _ = _put(connection, document, data, chunks, vectors, fields)
+            store.bump(connection, "added", number)
+        self._database.reserve(reserved(len(chunks)))
+
+    def replace(
+        self, id: str, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]
+    ) -> Lost:
+        """Store a document in the place of the one of this id, in one step: at any time one of the two is there, whole.
+
+        It takes over given fields, labels and track records as `crag.library.replacing.take_over` says, which also
+        says what was lost. Raises NotFoundError, and what `add` does.
+        """
+        with self._adding(data, chunks, vectors) as connection:
+            old = number_of(connection, id)
+            number, numbers = _put(connection, document, data, chunks, vectors, {})
+            its = [(_clean(each.text), each.id, at) for each, at in zip(chunks, numbers, strict=True)]
+            lost = take_over(connection, old, number, its)
+            remove(connection, old)
+            store.bump(connection, "deleted", old)
+            store.bump(connection, "added", number)
+        self._database.reserve(reserved(len(chunks)))
+        self._forget()
+        return lost
+
+    @contextmanager
+    def _adding(self, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> Iterator[Connection]:
+        """A transaction that adds a document. Raises ModelMismatchError."""
         if vectors.shape != (len(chunks), self._embedder.dimension):
             raise ValueError(f"{len(chunks)} chunks need as many vectors of {self._embedder.dimension} numbers each")
         if not np.isfinite(vectors).all():
             raise ValueError("vectors must be finite")
-        fields = checked_fields(given)
         with self._database.write(more=len(data) + 2 * vectors.nbytes) as connection:
             if store.empty(connection):
                 store.set_model(connection, self._embedder)
             else:
                 store.check_model(connection, self._embedder)
-            number = _insert(connection, document, chunks, fields)
-            _insert_file(connection, number, data)
-            rows = [_row(chunk) for chunk in chunks]
-            store.put_vectors(connection, insert_chunks(connection, number, rows), vectors)
-            store.bump(connection, "added", number)
-        self._database.reserve(reserved(len(chunks)))
+            yield connection
 
     def all(self, ids: Sequence[str] | None = None) -> list[Document]:
         """In the order they were added; with `ids` those of them that are here, in no order."""
@@ -104,10 +129,14 @@ class Documents:
             number = number_of(connection, id)
             return bytes(connection.scalars(select(files.c.bytes).where(files.c.document == number)).one())
 
-    def given(self) -> dict[str, dict[str, Value]]:
-        """The fields that people gave to documents, by the documents' ids; those without any are left out."""
+    def given(self, ids: Sequence[str] | None = None) -> dict[str, dict[str, Value]]:
+        """The fields that people gave to these documents, or to all, by their ids; those without are left out."""
         with self._database.read() as connection:
-            return {document.id: given for document, given in store.described(connection) if given}
+            if ids is None:
+                return {document.id: given for document, given in store.described(connection) if given}
+            asked = select(documents.c.id, documents.c.meta)
+            found = store.select_in(connection, asked, documents.c.id, ids)
+            return {id: stored_fields(given) for id, given in found if given}
 
     def fields(self, id: str) -> dict[str, Value]:
         """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
@@ -149,13 +178,21 @@ class Documents:
 
     def came_from(self, id: str, path: str, modified: int) -> None:
         """Note which file a document was read from, and when that was changed last. Raises NotFoundError."""
+        self.note(id, path=path, modified=modified)
+
+    def note(self, id: str, **facts: str | int) -> Document:
+        """Change what is noted of a document's origin: fields of `Document` that no search reads. It, as it is then.
+
+        Raises NotFoundError.
+        """
         with self._database.write() as connection:
             number = number_of(connection, id)
             of_it = documents.c.number == number
-            record = json.loads(connection.scalars(select(documents.c.record).where(of_it)).one())
-            noted = _clean(json.dumps({**record, "path": path, "modified": modified}))
+            record, model = connection.execute(select(documents.c.record, documents.c.model).where(of_it)).one()
+            noted = _clean(json.dumps({**json.loads(record), **facts}))
             connection.execute(update(documents).where(of_it).values(record=noted))
             store.bump(connection, "described", number)
+            return store.document_of(noted, model)
 
     def first_chunks(self, ids: Sequence[str] | None = None) -> dict[str, tuple[str, int, int, int]]:
         """Id, page, start and end of the first chunk of these documents, or of all, by the document's id.
@@ -211,6 +248,22 @@ class Documents:
 def reserved(chunks: int) -> int:
     """Bytes of the disk to be kept, so that a document of so many chunks can be deleted when it is full."""
     return _RESERVED + _RESERVED_EACH * chunks
+
+
+def _put(
+    connection: Connection,
+    document: Document,
+    data: bytes,
+    chunks: Sequence[Chunk],
+    vectors: NDArray[np.float32],
+    given: Fields,
+) -> tuple[int, list[int]]:
+    """The document with all that hangs on it; its number and those of its chunks. Raises InputError for a known id."""
+    number = _insert(connection, document, chunks, given)
+    _insert_file(connection, number, data)
+    numbers = insert_chunks(connection, number, [_row(chunk) for chunk in chunks])
+    store.put_vectors(connection, numbers, vectors)
+    return number, numbers
 
 
 def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk], given: Fields) -> int:

@@ -171,7 +171,8 @@ def described(connection: Connection) -> list[tuple[Document, dict[str, Value]]]
 def document_of(record: str, model: str) -> Document:
     """A document as it was stored. `model` stands apart: it changes when all is embedded anew."""
     values = json.loads(record)
-    return Document(**{**values, "model": model, "warnings": tuple(values["warnings"])})
+    lists = {name: tuple(values.get(name, ())) for name in ("warnings", "earlier")}
+    return Document(**{**values, "model": model, **lists})
 
 
 def pack(lines: Sequence[LineBox]) -> str:

@@ -14,7 +14,7 @@ PUBLIC = {
     "crag.core.clauses": ["Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation", "WORD"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
-    "crag.core.documents": ["Chunk", "Document", "FromWeb", "INDEXED_AS", "LineBox", "Media", "Rect"],
+    "crag.core.documents": ["Chunk", "Document", "FromWeb", "INDEXED_AS", "LineBox", "Look", "Media", "Rect"],
     "crag.core.errors": [
         *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
         *("EmptyLibraryError", "EncryptedError", "FilterError", "InputError", "KeyRejectedError", "LibraryError"),
@@ -27,6 +27,7 @@ PUBLIC = {
             "NotFoundError",
             "ProviderError",
         ),
+        *("GoneError", "PageError", "SignInError"),
         *(
             "QuestionError",
             "PROGRAM",
@@ -72,10 +73,10 @@ PUBLIC = {
         *("ScriptedStripGrader", "chunk_of"),
     ],
     "crag.core.fences": ["fenced", "sendable"],
-    "crag.core.fields": ["first_problem", "meta", "setting"],
+    "crag.core.fields": ["days_of", "first_problem", "meta", "setting"],
     "crag.core.ingesting": [
         *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
-        *("ReadingPage", "ReadingQueued", "TableSpan"),
+        *("DocumentRefreshed", "Found", "ReadingPage", "ReadingQueued", "TableSpan"),
     ],
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
@@ -127,7 +128,7 @@ PUBLIC = {
     "crag.text.sentences": ["ended", "sentences"],
     "crag.core.provider": ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"],
     "crag.core.purging": [
-        *("Conditions", "Due", "KEEP", "Standing", "add_conditions", "conditions_given", "conditions_of", "due"),
+        *("Conditions", "Due", "KEEP", "Standing", "add_conditions", "age", "conditions_given", "conditions_of", "due"),
     ],
     "crag.core.settings": ["Settings", "StoredSettings"],
     "crag.core.scope": ["ID", "Scope", "narrowed", "scope_of"],

@@ -40,6 +40,17 @@ def show(session: Session, held: Held) -> None:
     _VIEWS[view][1](session, held)
 
 
+def _fetched(held: Held) -> str:
+    """Of a web page: when it was had, and when its address was looked at, where that is not the same."""
+    document = held.document
+    told = [
+        document.fetched_at and f"fetched {words.ago(document.fetched_at)}",
+        document.looked_at != document.fetched_at and f"looked at {words.ago(document.looked_at)}",
+        document.published and f"published {document.published}",
+    ]
+    return "".join(f", {each}" for each in told if each)
+
+
 def _facts(held: Held) -> Html:
     document = held.document
     told = [
@@ -56,7 +67,7 @@ def _facts(held: Held) -> Html:
     return h.div("cx facts-of")[
         h.b[document.title],
         h.div("figures")[[h.span[each] for each in told]],
-        address and h.div("small")[address],
+        address and h.div("small")[address, _fetched(held)],
         given and h.div("given")[h.joined(" ", given)],
         [h.p("note")[each] for each in held.problems],
     ]

@@ -1,4 +1,4 @@
-"""Where files and folders are dropped; a drop starts adding at once."""
+"""Where files and folders are dropped, or addresses of web pages given; a drop starts adding at once."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ from crag.ingest.identity import safe_name
 from crag.ingest.media import ENDINGS, READERS
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import uploads
+from ui.documents import addresses, uploads
 from ui.kit import problems, words
 
 _HOW, _TURN = "drop-how", "drop-turn"
-_FILES, _FOLDER = "Files", "A folder"
+_FILES, _FOLDER, _PAGES = "Files", "A folder", "Web pages"
 
 
 def drop_zone(session: Session) -> None:
-    """Files, or a folder with all that is in it. Of a folder only what can be read is sent."""
+    """Files, or a folder with all that is in it, of which only what can be read is sent; or web pages."""
     turn = st.session_state.setdefault(_TURN, 0)
     with problems.reported():
         limit = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
         how = st.segmented_control(
-            "Add", [_FILES, _FOLDER], default=_FILES, required=True, key=_HOW, label_visibility="collapsed"
+            "Add", [_FILES, _FOLDER, _PAGES], default=_FILES, required=True, key=_HOW, label_visibility="collapsed"
         )
+        if how == _PAGES:
+            addresses.box(session)
+            return
         dropped = st.file_uploader(
             f"Add documents, up to {limit} MB each" if how == _FILES else f"Add a folder, files up to {limit} MB each",
             type=[ending for ending, media in ENDINGS.items() if media in READERS],

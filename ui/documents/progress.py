@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -12,8 +13,10 @@ import streamlit as st
 from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
+    DocumentRefreshed,
     DuplicateFound,
     Embedding,
+    Found,
     IngestEvent,
     ReadingPage,
     ReadingQueued,
@@ -24,8 +27,19 @@ from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.html import Html
 
-Result = DocumentAdded | DuplicateFound | DocumentFailed
+Result = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
 Step = ReadingQueued | ReadingPage | Embedding
+
+_LOOKS: Mapping[Found, str] = {
+    "unchanged": "unchanged",
+    "replaced": "changed and replaced",
+    "changed": "changed",
+    "duplicate": "like another document",
+    "gone": "gone",
+    "refused": "only for those who sign in",
+    "unreachable": "not reached",
+    "unreadable": "not readable",
+}
 
 _RENEWED = 3.0
 """Seconds between two looks at the library while documents are added to it."""
@@ -54,7 +68,7 @@ class Progress:
             match event:
                 case FilesChosen():
                     self.names = event.names
-                case DocumentAdded() | DuplicateFound() | DocumentFailed():
+                case DocumentAdded() | DuplicateFound() | DocumentFailed() | DocumentRefreshed():
                     self.results.append(event)
                     self.step = None
                 case ReadingQueued() | ReadingPage() | Embedding():
@@ -141,7 +155,9 @@ def heading(progress: Progress, label: str, running: bool) -> Html | None:
 def _counts(progress: Progress) -> list[str]:
     """What became of the files, in words: the failed first."""
     kinds = ((DocumentFailed, "failed"), (DuplicateFound, "in the library already"), (DocumentAdded, "added"))
-    return [f"{count:,} {said}" for kind, said in kinds if (count := progress.count(kind))]
+    told = [(progress.count(kind), said) for kind, said in kinds]
+    looks = Counter(_LOOKS[each.found] for each in progress.results if isinstance(each, DocumentRefreshed))
+    return [f"{count:,} {said}" for count, said in [*told, *((count, said) for said, count in looks.items())] if count]
 
 
 def _now(progress: Progress, label: str) -> list[object]:
@@ -177,12 +193,23 @@ def _share(step: Step | None) -> float:
 
 def files(progress: Progress, running: bool) -> Html | None:
     """A line for each file: the failed first, then what was not needed, what came in, and what still waits."""
-    order = (DocumentFailed, DuplicateFound, DocumentAdded)
-    ended = [result for kind in order for result in progress.results if isinstance(result, kind)]
+    ended = sorted(progress.results, key=_order)
     waiting = progress.waiting if running else ()
     if not ended and not waiting:
         return None
     return h.div("cx files")[[_result(event) for event in ended], [_line("…", name, "waiting", "") for name in waiting]]
+
+
+def _order(result: Result) -> int:
+    match result:
+        case DocumentFailed():
+            return 0
+        case DuplicateFound() | DocumentRefreshed(found="unchanged"):
+            return 2
+        case DocumentAdded() | DocumentRefreshed(found="replaced"):
+            return 3
+        case _:
+            return 1
 
 
 def _result(event: Result) -> Html:
@@ -200,8 +227,29 @@ def _result(event: Result) -> Html:
             return _line("=", event.name, f"Already in the library, {same}; nothing was added", "", "result")
         case DocumentFailed():
             return _line("!", event.name, event.message, h.div("quiet")[event.remedy], "result failed")
+        case DocumentRefreshed(found="unchanged"):
+            return _line("=", event.name, "Unchanged: the page says what it said", "", "result")
+        case DocumentRefreshed(found="replaced"):
+            return _line("✓", event.name, "Changed: the new text stands in the old one's place", _lost(event), "result")
+        case DocumentRefreshed():
+            return _line("!", event.name, event.message, h.div("quiet")[_stays(event)], "result failed")
         case _:
             assert_never(event)
+
+
+def _lost(event: DocumentRefreshed) -> Html | None:
+    """What people and runs said of the old text that is true of no chunk of the new one."""
+    said = [
+        event.lost_labels and words.count(event.lost_labels, "label"),
+        event.lost_records and f"the track record of {words.count(event.lost_records, 'chunk')}",
+        event.lost_verified and "that a person verified it",
+    ]
+    told = ", ".join(str(each) for each in said if each)
+    return h.div("quiet")[f"Lost with the old text: {told}."] if told else None
+
+
+def _stays(event: DocumentRefreshed) -> str:
+    return " ".join(filter(None, (event.remedy, "The document stays as it is.")))
 
 
 def _line(icon: str, name: str, said: str, notes: object, kind: str = "waits") -> Html:

@@ -11,7 +11,7 @@ import streamlit as st
 from crag.core.metadata import Fields, Value, checked_fields, read_field
 from ui.app import navigation
 from ui.app.session import Session
-from ui.documents import fields, table
+from ui.documents import addresses, fields, table
 from ui.documents.holdings import Held
 from ui.kit import problems, words
 from ui.kit.safe import markdown, visible
@@ -64,6 +64,7 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
             fields.edit(session, selected[0].document, selected[0].given)
         else:
             _edit(session, selected, tags)
+        addresses.again_button(session, selected)
         _delete_button(session, selected)
         st.button("Select none", key="select-none", type="tertiary", on_click=table.pick, args=((),))
 

@@ -14,7 +14,7 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 from ui.kit.safe import excerpt, link, site
-from ui.run import approval, faults, shelf, thumbs
+from ui.run import approval, faults, outdated, shelf, thumbs
 from ui.run.passage import View, passage, surroundings
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
@@ -131,6 +131,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
                 marks, shelf.tag(chunk), h.span("page")[words.place(chunk)], h.span("name")[chunk.source], _local(grade)
             ],
             _noted(chunk.id, view),
+            outdated.tag(chunk, view.stale),
             h.span("peek")[excerpt(chunk.text, 160)],
         ],
         _score(grade, view, waiting=not trace.finished) if own else "",
@@ -139,6 +140,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         h.summary("" if own else "wide")[summary],
         h.div("body")[
             passage(chunk.text, strips, view),
+            outdated.why(chunk, view.stale),
             _facts(grade, strips, view),
             h.div("facts")[
                 h.span[f"similarity {found.similarity:.3f} (for ranking only)"],

@@ -67,8 +67,9 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
 
 
 def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
-    document = session.library.documents.get(chunk.document_id)
-    if document.kind not in textview.DRAWN:
+    held = session.library.documents.all([chunk.document_id])
+    document = held[0] if held else None
+    if document is None or document.kind not in textview.DRAWN:
         _text(session, trace, document, chunk, citation, bar)
         return
     short = _short(trace, citation)
@@ -97,19 +98,30 @@ def _short(trace: Trace, citation: Citation | None) -> ShortAnswer | None:
 
 
 def _text(
-    session: Session, trace: Trace, document: Document, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator
+    session: Session,
+    trace: Trace,
+    document: Document | None,
+    chunk: Chunk,
+    citation: Citation | None,
+    bar: DeltaGenerator,
 ) -> None:
-    """A document without pages to draw: the part that the chunk is of, or the one that was turned to."""
-    shown = st.session_state.get("leaf", chunk.page)
-    here = [each for each in session.library.documents.chunks(document.id) if each.page == shown]
+    """A document without pages to draw: the part that the chunk is of, or the one that was turned to.
+
+    Of one that the library holds no more, deleted or replaced by what its web page says now, what the run kept of it.
+    """
+    shown = st.session_state.get("leaf", chunk.page) if document else chunk.page
+    pages = document.pages if document else 1
+    here = session.library.documents.chunks(document.id, page=shown, lines=False) if document else [chunk]
     where = (citation or chunk).where if shown == chunk.page else here[0].where if here else ""
-    part = f"part {shown} of {document.pages}" if document.pages > 1 else ""
+    part = f"part {shown} of {pages}" if pages > 1 else ""
     number = f"Source {citation.number}: " if citation else ""
     said = [each for each in (where, part) if each and each != f"part {shown}"]
     draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[[f", {each}" for each in said]]])
-    if document.pages > 1:
+    if document is None:
+        draw(h.div("cx")[h.div("note")["The library holds this text no more. It is shown as the run kept it."]])
+    if pages > 1:
         bar.button("‹ Part before", key="page-back", disabled=shown <= 1, on_click=_turn, args=(shown - 1,))
-        on = shown >= document.pages
+        on = shown >= pages
         bar.button("Part after ›", key="page-on", disabled=on, on_click=_turn, args=(shown + 1,))
     strips = trace.strips.get(chunk.id, ())
     span = textview.cited_span(chunk, citation, strips) if citation else (chunk.start, chunk.end)

@@ -28,7 +28,8 @@ class View:
     of documents and of the web each; 0: any number.
     `deciding_id` is the chunk that decides under these thresholds. `thumbs`: a person's labels by chunk id; None: they
     can't be given here. Beside other runs of the question: `notes` on chunks and pages by id, strips kept `alone`
-    here, and strips `missed` here that another run keeps. `shelf`: what can be kept and verified; None: nothing here.
+    here, and strips `missed` here that another run keeps. `stale`: what is out of date of documents, by their ids.
+    `shelf`: what can be kept and verified; None: nothing here.
     """
 
     upper: float
@@ -40,6 +41,7 @@ class View:
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     alone: Collection[str] = ()
     missed: Collection[str] = ()
+    stale: Mapping[str, Sequence[str]] = field(default_factory=dict)
     shelf: Shelf | None = None
 
     @classmethod
