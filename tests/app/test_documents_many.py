@@ -201,9 +201,10 @@ def test_an_upload_is_found_again_by_the_address_with_every_file_of_it(page, app
     del page.session_state["upload"]
     page.run()
     assert said(page).count('class="file result') == 2
+    page.button(key=f"close-{upload}").click().run()
+    assert 'class="file result' not in said(page) and "upload" not in page.query_params
     page.query_params["upload"] = "another"
-    page.run()
-    assert 'class="file result' not in said(page)
+    assert 'class="file result' not in said(page.run())
 
 
 def test_progress_tells_of_each_file_where_it_is():

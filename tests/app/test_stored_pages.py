@@ -79,8 +79,7 @@ def test_the_other_pages_show_what_a_stored_library_holds(with_old_library, app,
     app.run()
     app.switch_page(f"pages/{page}.py").run()
     assert not app.exception and not app.error
-    chosen = [option for box in app.selectbox for option in box.options]
-    assert words in said(app) + " ".join(chosen)
+    assert words in said(app).replace("\\", "")
 
 
 def test_a_library_indexed_by_the_other_model_says_so_and_is_indexed_anew(data, app):

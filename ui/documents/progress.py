@@ -112,13 +112,10 @@ def follow(job: Job[UploadEvent], renew: Callable[[bool], None], close: Callable
         )
         renew(True)
     progress, renewed, known = Progress(), time.monotonic(), 0
-    told: Html | None = None
     drawn: tuple[int, int, bool] | None = None
     for fresh in job.follow():
         progress.apply(fresh)
-        if (said := heading(progress, job.label, job.running)) != told:
-            told = said
-            draw(told, head)
+        draw(heading(progress, job.label, job.running), head)  # with every beat: only what draws can be interrupted
         if (state := (len(progress.names), len(progress.results), job.running)) != drawn:
             drawn = state
             draw(files(progress, job.running), listed)
@@ -128,15 +125,14 @@ def follow(job: Job[UploadEvent], renew: Callable[[bool], None], close: Callable
         if job.running and added > known and time.monotonic() - renewed > _RENEWED:
             renew(True)
             renewed, known = time.monotonic(), added
-    if close is not None and progress.results:
-        stop.button("Close this list", key=f"close-{job.id}", type="tertiary", on_click=close)
-    else:
-        stop.empty()
+    stop.empty()
     with ending:
         if job.problem:
             problems.show(job.problem)
         elif not progress.results:
             st.success(f"Done: {job.label}.")
+        elif close is not None:
+            st.button("Close this list", key=f"close-{job.id}", type="tertiary", on_click=close)
     renew(False)
 
 
