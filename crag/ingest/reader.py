@@ -25,14 +25,14 @@ _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 def checked(data: bytes, name: str, config: AppConfig, told: Media | None = None) -> Media:
     """What the bytes are; `told` where they are no hint.
 
-    Raises EmptyError, LimitError, UnknownMediaError, EncryptedError: no parsing is needed.
+    Raises EmptyError, LimitError, UnknownMediaError, EncryptedError for what needs no parsing to be refused.
     """
     if not data:
         raise EmptyError(f"{name} is empty.", "Export or download the document again and add that file.")
     if len(data) > config.max_file_mb * 1024 * 1024:
         raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
     media = told or media_of(data, name)
-    if told is None and old_office(data):
+    if old_office(data):
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise EncryptedError(f"{name} is locked with a password.")
         raise UnknownMediaError(

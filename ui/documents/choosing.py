@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ui.documents.holdings import Held
 from ui.kit import words
-from ui.kit.safe import markdown
+from ui.kit.safe import visible
 
 _SEARCH, _TAGS, _ORDER, _MARKS = "documents-search", "documents-tags", "documents-order", "documents-marks"
 _KIND = "kind:"
@@ -99,7 +99,7 @@ def _tags(place: DeltaGenerator, tags: Counter[str]) -> Sequence[str]:
     return place.multiselect(
         "Tags",
         sorted(tags, key=lambda tag: (-tags[tag], tag.casefold())),
-        format_func=lambda tag: f"{markdown(tag)} · {tags[tag]:,}",
+        format_func=lambda tag: f"{visible(tag)} · {tags[tag]:,}",
         key=_TAGS,
         placeholder="Any",
         persist_state="session",

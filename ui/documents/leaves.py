@@ -14,11 +14,9 @@ from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.safe import excerpt
-from ui.run import pageview
+from ui.run import pageview, textview
 
 _MARKED = "marked"
-_DRAWN = ("pdf", "image")
-"""The kinds of documents that have a look of their own."""
 _MOST = 60
 """Chunks beside one page; a text without pages has all of its own on one."""
 
@@ -27,17 +25,18 @@ def show(session: Session, held: Held) -> None:
     """Raises CragError."""
     document, stored = held.document, session.library.documents
     key = _page_key(document.id)
-    page = int(st.number_input("Page", min_value=1, max_value=max(1, document.pages), key=key, width=180))
+    label = "Page" if held.kind in textview.DRAWN else "Part"
+    page = int(st.number_input(label, min_value=1, max_value=max(1, document.pages), key=key, width=180))
     here = stored.chunks(document.id, page=page)
     tracks = stored.chunk_tracks(document.id)
-    if held.kind not in _DRAWN:
-        _cards(held, page, here, tracks)
-        return
     left, right = st.columns([1, 1], gap="large")
     with left, problems.reported():
-        marked = [chunk for chunk in here if chunk.id == st.session_state.get(_MARKED)] or here
-        rects = [rect for chunk in marked for rect in chunk.rects() if rect.page == page]
-        st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
+        marked = [chunk for chunk in here if chunk.id == st.session_state.get(_MARKED)]
+        if held.kind in textview.DRAWN:
+            rects = [rect for chunk in marked or here for rect in chunk.rects() if rect.page == page]
+            st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
+        else:
+            draw(h.div("cx")[textview.leaf(here, [(chunk.start, chunk.end) for chunk in marked])])
     with right:
         _cards(held, page, here, tracks)
 
@@ -90,5 +89,6 @@ def _cards(held: Held, page: int, here: Sequence[Chunk], tracks: Mapping[str, Tr
     ]
     shown = h.div("cards ordinals")[cards] if cards else h.p["No text was found on this page."]
     more = len(here) > _MOST and h.p("small")[f"The first {_MOST}; all of them are under Chunks."]
-    heading = f"{words.count(len(here), 'chunk')} on page {page} of {held.document.pages}"
+    part = "page" if held.kind in textview.DRAWN else "part"
+    heading = f"{words.count(len(here), 'chunk')} on {part} {page} of {held.document.pages}"
     draw(h.div("cx")[h.h3[heading], shown, more])

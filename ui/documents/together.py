@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from ui.app.session import Session
 from ui.documents import addresses, fields, table
 from ui.documents.holdings import Held
 from ui.kit import problems, words
-from ui.kit.safe import markdown
+from ui.kit.safe import markdown, visible
 
 _SCOPE = "scope"
 """Holds the ids of the documents that questions are asked of; none: all."""
@@ -109,8 +110,9 @@ def _edit(session: Session, selected: Sequence[Held], tags: Sequence[str]) -> No
     turn = st.session_state.setdefault(_TURN, 0)
     held = sorted({tag for each in selected for tag in each.tags}, key=str.casefold)
     with st.popover("Edit fields"), st.form(f"documents-edit-{turn}", border=False):
-        add = st.multiselect("Add tags", tags, key=f"edit-add-{turn}", accept_new_options=True, placeholder="None")
-        remove = st.multiselect("Remove tags", held, key=f"edit-remove-{turn}", placeholder="None")
+        plain: dict[str, Any] = {"format_func": visible, "placeholder": "None"}
+        add = st.multiselect("Add tags", tags, key=f"edit-add-{turn}", accept_new_options=True, **plain)
+        remove = st.multiselect("Remove tags", held, key=f"edit-remove-{turn}", **plain)
         verified = st.segmented_control(
             "Verified", list(_VERIFIED), default="As it is", required=True, key=f"edit-verified-{turn}"
         )
@@ -136,7 +138,8 @@ def _edit(session: Session, selected: Sequence[Held], tags: Sequence[str]) -> No
                 others["confidence"] = trusted
             if (said := _VERIFIED[verified]) is not None:
                 others["verified"] = said
-            changed = change(session, selected, Edit(add=add, remove=remove, others=others))
+            with st.spinner("Changing…"):
+                changed = change(session, selected, Edit(add=add, remove=remove, others=others))
             st.session_state[_TURN] = turn + 1
             st.toast(f"{words.count(changed, 'document')} changed.")
             st.rerun()
