@@ -19,7 +19,12 @@ _MOST_BYTES, _MOST_ELEMENTS, _MOST_CHILDREN = 1_500_000, 20_000, 3_000
 """Of a page, its elements and one element's children: above, the main text is not looked for."""
 _LEAST_MAIN, _MAIN_SHARE = 80, 0.1
 """Characters of a main text, and its share of all that is seen: below, all of the page is taken."""
-_TELLING = 20  # characters of a paragraph by which it is found in the main text
+_MAIN_FOUND = 0.7
+"""Share of the main text that has to be found again in what is taken."""
+_HEADED = 4
+"""Blocks above the main text among which its headings are looked for."""
+_TELLING = 15  # letters of a paragraph by which it is found in the main text
+_SIGNS = re.compile(r"[\W_]+")
 _SILENT = frozenset(
     "head script style noscript template svg math iframe object embed applet canvas audio video select textarea "
     "button input nav dialog".split()
@@ -94,7 +99,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self._held: list[str] = []
-        self._unseen = 0
+        self._unseen = self._written = 0
 
     def blocks(self, root: Any) -> Iterator[Block]:
         from lxml import etree
@@ -105,8 +110,10 @@ class _Walk:
             if event == "end":
                 if tag in _BLOCKS:
                     yield from self._flush(tag in _HEADINGS and not _silent(element, tag))
-                self._held.append(element.tail or "")
+                self._written -= tag == "pre"
+                self._hold(element.tail)
                 continue
+            self._written += tag == "pre"
             if tag in _BLOCKS:
                 yield from self._flush()
             if _silent(element, tag):
@@ -124,8 +131,12 @@ class _Walk:
             elif tag == "br":
                 self._held.append("\v")
             else:
-                self._held.append(element.text or "")
+                self._hold(element.text)
         yield from self._flush()
+
+    def _hold(self, text: str | None) -> None:
+        """Line breaks are blanks, but where they stay as they are written."""
+        self._held.append((text or "").replace("\n", "\v" if self._written else " "))
 
     def _flush(self, heading: bool = False) -> Iterator[Block]:
         lines = map(_squeezed, "".join(self._held).split("\v"))
@@ -239,16 +250,26 @@ def _main_text(source: str, root: Any, size: int) -> str:
 
 
 def _main(blocks: Sequence[Block], main: str) -> list[Block]:
-    """From the first to the last block that is of the main text, with the headings above the first."""
-    text = _squeezed(main)
-    whole = sum(len(block.text) for block in blocks)
-    told = [at for at, block in enumerate(blocks) if len(block.text) >= _TELLING and _squeezed(block.text) in text]
-    if not told or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * whole):
+    """From the first to the last block that is of the main text, with headings above and tables below them.
+
+    All blocks, where that would be but a part of the main text: then its words could not be found again.
+    """
+    text = _letters(main)
+    said = [_letters(block.text) for block in blocks]
+    told = [at for at, each in enumerate(said) if len(each) >= _TELLING and each in text]
+    if not told or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * sum(map(len, said))):
         return list(blocks)
     first, last = told[0], told[-1]
-    while first and blocks[first - 1].heading:
-        first -= 1
+    above = [at for at in range(max(0, first - _HEADED), first) if blocks[at].heading]
+    first = above[0] if above else first
     while last + 1 < len(blocks) and blocks[last + 1].header is not None:
         last += 1
+    if sum(map(len, said[first : last + 1])) < _MAIN_FOUND * len(text):
+        return list(blocks)
     left = sum(block.unseen for block in [*blocks[:first], *blocks[last + 1 :]])
     return [*blocks[first : last + 1], Block(text="", unseen=left)]
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone: blanks and signs are written differently by those who write the same."""
+    return _SIGNS.sub("", text)

@@ -32,7 +32,7 @@ def checked(data: bytes, name: str, config: AppConfig, told: Media | None = None
     if len(data) > config.max_file_mb * 1024 * 1024:
         raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
     media = told or media_of(data, name)
-    if old_office(data):
+    if told is None and old_office(data):
         if "EncryptedPackage".encode("utf-16-le") in data:
             raise EncryptedError(f"{name} is locked with a password.")
         raise UnknownMediaError(

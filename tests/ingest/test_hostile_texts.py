@@ -12,7 +12,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, DocumentError, EmptyError, EncryptedError, LimitError
 from crag.ingest.office import opened
 from crag.ingest.reader import read_document
-from tests.support.small_office import body, edited, paragraph, sheet, small_docx, small_pptx, small_xlsx
+from tests.support.small_office import blank_pptx, body, edited, paragraph, sheet, small_docx, small_pptx, small_xlsx
 
 CONFIG = AppConfig(read_memory_mb=512, read_seconds=10)
 DOCX, PPTX, XLSX = small_docx(), small_pptx(), small_xlsx()
@@ -191,6 +191,7 @@ def test_floods_are_read_in_time(data: bytes, name: str) -> None:
         (edited(DOCX, body("")), "a.docx"),
         (edited(DOCX, body(paragraph(" "))), "a.docx"),
         (edited(XLSX, sheet("")), "a.xlsx"),
+        (blank_pptx(), "a.pptx"),
         (b"<html><body></body></html>", "a.html"),
         (b"<!-- nothing --><!doctype html>", "a.html"),
         (b",,\n,,\n", "a.csv"),

@@ -62,6 +62,15 @@ def small_pptx() -> bytes:
     return _saved(made)
 
 
+def blank_pptx() -> bytes:
+    """One slide with nothing on it."""
+    from pptx import Presentation
+
+    made = Presentation()
+    made.slides.add_slide(made.slide_layouts[6])
+    return _saved(made)
+
+
 def small_xlsx(rows: int = 3) -> bytes:
     """A sheet with so many rows of harbours, one row and one column of it hidden, and a hidden sheet."""
     from openpyxl import Workbook

@@ -36,7 +36,8 @@ def show(session: Session, held: Held) -> None:
             rects = [rect for chunk in marked or here for rect in chunk.rects() if rect.page == page]
             st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
         else:
-            draw(h.div("cx")[textview.leaf(here, [(chunk.start, chunk.end) for chunk in marked])])
+            with st.container(key="page-text"):
+                draw(h.div("cx")[textview.leaf(here, [(chunk.start, chunk.end) for chunk in marked])])
     with right:
         _cards(held, page, here, tracks)
 

@@ -111,8 +111,7 @@ def _text(
     """
     shown = st.session_state.get("leaf", chunk.page) if document else chunk.page
     pages = document.pages if document else 1
-    stored = session.library.documents.chunks(document.id) if document else [chunk]
-    here = [each for each in stored if each.page == shown]
+    here = session.library.documents.chunks(document.id, page=shown, lines=False) if document else [chunk]
     where = (citation or chunk).where if shown == chunk.page else here[0].where if here else ""
     part = f"part {shown} of {pages}" if pages > 1 else ""
     number = f"Source {citation.number}: " if citation else ""
