@@ -14,8 +14,17 @@ from typing import Any, assert_never
 from crag.cli.options import add_library, interruptible, opened, target
 from crag.cli.output import Output, plain
 from crag.core.errors import CancelledError, CragError, DocumentError, LimitError
-from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage, ReadingQueued
+from crag.core.ingesting import (
+    DocumentAdded,
+    DocumentFailed,
+    DuplicateFound,
+    Embedding,
+    ReadingPage,
+    ReadingQueued,
+    RecognisingPage,
+)
 from crag.core.types import Document
+from crag.core.wording import left_text
 
 Result = dict[str, Any]
 
@@ -48,7 +57,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
                     yield file.name, partial(load, file)
 
         for event in engine.add_files(files(), target(options), confidence=options.confidence, cancel=cancel):
-            if isinstance(event, ReadingQueued | ReadingPage | Embedding):
+            if isinstance(event, ReadingQueued | ReadingPage | RecognisingPage | Embedding):
                 output.progress(_progress(event))
                 continue
             file = begun.popleft()  # one result a file, in the order they were begun
@@ -93,11 +102,13 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
 
 
-def _progress(event: ReadingQueued | ReadingPage | Embedding) -> str:
+def _progress(event: ReadingQueued | ReadingPage | RecognisingPage | Embedding) -> str:
     if isinstance(event, ReadingQueued):
         return f"{event.name}: waits until {event.before} others are read"
     if isinstance(event, ReadingPage):
         return f"{event.name}: page {event.page} of {event.pages}"
+    if isinstance(event, RecognisingPage):
+        return f"{event.name}: recognising page {event.page} of {event.pages}, {left_text(event.seconds_left)}"
     return f"{event.name}: chunk {event.done} of {event.total} embedded"
 
 

@@ -239,16 +239,46 @@ class AppConfig(BaseModel):
         le=20_000,
     )
     read_memory_mb: int = setting(
-        1024, "Reader memory", "Memory the PDF reader may take.", group="limits", unit="MB", step=128, ge=256, le=8192
+        1024, "Reader memory", "Memory the reader may take.", group="limits", unit="MB", step=128, ge=256, le=8192
     )
     read_seconds: int = setting(
         20,
         "Reader time",
-        "Processor seconds the PDF reader may take, plus a tenth of a second a page.",
+        "Processor seconds the reader may take, plus a tenth of a second a page.",
         group="limits",
         unit="seconds",
         step=5,
         ge=2,
+        le=600,
+    )
+    recognise_pages: int = setting(
+        500,
+        "Most scanned pages",
+        "Pages of a document without text that are read by text recognition, where it is installed. 0: none.",
+        group="limits",
+        unit="pages",
+        step=50,
+        ge=0,
+        le=20_000,
+    )
+    recognise_memory_mb: int = setting(
+        2048,
+        "Recognition memory",
+        "Memory that text recognition may take.",
+        group="limits",
+        unit="MB",
+        step=128,
+        ge=1024,
+        le=8192,
+    )
+    recognise_seconds: int = setting(
+        60,
+        "Recognition time",
+        "Processor seconds that text recognition may take for a page.",
+        group="limits",
+        unit="seconds",
+        step=10,
+        ge=5,
         le=600,
     )
     uploads_mb: int = setting(

@@ -17,6 +17,7 @@ __all__ = [
     "ParsedDocument",
     "ReadingPage",
     "ReadingQueued",
+    "RecognisingPage",
     "TableSpan",
 ]
 
@@ -85,6 +86,20 @@ class ReadingPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecognisingPage:
+    """Of the `pages` pages that have no text, the `page`-th is being read by text recognition.
+
+    `seconds_left`: how long it and those behind it take, about.
+    """
+
+    name: str
+    page: int
+    pages: int
+    seconds_left: float
+    kind: Literal["recognising_page"] = "recognising_page"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding:
     """`done` chunks of `total` are embedded."""
 
@@ -122,4 +137,6 @@ class DocumentFailed:
     kind: Literal["document_failed"] = "document_failed"
 
 
-IngestEvent = ReadingQueued | ReadingPage | Embedding | DocumentAdded | DuplicateFound | DocumentFailed
+IngestEvent = (
+    ReadingQueued | ReadingPage | RecognisingPage | Embedding | DocumentAdded | DuplicateFound | DocumentFailed
+)

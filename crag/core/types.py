@@ -188,7 +188,8 @@ class Unread:
 class Citation:
     """A numbered pointer from the answer to the text it rests on.
 
-    `page` from 1, None for the web; `place` as a chunk's.
+    `page` from 1, None for the web; `place` as a chunk's. `recognised` 0..1: how sure text recognition is to have read
+    what is cited right; None where it read none of it.
     """
 
     number: int
@@ -201,6 +202,7 @@ class Citation:
     url: str | None = None
     rects: tuple[Rect, ...] = ()
     place: str = ""
+    recognised: float | None = None
 
     @property
     def where(self) -> str:

@@ -70,10 +70,12 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
     url: str | None = None
     place = ""
     rects: tuple[Rect, ...] = ()
+    recognised: float | None = None
     match source:
         case Chunk():
             name, page, place = source.source, source.page, source.place
             rects = source.rects(strip.start + start, strip.start + end)
+            recognised = source.recognised_in(strip.start + start, strip.start + end)
         case WebPage():
             name, url = source.title or source.url, source.url
         case None:
@@ -89,6 +91,7 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
         url=url,
         rects=rects,
         place=place,
+        recognised=recognised,
     )
 
 

@@ -23,6 +23,7 @@ from crag.core.ingesting import (
     ParsedDocument,
     ReadingPage,
     ReadingQueued,
+    RecognisingPage,
 )
 from crag.core.protocols import Embedder
 from crag.core.turns import Turns
@@ -49,7 +50,9 @@ class _Reading:
     data: bytes
     id: str
     began: float = field(default_factory=time.perf_counter)
-    progress: queue.SimpleQueue[ReadingQueued | ReadingPage | None] = field(default_factory=queue.SimpleQueue)
+    progress: queue.SimpleQueue[ReadingQueued | ReadingPage | RecognisingPage | None] = field(
+        default_factory=queue.SimpleQueue
+    )
     result: Future[tuple[ParsedDocument, list[Chunk]]] | None = None
 
 
@@ -165,9 +168,14 @@ def _read(
     def on_page(page: int, pages: int) -> None:
         reading.progress.put(ReadingPage(name=reading.name, page=page, pages=pages))
 
+    def on_recognising(page: int, pages: int, seconds: float) -> None:
+        reading.progress.put(RecognisingPage(name=reading.name, page=page, pages=pages, seconds_left=seconds))
+
     try:
         with readers.taken(cancel, waits):
-            parsed = read_document(reading.data, reading.name, config, on_page=on_page, cancel=cancel)
+            parsed = read_document(
+                reading.data, reading.name, config, on_page=on_page, on_recognising=on_recognising, cancel=cancel
+            )
         return parsed, chunk_document(parsed, reading.id, reading.name)
     finally:
         reading.progress.put(None)

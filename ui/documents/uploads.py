@@ -20,7 +20,9 @@ from crag.core.ingesting import (
     IngestEvent,
     ReadingPage,
     ReadingQueued,
+    RecognisingPage,
 )
+from crag.core.wording import left_text
 from ui.app.jobs import Job
 from ui.app.program import program
 from ui.app.session import Session
@@ -30,6 +32,7 @@ from ui.kit.drawing import draw
 from ui.kit.html import Html
 
 Result = DocumentAdded | DuplicateFound | DocumentFailed
+Progress = ReadingQueued | ReadingPage | RecognisingPage | Embedding
 
 
 def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], label: str) -> None:
@@ -96,12 +99,12 @@ def follow(job: Job[IngestEvent], renew: Callable[[bool], None]) -> None:
             help="Files that are already added stay.",
         )
         renew(True)
-    latest: ReadingQueued | ReadingPage | Embedding | None = None
+    latest: Progress | None = None
     finished: list[Result] = []
     for fresh in job.follow():
         before = len(finished)
         for event in fresh:
-            if isinstance(event, ReadingQueued | ReadingPage | Embedding):
+            if isinstance(event, Progress):
                 latest = event
             else:
                 finished.append(event)
@@ -119,7 +122,7 @@ def follow(job: Job[IngestEvent], renew: Callable[[bool], None]) -> None:
     renew(False)
 
 
-def _progress(event: ReadingQueued | ReadingPage | Embedding | None, label: str, done: int) -> Html:
+def _progress(event: Progress | None, label: str, done: int) -> Html:
     if event is None:
         name, said, share = label, "starting", 0.0
     elif isinstance(event, ReadingQueued):
@@ -128,6 +131,10 @@ def _progress(event: ReadingQueued | ReadingPage | Embedding | None, label: str,
     elif isinstance(event, ReadingPage):
         name, said = event.name, f"reading page {event.page} of {event.pages}"
         share = 0.5 * event.page / max(1, event.pages)
+    elif isinstance(event, RecognisingPage):
+        name = event.name
+        said = f"recognising page {event.page} of {event.pages}, {left_text(event.seconds_left)}"
+        share = 0.5 * (event.page - 1) / max(1, event.pages)
     else:
         name, said = event.name, f"indexing chunk {event.done:,} of {event.total:,}"
         share = 0.5 + 0.5 * event.done / max(1, event.total)

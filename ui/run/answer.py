@@ -15,6 +15,7 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 from ui.run import faults
+from ui.run.passage import recognised
 from ui.run.path import chip
 
 _BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
@@ -237,7 +238,7 @@ def sources(trace: Trace, opened: int | None = None, notes: Mapping[int, str] | 
             h.li[
                 h.button(data_pick=f"cite:{citation.number}", class_="open" if opened == citation.number else "")[
                     h.span("n num")[citation.number],
-                    h.span("where")[mark, page, h.span("name")[citation.source]],
+                    h.span("where")[mark, page, h.span("name")[citation.source], recognised(citation.recognised)],
                     noted,
                     h.span,
                     h.span("quote")[citation.quote],
