@@ -15,6 +15,7 @@ from crag.ingest.words import PageWords
 
 _SCANNED_SHARE, _SCANNED_CHARS = 0.4, 40
 _PICTURED_SHARE, _PICTURED_CHARS = 0.9, 250  # a scan with a stamp over it
+_ANY_SHARE = 0.02  # of a page without any text: smaller pictures are ornaments
 _EDGE_ROWS = 3
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?:\s|$)")
@@ -54,7 +55,7 @@ class ComposedPage:
     """What the child sends of a page. `lines` are (start, end, left, top, right, bottom, confidence).
 
     `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
-    `pictured`: a picture fills the page, and little text stands over it.
+    `pictured`: a picture fills the page, and little text stands over it; or there is a picture and no text at all.
     `place` and `by_heading` as a `Page`'s.
     """
 
@@ -130,7 +131,7 @@ def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) 
     out.text = "".join(writer.parts).rstrip().replace("\u00ad", "-")
     letters = len("".join(out.text.split()))
     out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
-    out.pictured = letters < _PICTURED_CHARS and page.image_share > _PICTURED_SHARE
+    out.pictured = letters < _PICTURED_CHARS and page.image_share > (_PICTURED_SHARE if letters else _ANY_SHARE)
     return out
 
 

@@ -98,7 +98,8 @@ class _Read:
         number = _count(raw["number"], 1)
         before, page = self.pages[number - 1], _page(raw, number)
         if len(page.text) < _MUCH_MORE * len(before.text) or not page.text:
-            self.failed += [number] if raw["failed"] and not before.text.strip() else []
+            if raw["failed"] and not before.text.strip() and number not in self.failed:
+                self.failed.append(number)
             return
         self.pages[number - 1] = page
         self._note(raw, number)

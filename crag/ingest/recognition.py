@@ -21,6 +21,7 @@ from crag.ingest.words import PageWords
 
 _DENSITY = 200 / 72  # pixels a point; 150 dots an inch read as well, but for small print
 _MOST_PIXELS = 9_000_000  # of a drawn page: a sheet of twice a letter's size
+_WIDEST = 100_000.0  # points; a larger page is a broken number
 _LEAST_SIDE = 24  # pixels; what is lower or narrower holds no line
 _IN_TIME = 0.7  # of a page's processor time after which the rest of it is left
 _UNEVEN = 1.12  # times the usual height of a line: recognised ones vary so much without being headings
@@ -77,6 +78,8 @@ def _composed(laid: LaidPage, repeated: set[Any], body: float, skew: Skew) -> Co
 def _drawn(pages: Pages, number: int) -> tuple[Image.Image, float]:
     """The page as a picture, and its pixels a point."""
     width, height = pages.size(number)
+    if max(width, height) > _WIDEST:
+        raise FileError("damaged", f"page {number} is no page")
     scale = min(_DENSITY, pages.density(number), (_MOST_PIXELS / (width * height)) ** 0.5)
     return pages.draw(number, scale), scale
 

@@ -58,12 +58,7 @@ def recognise(
     `pictured` are the numbers of pages that are a picture with little text over it, a stamp maybe: they are read too.
     What it can't read stays as it is, and is what it returns. Raises CancelledError.
     """
-    # A page without a picture may still show letters drawn as lines; the child passes over what is blank.
-    numbers = tuple(
-        page.number
-        for page in pages
-        if page.scanned or page.number in pictured or (page.width and not page.text.strip())
-    )
+    numbers = tuple(page.number for page in pages if page.scanned or page.number in pictured)
     seen = tuple(page.number for page in pages if page.scanned)
     if not numbers or media not in ("pdf", "image"):
         return None
