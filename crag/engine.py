@@ -14,7 +14,7 @@ from pathlib import Path
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, InputError, QuestionError, SettingsError
+from crag.core.errors import CancelledError, CragError, QuestionError, SettingsError
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
@@ -37,8 +37,10 @@ from crag.providers.registry import FOLDER, given_keys
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
 from crag.run.libraries import OpenLibraries
+from crag.run.pages import Pages
+from crag.run.scoping import scoped
 from crag.run.staleness import stale
-from crag.run.status import ProviderStatus, loaded, outside_statuses
+from crag.run.status import ProviderStatus, loaded, outside_statuses, storage_statuses
 from crag.run.tracing import exported
 from crag.run.wiring import Wiring, wired
 from crag.sample import Sample, shipped_sample
@@ -143,12 +145,22 @@ class Engine:
         return Library.open(folder, self.embedder, room, server, partial(opened, self.config, self.keys, folder))
 
     def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[str, ...]]:
-        """What is stale of these documents, or of all: vectors, chunks or files. See `crag.run.staleness.stale`."""
+        """What is stale of these documents, or of all: see `crag.run.staleness.stale`."""
         return stale(self.library(workspace), ids)
 
     def tidy(self, stop: threading.Event) -> None:
-        """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more."""
-        self._libraries.tidy(self.private_libraries, self.config.purge, stop)
+        """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more.
+
+        Web pages in them are looked at again where `config.refresh` says how old they may become.
+        """
+        days = self.config.refresh_days
+        renew = partial(self.pages.renew, days=days, stop=stop) if days else None
+        self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew)
+
+    @cached_property
+    def pages(self) -> Pages:
+        """Documents from the web: added by their addresses, and fetched again."""
+        return Pages(lambda: self.config, self.library, lambda: self.embedder, self._readers)
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -169,8 +181,6 @@ class Engine:
         `confidence` says how far what these files say is trusted, 0..1: strategies may leave out what is below
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
         """
-        if not 0 <= confidence <= 1:
-            raise InputError(f"A confidence of {confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
         library, stop = self.library(workspace), cancel or threading.Event()
         yield from index_files(files, library, self.embedder, self.config, stop, self._readers, confidence)
 
@@ -291,6 +301,8 @@ class Engine:
                 generator=self.generator,
                 folder=self.web(asked.config),
             )
+            if (scope := scoped(library, asked.settings.where, now())) is not None:
+                yield seen(scope)
             parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
             for place, problem in problems:
                 yield seen(ev.Failed.of(problem, place, now()))
@@ -348,7 +360,8 @@ class Engine:
             loaded("Embedding model", lambda: self.embedder.id),
             loaded("Retrieval evaluator", lambda: self.evaluator.id),
         ]
-        return [*local, *outside_statuses(self.wiring(config, keys), place)]
+        stored = storage_statuses(config or self.config)
+        return [*local, *stored, *outside_statuses(self.wiring(config, keys), place)]
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""

@@ -1,11 +1,11 @@
-"""Documents: add PDFs, see what is in the library and how it was cut, delete, re-index."""
+"""Documents: add files and folders, search and sort what is in the library, change many at once, open one."""
 
 import streamlit as st
 
 from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import page, uploads
+from ui.documents import dropping, gaps, leaves, page, progress, uploads
 from ui.kit import picker, problems
 
 navigation.enter("documents")
@@ -13,13 +13,15 @@ st.title("Documents", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-page.drop_zone(session)
+dropping.drop_zone(session)
 
-picker.handle_clicks(page.mark)
+picker.handle_clicks(leaves.mark)
 job = uploads.current(session)
-progress, held = st.container(), page.LibraryView(session)
+uploads.note_address(job)
+above, library = st.container(), page.LibraryView(session)
+gaps.show(session)
 if job is None:
-    held.show(live=False)
+    library.show(live=False)
 else:
-    with progress:
-        uploads.follow(job, held.show)
+    with above:
+        progress.follow(job, library.show, uploads.forget)

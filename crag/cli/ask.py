@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from crag.cli.options import (
     add_library,
     add_providers,
+    add_scope,
     add_settings,
     add_strategy,
     existing,
     interruptible,
+    narrowed_to,
     opened,
     providers,
     settings,
@@ -27,9 +29,11 @@ from crag.core.wording import (
     failure_sentence,
     outcome_sentence,
     recognised_text,
+    scope_text,
     short_text,
     unnamed_sentence,
     unread_sentence,
+    web_origin,
 )
 from crag.spending.costs import cost_sentence
 from crag.spending.prices import table
@@ -44,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)
     add_strategy(parser)
     add_settings(parser)
+    add_scope(parser)
     add_providers(parser)
 
 
@@ -54,6 +59,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     trace = Trace()
     written = ""
     with interruptible() as cancel, opened(options, **providers(options)) as engine:
+        chosen = narrowed_to(options, chosen, engine)
         asked = engine.ask(
             options.question, options.strategy, place, settings=chosen, allowed=output.approved, cancel=cancel
         )
@@ -112,6 +118,8 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
             output.note(f"{event.step:<9} {event.seconds * 1000:6.0f} ms")
         case ev.Graded(origin="internal", joint=False) if trace.round:
             output.progress(f"evaluate: {len(trace.round.grades)} of {len(trace.round.chunks)} chunks")
+        case ev.Scoped():
+            output.note(plain(f"Asked of: {scope_text(event)}"))
         case ev.ActionTaken():
             output.note(decision_sentence(event.decision))
         case ev.Rewritten():
@@ -156,4 +164,5 @@ def _place(citation: Citation) -> str:
     """Where to look: file and page, or the web address."""
     if citation.origin == "external":
         return f"web: {plain(citation.source)} {plain(citation.url or '')}".rstrip()
-    return f"{plain(citation.source)}, {plain(citation.where)}"
+    origin = f" ({web_origin(citation.from_web)}: {plain(citation.url or '')})" if citation.from_web else ""
+    return f"{plain(citation.source)}, {plain(citation.where)}{origin}"

@@ -15,7 +15,7 @@ from crag.core.track import Track
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)
     parser.add_argument(
-        "--stale", action="store_true", help="those whose vectors, chunks or file are out of date, and why"
+        "--stale", action="store_true", help="those out of date (vectors, chunks, file, web page, review_by), and why"
     )
     parser.add_argument("--purged", action="store_true", help="those that a purge took out and --undo brings back")
 

@@ -10,7 +10,22 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import crag
-from crag.cli import ask, copy, documents, evaluate, grade, index, purge, reindex, search, tag, verify
+from crag.cli import (
+    ask,
+    copy,
+    documents,
+    evaluate,
+    gaps,
+    grade,
+    index,
+    keep,
+    purge,
+    refresh,
+    reindex,
+    search,
+    tag,
+    verify,
+)
 from crag.cli.output import ClosedOutputError, Output
 from crag.core.errors import PROGRAM, CancelledError, CragError, SettingsError
 
@@ -65,13 +80,28 @@ def parser() -> argparse.ArgumentParser:
     """All commands with their arguments; what each does stands first in its module."""
     whole = argparse.ArgumentParser(
         prog=PROGRAM,
-        description="Corrective RAG over your own PDFs: graded retrieval, an action, a cited answer.",
+        description="Corrective RAG over your own documents: graded retrieval, an action, a cited answer.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     whole.add_argument("--version", action="version", version=f"CRAG Explorer {crag.__version__}")
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for room in (index, documents, tag, search, ask, grade, evaluate, purge, reindex, verify, copy):
+    for room in (
+        index,
+        refresh,
+        documents,
+        tag,
+        search,
+        ask,
+        keep,
+        gaps,
+        grade,
+        evaluate,
+        purge,
+        reindex,
+        verify,
+        copy,
+    ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)
         room.add_arguments(command)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from crag.core.config import AppConfig
 from crag.core.errors import PROGRAM, NotFoundError, SettingsError
 from crag.core.fields import meta
+from crag.core.metadata import tags_of
+from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
 from crag.core.types import Aggregation
 from crag.providers import registry
@@ -111,6 +113,32 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="any setting of docs/reference.md; several actions are joined by commas",
     )
+
+
+def add_scope(parser: argparse.ArgumentParser) -> None:
+    """`--of NAME_OR_ID` and `--tag TAG`: which documents are asked."""
+    parser.add_argument(
+        "--of", action="append", default=[], metavar="NAME_OR_ID", help="ask only this document; may be given again"
+    )
+    parser.add_argument(
+        "--tag", action="append", default=[], metavar="TAG", help="ask only documents with this tag; may be given again"
+    )
+
+
+def narrowed_to(options: argparse.Namespace, chosen: Settings, engine: Engine) -> Settings:
+    """The settings for the documents that `--of` and `--tag` name. Raises NotFoundError for a document or tag."""
+    if not options.of and not options.tag:
+        return chosen
+    stored = engine.library(existing(options)).documents
+    documents = stored.all() if options.of else []
+    ids = [named(said, documents).id for said in options.of]
+    tags = {tag for given in stored.given().values() for tag in tags_of(given)} if options.tag else set()
+    known = {tag.casefold() for tag in tags}
+    for tag in options.tag:
+        if tag.casefold() not in known:
+            near = ", ".join(sorted(tags)[:12]) or "none yet"
+            raise NotFoundError(f"No document has the tag {tag}.", f"Tags there are: {near}.")
+    return chosen.changed(where=narrowed(chosen.where, Scope(tuple(ids), tuple(options.tag))))
 
 
 def settings(options: argparse.Namespace, named: str | None = None) -> Settings:

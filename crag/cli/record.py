@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from crag.core.events import ActionTaken, Event, Failed, event_to_json
+from crag.core.events import ActionTaken, Event, Failed, Scoped, event_to_json
 from crag.core.trace import Trace
 from crag.core.types import Decision, Grade, RetrievedChunk, Strip, WebPage
 from crag.core.wording import (
@@ -40,6 +40,8 @@ def hit_record(hit: RetrievedChunk) -> Record:
         "id": chunk.id,
         "title": chunk.title,
         "document_id": chunk.document_id,
+        "url": chunk.url or None,
+        "from_web": chunk.from_web or None,
         "start": chunk.start,
         "end": chunk.end,
     }
@@ -58,6 +60,7 @@ def trace_record(trace: Trace) -> Record:
         "question": trace.question,
         "strategy": trace.strategy,
         "settings": trace.settings,
+        "asked_of": _scope(trace.scope) if trace.scope else None,
         "started_at": trace.started_at,
         "action": str(trace.action) if trace.action else None,
         "sentence": outcome_sentence(trace),
@@ -123,6 +126,11 @@ def event_record(event: Event) -> Record:
         case Failed():
             record["message"] = failure_sentence(event)
     return record
+
+
+def _scope(scope: Scoped) -> Record:
+    """Which documents the question was asked of, by name, and which tags."""
+    return {"documents": list(scope.documents), "tags": list(scope.tags), "gone": scope.gone}
 
 
 def _failure(failure: Failed) -> Record:

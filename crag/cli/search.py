@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from crag.cli.options import add_library, add_settings, add_strategy, existing, opened, settings
+from crag.cli.options import add_library, add_scope, add_settings, add_strategy, existing, narrowed_to, opened, settings
 from crag.cli.output import Output, plain
 from crag.cli.record import hit_record
 from crag.core.errors import PROGRAM, EmptyLibraryError, QuestionError
@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)
     add_strategy(parser)
     add_settings(parser)
+    add_scope(parser)
     parser.add_argument(
         "--mode", choices=["hybrid", "dense", "bm25"], default="hybrid", help="how it searches (default: hybrid)"
     )
@@ -36,6 +37,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         library = engine.library(place)
         if library.size[0] == 0:
             raise EmptyLibraryError("There is no document to search.", f"Add one: {PROGRAM} index FILE.pdf")
+        chosen = narrowed_to(options, chosen, engine)
         found = library.search(
             question,
             chosen.k,

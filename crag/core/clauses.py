@@ -103,6 +103,8 @@ class Condition:
                 return _has(self.name, self.operands[0].text.casefold())
             case "contains":
                 return _contains(self.name, self.operands[0].text.casefold())
+            case "=" | "!=" | "in" if self.name == "id":
+                return _begins(self.operands, meets=self.relation != "!=")
             case "in":
                 return _either([_compares(self.name, "=", each) for each in self.operands])
             case "=" | "!=" | "<" | "<=" | ">" | ">=":
@@ -193,6 +195,17 @@ def _compares(name: str, relation: str, operand: Operand) -> Test:
         return number is not None and isinstance(value, int | float) and holds(value, number)
 
     return compares
+
+
+def _begins(operands: Sequence[Operand], *, meets: bool) -> Test:
+    """Of a document's id, the beginning is enough: so it is shown, and a filter can name a hundred documents."""
+    begun = tuple(each.text.casefold() for each in operands)
+
+    def begins(fields: Fields) -> bool:
+        value = fields.get("id")
+        return isinstance(value, str) and value.startswith(begun) is meets
+
+    return begins
 
 
 def _has(name: str, text: str) -> Test:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from crag.core.errors import CragError, SettingsError
-from crag.core.fields import first_problem, setting
+from crag.core.fields import days_of, first_problem, setting
 
 __all__ = ["AppConfig"]
 
@@ -68,6 +68,13 @@ class AppConfig(BaseModel):
         "Purge",
         "Documents that the running app takes out by itself, looking once an hour, in the words of the command "
         "purge, as --older-than 90d --unverified. For a day they can be brought back. None: it takes out none.",
+        group="storage",
+    )
+    refresh: str = setting(
+        "",
+        "Fetch web pages again",
+        "Documents from the web that the running app looks at again by itself, once an hour, where that was longer ago "
+        "than this, as 7d or 2w; one that changed is replaced. None: it looks at none.",
         group="storage",
     )
     llm: str = setting(
@@ -132,7 +139,8 @@ class AppConfig(BaseModel):
     private_addresses: bool = setting(
         False,
         "Pages of this network",
-        "Also read web results whose address lies on this machine or its network. Leave off unless you know why.",
+        "Also read web results, and add web pages, whose address lies on this machine or its network. Leave off unless "
+        "you know why.",
         group="providers",
     )
     servers: tuple[str, ...] = setting(
@@ -189,7 +197,7 @@ class AppConfig(BaseModel):
     readers: int = setting(
         2,
         "Files read at once",
-        "PDFs that are read side by side, of all visitors together, each in a process of its own with the memory and "
+        "Files that are read side by side, of all visitors together, each in a process of its own with the memory and "
         "time below.",
         group="limits",
         step=1,
@@ -239,12 +247,19 @@ class AppConfig(BaseModel):
         le=20_000,
     )
     read_memory_mb: int = setting(
-        1024, "Reader memory", "Memory the reader may take.", group="limits", unit="MB", step=128, ge=256, le=8192
+        1024,
+        "Reader memory",
+        "Memory the reader of a file may take.",
+        group="limits",
+        unit="MB",
+        step=128,
+        ge=256,
+        le=8192,
     )
     read_seconds: int = setting(
         20,
         "Reader time",
-        "Processor seconds the reader may take, plus a tenth of a second a page.",
+        "Processor seconds the reader of a file may take, plus a tenth of a second a page.",
         group="limits",
         unit="seconds",
         step=5,
@@ -264,7 +279,7 @@ class AppConfig(BaseModel):
     recognise_memory_mb: int = setting(
         2048,
         "Recognition memory",
-        "Memory that text recognition may take.",
+        "Memory for text recognition.",
         group="limits",
         unit="MB",
         step=128,
@@ -272,14 +287,7 @@ class AppConfig(BaseModel):
         le=8192,
     )
     recognise_seconds: int = setting(
-        60,
-        "Recognition time",
-        "Processor seconds that text recognition may take for a page.",
-        group="limits",
-        unit="seconds",
-        step=10,
-        ge=5,
-        le=600,
+        60, "Recognition time", "Processor seconds for a page.", group="limits", unit="seconds", step=10, ge=5, le=600
     )
     uploads_mb: int = setting(
         1000,
@@ -349,6 +357,18 @@ class AppConfig(BaseModel):
             except CragError as error:
                 raise ValueError(str(error)) from error
         return given.strip()
+
+    @field_validator("refresh")
+    @classmethod
+    def _age(cls, given: str) -> str:
+        if given.strip():
+            days_of(given)
+        return given.strip()
+
+    @property
+    def refresh_days(self) -> int:
+        """How old a look at a web document may become; 0: any age."""
+        return days_of(self.refresh) if self.refresh else 0
 
     def get(self, name: str) -> Any:
         """The value of a setting; of a provider's address that is not given, nothing."""

@@ -8,7 +8,10 @@ from typing import Literal
 
 from crag.text.amounts import amountless, without_amounts
 
-__all__ = ["INDEXED_AS", "LOW_RECOGNITION", "Chunk", "Document", "LineBox", "Media", "Rect", "mean_confidence"]
+__all__ = [
+    *("INDEXED_AS", "LOW_RECOGNITION", "Chunk", "Document", "FromWeb", "LineBox", "Look", "Media", "Rect"),
+    "mean_confidence",
+]
 
 INDEXED_AS = "headings-amountless-1"
 """Names what `Chunk.indexed_text` makes of a chunk: vectors of texts made another way never mix."""
@@ -18,6 +21,19 @@ LOW_RECOGNITION = 0.9
 
 Media = Literal["pdf", "html", "markdown", "text", "docx", "pptx", "xlsx", "csv", "image"]
 """What a document's bytes are."""
+
+Look = Literal["", "changed", "duplicate", "gone", "refused", "unreachable", "unreadable"]
+"""What the last look at a document's web address found, where the document does not say it.
+
+Empty: the page is as it stands here. "changed": it says something else. "duplicate": what another document here says.
+"gone": the server says that there is none any more. "refused": only those who sign in see it. "unreachable": it did not
+come, for another reason. "unreadable": it came and can't be read.
+"""
+
+
+FromWeb = Literal["", "unverified", "verified"]
+"""Of a web page that an answer used and a person kept as a document: whether a person has said that it is right. Empty:
+of any other document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +73,11 @@ class Document:
 
     `kind` is what its bytes are. `url`: the web address that it came from. `path`: the file on this machine that it was
     read from, where that is known, and `modified` when that file was changed last before (nanoseconds since the epoch).
+
+    Of one from the web: when it was `published`, as exact as the page says (ISO 8601); when these words were had last
+    (`fetched_at`) and its address looked at last (`looked_at`; both ISO 8601, UTC), and what that `look` found; `etag`
+    and `last_modified`, by which its server tells whether it changed; `text_id`, the SHA-256 of its text; and the ids
+    of the documents in whose place it came, the latest first (`earlier`).
     """
 
     id: str
@@ -74,6 +95,14 @@ class Document:
     path: str = ""
     modified: int = 0
     kind: Media = "pdf"
+    published: str = ""
+    fetched_at: str = ""
+    looked_at: str = ""
+    look: Look = ""
+    etag: str = ""
+    last_modified: str = ""
+    text_id: str = ""
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +112,8 @@ class Chunk:
     `text` equals the page's text at [start, end). `page` counts from 1; `place` is what a citation says of it where it
     is no printed page, as "slide 3". `context` is what is indexed with the text though it stands elsewhere in the
     document: title, section heading, table header.
-    `lines` hold offsets into `text`. `id` is stable for the same document and chunking.
+    `lines` hold offsets into `text`. `id` is stable for the same document and chunking. A search also says what `url`
+    its document came from, if from the web, and what was known then of a page that was kept (`from_web`).
     """
 
     id: str
@@ -99,6 +129,8 @@ class Chunk:
     kind: Literal["text", "table"] = "text"
     lines: tuple[LineBox, ...] = ()
     place: str = ""
+    url: str = ""
+    from_web: FromWeb = ""
 
     @property
     def where(self) -> str:

@@ -8,7 +8,10 @@ CragError
 │   │   ├── EncryptedError a password is needed
 │   │   ├── DamagedError   broken, truncated or hostile: the reader gave up
 │   │   ├── EmptyError     no pages, or no text on any page
-│   │   └── LimitError     over the limits on size, pages, memory or time
+│   │   ├── LimitError     over the limits on size, pages, memory or time
+│   │   └── PageError      a web address whose page can't be had
+│   │       ├── GoneError  the server says that there is no such page
+│   │       └── SignInError  only those who sign in see it
 │   ├── FilterError        a filter over documents' fields that can't be read, or asks for what there is not
 │   └── SettingsError      a setting out of its range or combination
 ├── LibraryError           the stored library can't do what was asked
@@ -47,6 +50,7 @@ __all__ = [
     "EmptyLibraryError",
     "EncryptedError",
     "FilterError",
+    "GoneError",
     "InputError",
     "KeyRejectedError",
     "LibraryError",
@@ -55,12 +59,14 @@ __all__ = [
     "ModelMismatchError",
     "NotApprovedError",
     "NotFoundError",
+    "PageError",
     "ProviderError",
     "QuestionError",
     "Reason",
     "ReplyError",
     "RoomError",
     "SettingsError",
+    "SignInError",
     "StorageError",
     "UnknownMediaError",
     "UnreachableError",
@@ -117,16 +123,16 @@ class QuestionError(InputError, remedy="Ask a question of 1 to 2,000 characters.
     """An empty or over-long question."""
 
 
-class DocumentError(InputError, remedy="Open the file in a PDF viewer to check it, then try another copy."):
+class DocumentError(InputError, remedy="Open the file in its own program to check it, then try another copy."):
     """A file that can't be read as a document."""
 
 
-class UnknownMediaError(DocumentError, remedy="Export the document as PDF and add that file."):
+class UnknownMediaError(DocumentError, remedy="Save the document as PDF, DOCX or text, and add that file."):
     """The bytes are nothing that is read here, whatever the name says."""
 
 
-class EncryptedError(DocumentError, remedy="Remove the password (print or export to a new PDF) and add that file."):
-    """The PDF needs a password."""
+class EncryptedError(DocumentError, remedy="Remove the password (save a copy without one) and add that file."):
+    """The file needs a password."""
 
 
 class DamagedError(DocumentError):
@@ -141,6 +147,18 @@ class LimitError(DocumentError, remedy="Split the document, or raise the limit i
     """Over the limits on size, pages, memory or time."""
 
 
+class PageError(DocumentError, remedy="Open the address in a browser to check it."):
+    """A web address whose page can't be had as a document."""
+
+
+class GoneError(PageError):
+    """The server says that there is no such page, or none any more."""
+
+
+class SignInError(PageError, remedy="Sign in with a browser, save the page or print it to PDF, and add that file."):
+    """Only those who sign in see the page."""
+
+
 class FilterError(InputError, remedy="Write it like: verified and confidence > 0.7 and date >= 2024."):
     """A filter over documents' fields can't be read, or asks for what no document has."""
 
@@ -153,7 +171,7 @@ class LibraryError(CragError, reason="library"):
     """The stored library can't do what was asked."""
 
 
-class EmptyLibraryError(LibraryError, remedy="Add a PDF on the Documents page, or load the sample library."):
+class EmptyLibraryError(LibraryError, remedy="Add files on the Documents page, or load the sample library."):
     """A question before any document."""
 
 

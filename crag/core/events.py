@@ -45,6 +45,7 @@ __all__ = [
     "Rewritten",
     "RunFinished",
     "RunStarted",
+    "Scoped",
     "Searched",
     "Skipped",
     "StepFinished",
@@ -100,6 +101,20 @@ class Queued:
     waited: float
     at: float = 0.0
     kind: Literal["queued"] = "queued"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoped:
+    """The question is asked of some documents alone: those of these names, and those that have one of the `tags`.
+
+    `gone`: so many more were named and are in the library no longer.
+    """
+
+    documents: tuple[str, ...]
+    tags: tuple[str, ...]
+    at: float
+    gone: int = 0
+    kind: Literal["scoped"] = "scoped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,6 +336,7 @@ class RunFinished:
 Event = (
     RunStarted
     | Queued
+    | Scoped
     | StepStarted
     | StepFinished
     | Retrieved

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from crag.text.sentences import ended
 
-__all__ = ["first_problem", "meta", "setting"]
+__all__ = ["days_of", "first_problem", "meta", "setting"]
+
+_DAYS = {"d": 1, "w": 7}
 
 
 def setting(
@@ -49,3 +52,11 @@ def first_problem(error: ValidationError) -> str:
     ours = problem.get("ctx", {}).get("error") if problem["type"] == "value_error" else None
     said = str(ours or problem["msg"])
     return f"{where}: {said}" if ended(said) else f"{where}: {said}."
+
+
+def days_of(text: str) -> int:
+    """How many days an age is, as 30d or 8w. Raises ValueError, saying what is wrong."""
+    found = re.fullmatch(r"([0-9]{1,5})([dw])", text.strip())
+    if not found:
+        raise ValueError(f"{text!r} is no number of days or weeks, as 30d or 8w")
+    return int(found[1]) * _DAYS[found[2]]

@@ -10,9 +10,12 @@ from crag.core.types import Document, LineBox, Media
 __all__ = [
     "DocumentAdded",
     "DocumentFailed",
+    "DocumentRefreshed",
     "DuplicateFound",
     "Embedding",
+    "Found",
     "IngestEvent",
+    "IngestStep",
     "Page",
     "ParsedDocument",
     "ReadingPage",
@@ -20,6 +23,10 @@ __all__ = [
     "RecognisingPage",
     "TableSpan",
 ]
+
+
+Found = Literal["unchanged", "replaced", "changed", "duplicate", "gone", "refused", "unreachable", "unreadable"]
+"""What came of looking at a web document again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +65,16 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
-    """All pages of a file, its best title, what kind of file it is, and what a person should know about the reading."""
+    """All pages of a file, its best title, what kind of file it is, and what a person should know about the reading.
+
+    `published`: the date that it says of itself, as exact as it does (ISO 8601); empty: none.
+    """
 
     title: str
     pages: tuple[Page, ...]
     warnings: tuple[str, ...] = ()
     kind: Media = "pdf"
+    published: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +148,28 @@ class DocumentFailed:
     kind: Literal["document_failed"] = "document_failed"
 
 
-IngestEvent = (
-    ReadingQueued | ReadingPage | RecognisingPage | Embedding | DocumentAdded | DuplicateFound | DocumentFailed
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRefreshed:
+    """A document from the web was looked at again. `document` is as it stands now.
+
+    "unchanged": only the time of the look was noted. "replaced": the page said something else, which stands in the
+    library now in the old one's place. So many labels and track records of chunks that are the same no more went with
+    it, and a person's word that it is verified (`lost_verified`). Any other `found` is its `look`, and the document
+    stays as it was; `message` and `remedy` say more of it.
+    """
+
+    name: str
+    document: Document
+    found: Found
+    message: str = ""
+    remedy: str = ""
+    lost_labels: int = 0
+    lost_records: int = 0
+    lost_verified: bool = False
+    kind: Literal["document_refreshed"] = "document_refreshed"
+
+
+IngestStep = ReadingQueued | ReadingPage | RecognisingPage | Embedding
+"""How far a file is on its way."""
+
+IngestEvent = IngestStep | DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed

@@ -21,9 +21,9 @@ from crag.core.errors import InputError
 from crag.core.types import Document
 
 __all__ = [
-    *("FIXED", "Fields", "Kind", "MOST_FIELDS", "RESERVED", "Value"),
+    *("FIXED", "Fields", "KEPT_CONFIDENCE", "KEPT_SOURCE", "Kind", "MOST_FIELDS", "RESERVED", "Value"),
     *("boolean_in", "checked_fields", "days_in", "field_name", "fields_of", "known_fields", "number_in"),
-    *("read_field", "written_field"),
+    *("read_field", "stored_fields", "tags_of", "written_field"),
 ]
 
 Value = str | int | float | bool | tuple[str, ...]
@@ -32,6 +32,7 @@ Kind = Literal["text", "number", "boolean", "date", "list"]
 
 FIXED: Mapping[str, Kind] = MappingProxyType(
     {
+        "id": "text",
         "name": "text",
         "title": "text",
         "pages": "number",
@@ -41,6 +42,7 @@ FIXED: Mapping[str, Kind] = MappingProxyType(
         "source": "text",
         "tags": "list",
         "date": "date",
+        "review_by": "date",
     }
 )
 """The fields that every library knows, whatever its documents are, and the one kind of value that each may have."""
@@ -48,7 +50,12 @@ FIXED: Mapping[str, Kind] = MappingProxyType(
 RESERVED = frozenset({"and", "or", "not", "in", "has", "contains", "exists", "true", "false"})
 """Words of the filter language, which name no field."""
 
-_OF_THE_FILE = ("name", "title", "pages", "added")
+KEPT_SOURCE = "web"
+"""The `source` of a web page that an answer used and a person kept as a document."""
+KEPT_CONFIDENCE = 0.5
+"""How far such a page is trusted, unless told otherwise."""
+
+_OF_THE_FILE = ("id", "name", "title", "pages", "added")
 """The fixed fields that nobody sets."""
 
 MOST_FIELDS = 50
@@ -117,12 +124,18 @@ def checked_fields(given: Mapping[str, Any]) -> dict[str, Value]:
     return fields
 
 
+def stored_fields(given: Mapping[str, Any]) -> dict[str, Value]:
+    """The fields that a library's record holds, without those that come with the file now and could once be set."""
+    return checked_fields({name: value for name, value in given.items() if name not in _OF_THE_FILE})
+
+
 def fields_of(document: Document, given: Fields) -> dict[str, Value]:
     """All fields of a document, the fixed ones first. `given` are those that it was given: see `checked_fields`.
 
-    `source` is the host of its address and `date` is missing, unless given.
+    Unless given, `source` is the host of its address, `date` when it was published, where that is known.
     """
     fields: dict[str, Value] = {
+        "id": document.id,
         "name": _composed(document.name),
         "title": _composed(document.title),
         "pages": document.pages,
@@ -132,7 +145,14 @@ def fields_of(document: Document, given: Fields) -> dict[str, Value]:
         "tags": (),
     }
     host = urlsplit(document.url).hostname if document.url else None
-    return {**fields, **({"source": host} if host else {}), **given}
+    dated = {"date": document.published} if document.published else {}
+    return {**fields, **({"source": host} if host else {}), **dated, **given}
+
+
+def tags_of(given: Fields) -> tuple[str, ...]:
+    """The tags among a document's fields."""
+    tags = given.get("tags", ())
+    return tags if isinstance(tags, tuple) else ()
 
 
 def known_fields(documents: Iterable[Fields]) -> dict[str, frozenset[Kind]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,17 +11,19 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from crag.core.errors import SettingsError
+from crag.core.fields import days_of
 from crag.core.metadata import Fields, known_fields
 from crag.core.track import Track
 from crag.core.types import Document
 from crag.core.where import Filter, check, parse
 
-__all__ = ["KEEP", "Conditions", "Due", "Standing", "add_conditions", "conditions_given", "conditions_of", "due"]
+__all__ = [
+    *("KEEP", "Conditions", "Due", "Standing", "add_conditions", "age", "conditions_given", "conditions_of", "due"),
+]
 
 KEEP = "keep"
 """The field that, when true, keeps a document from every purge; one that was brought back has it."""
 
-_DAYS = {"d": 1, "w": 7}
 _NEEDED = "Give one of --older-than 30d, --not-used-for 30d, --confidence-below 0.5, --score-below 0.3, --unverified, "
 _NEEDED += "--where FILTER."
 
@@ -98,8 +99,8 @@ def due(conditions: Conditions, library: Sequence[Standing], now: datetime) -> l
 
 def add_conditions(parser: argparse.ArgumentParser) -> None:
     """The options that `conditions_given` reads."""
-    parser.add_argument("--older-than", type=_age, metavar="DAYS", help="added longer ago than this: 30d, 8w")
-    parser.add_argument("--not-used-for", type=_age, metavar="DAYS", help="in no answer's evidence for so long: 30d")
+    parser.add_argument("--older-than", type=age, metavar="DAYS", help="added longer ago than this: 30d, 8w")
+    parser.add_argument("--not-used-for", type=age, metavar="DAYS", help="in no answer's evidence for so long: 30d")
     parser.add_argument("--confidence-below", type=_share, metavar="0..1", help="trusted less than this")
     parser.add_argument("--score-below", type=_share, metavar="0..1", help="graded worse than this on average")
     parser.add_argument("--unverified", action="store_true", help="not marked with verified=true")
@@ -139,11 +140,12 @@ class _Parser(argparse.ArgumentParser):
         raise SettingsError(f"The conditions of the purge can't be read: {message}.", _NEEDED)
 
 
-def _age(text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,5})([dw])", text.strip())
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days or weeks, as 30d or 8w")
-    return int(found[1]) * _DAYS[found[2]]
+def age(text: str) -> int:
+    """Days, as an option says them. Raises ArgumentTypeError."""
+    try:
+        return days_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _share(text: str) -> float:

@@ -92,7 +92,8 @@ class Search:
 class Trace:
     """Everything a person can see of a run, at any moment of it.
 
-    `before` runs must end before it begins, for which it has waited `waited` seconds.
+    `before` runs must end before it begins, for which it has waited `waited` seconds. `scope`: of which documents it is
+    asked; None: of all that its settings let through.
     `rounds` are the retrievals in order; `round` says which of their chunks are acted on. `strips` maps a chunk's or
     page's id to its strips. `text` grows token by token; `answer` is set at the end. `newer`: a newer build of this
     program stored it, with something that this one does not know and left out.
@@ -106,6 +107,7 @@ class Trace:
     started_at: str = ""
     before: int = 0
     waited: float = 0.0
+    scope: ev.Scoped | None = None
     steps: tuple[StepRecord, ...] = ()
     rounds: tuple[Round, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
@@ -148,6 +150,8 @@ class Trace:
                 )
             case ev.Queued():
                 return replace(after, before=event.before, waited=event.waited)
+            case ev.Scoped():
+                return replace(after, scope=event)
             case ev.StepStarted():
                 record = StepRecord(step=event.step, round=event.round, started=event.at)
                 return replace(after, steps=(*self.steps, record))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from crag.core.documents import INDEXED_AS, Chunk, Document, LineBox, Media, Rect
+from crag.core.documents import INDEXED_AS, Chunk, Document, FromWeb, LineBox, Media, Rect
 
 __all__ = [
     "INDEXED_AS",
@@ -17,6 +17,7 @@ __all__ = [
     "Citation",
     "Decision",
     "Document",
+    "FromWeb",
     "Grade",
     "Kept",
     "LineBox",
@@ -188,8 +189,9 @@ class Unread:
 class Citation:
     """A numbered pointer from the answer to the text it rests on.
 
-    `page` from 1, None for the web; `place` as a chunk's. `recognised` 0..1: how sure text recognition is to have read
-    what is cited right; None where it read none of it.
+    `page` from 1, None for the web; `url`: of a web page, and of a document that came from the web. `place` and
+    `from_web` as a chunk's. `recognised` 0..1: how sure text recognition is to have read what is cited right; None
+    where it read none of it.
     """
 
     number: int
@@ -203,6 +205,7 @@ class Citation:
     rects: tuple[Rect, ...] = ()
     place: str = ""
     recognised: float | None = None
+    from_web: FromWeb = ""
 
     @property
     def where(self) -> str:

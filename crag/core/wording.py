@@ -8,17 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
-from crag.core.events import Failed, Instead
+from crag.core.events import Failed, Instead, Scoped
 from crag.core.fields import meta
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation, Decision, Grade, Kept, SentenceCheck, ShortAnswer, Strip, Unread
+from crag.core.types import (
+    Action,
+    Aggregation,
+    Decision,
+    FromWeb,
+    Grade,
+    Kept,
+    SentenceCheck,
+    ShortAnswer,
+    Strip,
+    Unread,
+)
 from crag.text.words import counted
 
 __all__ = [
     *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-    *("kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text", "short_text", "stored_sentence"),
-    *("unnamed_sentence", "unread_sentence", "why_sentence", "words_text"),
+    *("kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text", "scope_text", "short_text"),
+    *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]
@@ -46,6 +57,9 @@ _WHAT = {
     Aggregation.JOINT: "all chunks together scored",
 }
 
+_MOST_SCOPE = 3
+"""So many documents of a scope are named."""
+
 _KEPT: dict[Kept, tuple[str, str]] = {
     "deciding": ("deciding passage", "the best strip of the best chunk and the text round it, kept before all others"),
     "context": ("table header", "it heads the table of a row that is kept"),
@@ -65,6 +79,21 @@ def kept_word(why: Kept, *, below: bool = True) -> str:
 def kept_reason(why: Kept) -> str:
     """Why a strip is kept, as a part of a sentence; nothing where that is its own score or choice."""
     return _KEPT[why][1] if why in _KEPT else ""
+
+
+def scope_text(scope: Scoped) -> str:
+    """What a question is asked of, as "10-K 2022.pdf; tag finance"; without the full stop."""
+    named = list(scope.documents[:_MOST_SCOPE])
+    if more := len(scope.documents) - len(named):
+        named.append(count(more, "more document"))
+    tags = [f"tag {tag}" for tag in scope.tags]
+    gone = [f"{count(scope.gone, 'document')} no longer in the library"] if scope.gone else []
+    return "; ".join([*named, *tags, *gone])
+
+
+def web_origin(from_web: FromWeb) -> str:
+    """What is said of a page that was kept from the web, wherever it is cited; nothing of any other document."""
+    return f"kept from the web, {from_web}" if from_web else ""
 
 
 def words_text(kept: Iterable[Strip], most: int = 0) -> str:

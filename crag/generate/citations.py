@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crag.core.types import Chunk, Citation, Rect, Strip, WebPage
+from crag.core.types import Chunk, Citation, FromWeb, Rect, Strip, WebPage
 from crag.text.sentences import sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
@@ -69,11 +69,13 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
     page: int | None = None
     url: str | None = None
     place = ""
+    from_web: FromWeb = ""
     rects: tuple[Rect, ...] = ()
     recognised: float | None = None
     match source:
         case Chunk():
             name, page, place = source.source, source.page, source.place
+            url, from_web = source.url or None, source.from_web
             rects = source.rects(strip.start + start, strip.start + end)
             recognised = source.recognised_in(strip.start + start, strip.start + end)
         case WebPage():
@@ -92,6 +94,7 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
         rects=rects,
         place=place,
         recognised=recognised,
+        from_web=from_web,
     )
 
 

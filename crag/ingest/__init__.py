@@ -1,1 +1,1 @@
-"""Bytes to pages to chunks: the sandboxed PDF reader, tables, web pages and chunking."""
+"""Bytes to pages to chunks: sandboxed readers by media type, tables and chunking."""

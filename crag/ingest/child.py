@@ -21,7 +21,8 @@ from crag.ingest.fault import FileError
 from crag.ingest.media import READERS
 
 Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any]]]
-"""Reads a file as the job says: first a message of how many `pages` it has, and its `title`; then each as a `page`.
+"""Reads a file as the job says: first a message of how many `pages` it has, its `title`, and, where it says so, when it
+was `published`; then each as a `page`.
 
 A page is a `ComposedPage` as plain values, numbered from 1. Raises FileError for what is wrong with the file.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,11 @@ from crag.core.types import Chunk, LineBox
 from crag.text.sentences import sentences
 
 _SEPARATOR = " › "
+_COLUMNS = " | "
 _MOST_HEADER = 160
 _MOST_PLACE = 80
+_WORD = re.compile(r"\w+")
+_VALUES = re.compile(r":\s.*[\d—–-]|;")  # a row of values, not the name of a section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +35,7 @@ class Sizes:
 
 _SIZES = Sizes()
 # What is stored with a library: the same id, the same chunks for the same document.
-CHUNKING_ID = "sentences-600-700-250-0.6.2"
+CHUNKING_ID = "sentences-600-700-250-0.6.3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
             before = [text for at, text in page.headings if at < start]
             heading = before[-1] if before else heading
             own = opening is not None and page.text.startswith(opening[:20], start)
-            parts = [parsed.title, "" if own else heading, _header(page, start, table)]
+            parts = [parsed.title, "" if own else heading, *_headers(page, start, end)]
             found.append(
                 Chunk(
                     id=chunk_id(document_id, page.number, start, end),
@@ -74,7 +78,7 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
                     context=_SEPARATOR.join(part for part in parts if part),
                     kind="table" if table is not None else "text",
                     lines=_lines(page.lines, start, end),
-                    place=_place(page, (opening if own else None) or heading),
+                    place=_place(page, _section(page, start, heading)),
                 )
             )
         if page.headings:
@@ -89,16 +93,51 @@ def _place(page: Page, heading: str) -> str:
     return f"section {heading[:_MOST_PLACE]}" if heading else f"part {page.number}"
 
 
+def _section(page: Page, start: int, heading: str) -> str:
+    """The last of the headings that a chunk opens with, else the one it stands under."""
+    end = start
+    for at, text in page.headings:
+        if at >= start:
+            if page.text[end:at].strip():
+                break
+            heading, end = text, at + len(text)
+    return heading
+
+
 def chunk_id(document_id: str, page: int, start: int, end: int) -> str:
     """The id of a chunk that this chunking makes: one of an earlier chunking has another."""
     return hashlib.sha256(f"{document_id}|{CHUNKING_ID}|{page}|{start}|{end}".encode()).hexdigest()[:24]
 
 
-def _header(page: Page, start: int, table: TableSpan | None) -> str:
-    """The table's header, unless the chunk holds the table's first line and so the header itself."""
-    if table is None or start <= table.start:
-        return ""
-    return table.header[:_MOST_HEADER]
+def _headers(page: Page, start: int, end: int) -> list[str]:
+    """What a chunk's tables say of its rows and the chunk does not: unit, captions, columns, its first section."""
+    found: list[str] = []
+    text = _words(page.text[start:end])
+    for table in page.tables:
+        if table.end <= start or end <= table.start:
+            continue
+        # The line that names the columns is in the chunk that the table begins in, if not in these words.
+        parts = [part for part in table.header.split(_SEPARATOR) if start > table.start or _COLUMNS not in part]
+        parts += [_rows_section(page.text[table.start : start])] if start > table.start else []
+        found += [part[:_MOST_HEADER] for part in parts if part and part not in found and _words(part) not in text]
+    return found
+
+
+def _words(text: str) -> str:
+    """Words and figures alone, to see whether a text holds another."""
+    return " ".join(_WORD.findall(text.lower())).join("  ")
+
+
+def _rows_section(rows: str) -> str:
+    """The last line without values before a chunk that begins within a table, unless a total has closed it since."""
+    above = rows.rstrip("\n").split("\n")
+    for place in range(len(above) - 1, 0, -1):
+        if not _VALUES.search(above[place]):
+            return above[place].strip(" :")
+        # The first row of a section may be a total, as "Total revenue" is.
+        if above[place].lower().startswith("total") and _VALUES.search(above[place - 1]):
+            return ""
+    return ""
 
 
 def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, TableSpan | None]]:
@@ -106,14 +145,15 @@ def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, TableSpan | None]]:
     spans: list[tuple[int, int, TableSpan | None]] = []
     current: list[_Unit] = []
     for unit in _units(page, sizes):
-        if current and _full(current, unit, sizes):
+        if current and _full(current, unit, sizes, page.by_heading):
             spans.append(_closed(current))
             current = []
         current.append(unit)
     if current:
         size = current[-1].end - current[0].start
         # A last scrap joins the chunk before it rather than standing alone.
-        if spans and size < sizes.least // 2 and current[-1].end - spans[-1][0] <= 1.3 * sizes.text:
+        alone = page.by_heading and current[0].heading
+        if spans and not alone and size < sizes.least // 2 and current[-1].end - spans[-1][0] <= 1.3 * sizes.text:
             start, _, table = spans.pop()
             spans.append((start, current[-1].end, table))
         else:
@@ -128,16 +168,21 @@ def _closed(units: Sequence[_Unit]) -> tuple[int, int, TableSpan | None]:
     return units[0].start, units[-1].end, mostly
 
 
-def _full(current: Sequence[_Unit], unit: _Unit, sizes: Sizes) -> bool:
-    """Whether `unit` begins a new chunk: no room, a new section, or a new table, once there is enough."""
+def _full(current: Sequence[_Unit], unit: _Unit, sizes: Sizes, by_heading: bool) -> bool:
+    """Whether `unit` begins a new chunk: no room, a new section, or a new table, once there is enough.
+
+    `by_heading`: where a section is what is cited, none shares a chunk with the one before it.
+    """
     size = current[-1].end - current[0].start
     most = sizes.table if unit.table is not None else sizes.text
     if unit.end - current[0].start > most:
         # Headings are kept with what they head.
         return True
+    last = current[-1]
+    if by_heading and unit.heading and not last.heading:
+        return True
     if size < sizes.least:
         return False
-    last = current[-1]
     if unit.opens and unit.table is None and size >= sizes.paragraph * most:
         return True
     return (unit.heading and not last.heading) or (unit.table is not last.table and last.table is not None)

@@ -9,14 +9,18 @@ from typing import Any
 
 from crag.ingest.boxes import Box, around
 from crag.ingest.grids import PlacedTable, ruled_tables
+from crag.ingest.headers import Rules
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.tables import Table, find_tables
+from crag.ingest.units import Carried
 from crag.ingest.words import PageWords
 
 _SCANNED_SHARE, _SCANNED_CHARS = 0.4, 40
 _PICTURED_SHARE, _PICTURED_CHARS = 0.9, 250  # a scan with a stamp over it
+_PICTURED_EDGES = 8  # more of them are drawn, not scanned
 _ANY_SHARE = 0.02  # of a page without any text: smaller pictures are ornaments
 _EDGE_ROWS = 3
+_TOP = 0.3  # of a page's height, in which a header stands
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?:\s|$)")
 _NUMBERED = re.compile(r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d+\.(?:\d+\.?)*)\s", re.I)
@@ -102,36 +106,48 @@ def _edge_key(row: Row) -> tuple[str, int]:
     return _DIGITS.sub("#", row.text.lower())[:_EDGE_CHARS], round(row.box.top / _EDGE_BIN)
 
 
-def compose(laid: LaidPage, repeated: Collection[tuple[str, int]], body: float) -> ComposedPage:
-    """The page's text. Rows whose edge key is in `repeated` are left out; `body` is the usual line height."""
+def compose(
+    laid: LaidPage, repeated: Collection[tuple[str, int]], body: float, carried: Carried | None = None
+) -> ComposedPage:
+    """The page's text. Rows whose edge key is in `repeated` are left out; `body` is the usual line height.
+
+    `carried`: what the pages before say of this page's tables.
+    """
     page = laid.page
     out = ComposedPage(laid.number, round(page.width, 2), round(page.height, 2), failed=page.failed, cut=page.cut)
     out.unseen, out.recognised = page.unseen, page.recognised
     writer = _Writer(out)
-    pending = list(laid.grids)
+    pending, rules, carried = list(laid.grids), Rules(page.edges), carried or Carried()
+    carried.turn()
     for frame, blocks in laid.parts:
         rows = _downwards(blocks)
         edges = {id(row) for row in _edge_rows(rows) if _edge_key(row) in repeated} if repeated else set()
         if len(edges) == len(rows):
             edges = set()  # pages alike but for their numbers: nothing else stands on them
         for block in blocks:
-            kept = [row for row in block if id(row) not in edges]
+            # A header that comes again on every page is its table's, if it has one, before it is the page's.
+            kept = [row for row in block if id(row) not in edges or row.box.top < _TOP * frame.height]
+            level = rules if frame.turn == 0 else Rules()
             items: list[Row | Table] = []
             for placed in _before(pending, kept) if frame.turn == 0 else []:
                 above = [row for row in kept if row.box.top < placed.box.top]
-                items += [*find_tables(above), placed.table]
+                items += [*find_tables(above, level, carried.columns), placed.table]
                 kept = kept[len(above) :]
                 pending.remove(placed)
-            writer.block(frame, [*items, *find_tables(kept)], body)
+            items += find_tables(kept, level, carried.columns)
+            carried.tell(items)
+            writer.block(frame, [item for item in items if id(item) not in edges], body)
         if laid.number == 1 and frame is laid.parts[0][0]:
             kept = [row for row in rows if id(row) not in edges][:_LARGEST_ROWS]
             out.largest = [(row.text[:_LARGEST_CHARS].replace("\u00ad", ""), round(row.size, 1)) for row in kept]
     upright = Frame(0, page.width, page.height, [])
+    carried.tell([placed.table for placed in pending])
     writer.block(upright, [placed.table for placed in pending], body)
     out.text = "".join(writer.parts).rstrip().replace("\u00ad", "-")
     letters = len("".join(out.text.split()))
     out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
-    out.pictured = letters < _PICTURED_CHARS and page.image_share > (_PICTURED_SHARE if letters else _ANY_SHARE)
+    stamped = letters < _PICTURED_CHARS and page.image_share > _PICTURED_SHARE and len(page.edges) <= _PICTURED_EDGES
+    out.pictured = stamped or (not letters and page.image_share > _ANY_SHARE)
     return out
 
 
@@ -185,7 +201,7 @@ class _Writer:
                     self._put(piece.text, frame.back(piece.segment.box), piece.segment.confidence)
             self._break()
         if self.length - 1 > start:
-            self.page.tables.append((start, self.length - 1, table.header))
+            self.page.tables.append((start, self.length - 1, table.said))
 
     def _row(self, frame: Frame, row: Row) -> None:
         for segment in row.segments:

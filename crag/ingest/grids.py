@@ -33,6 +33,7 @@ _MOST_HEADER, _MOST_NAME = 300, 60  # characters
 _SAME_LINE = 0.5  # of a line's height: middles closer than this share a line
 _WIDE = 0.5  # of the rows, that have two cells or more
 _MOST_CUT = 0.05  # of the words, that reach out of their cells
+_AMOUNTS = 0.4  # of the cells, not counting the first of each row; a lone "$" is a cell too
 _LEAST_HELD = 0.9  # of the words within the frame, that stand in a cell
 
 
@@ -131,7 +132,11 @@ def _placed(cells: Sequence[Box], words: Sequence[Word]) -> tuple[PlacedTable | 
         return None, set()
     if cut > _MOST_CUT * len(used) or len(used) < _LEAST_HELD * len(inside):
         return None, set()
-    return PlacedTable(frame, _as_table([row for row in filled if row])), used
+    table = _as_table([row for row in filled if row])
+    amounts = sum(is_value(" ".join(word.text for word in own)) for row in filled for _, own in row[1:])
+    if " | " not in table.header and amounts > _AMOUNTS * sum(len(row) - 1 for row in filled if row):
+        return None, set()  # shaded amounts, whose header stands above: they are read by their places
+    return PlacedTable(frame, table), used
 
 
 def _in(word: Word, box: Box) -> bool:

@@ -16,6 +16,7 @@ from crag.ingest.words import PageWords, Word
 _CELL_GAP = 0.95  # wider white space parts cells
 _SAME_LINE = 0.55  # middles closer than this share a line
 _REACHES_BACK = 0.4  # how far a word may begin before the end of the one before it, for slant or close setting
+_RAISED = 0.75  # what is lower than so much of its line, and short, is a raised mark
 _MARK_GAP = 4.0  # how far a bullet may stand before its text
 _FOLLOWS = 2.5  # rows whose tops are closer than this go on one block
 _BESIDE = 2.0  # how much of their height two columns must stand side by side
@@ -31,9 +32,12 @@ _LEAST_LINES = 8  # of prose on a page whose columns are looked for
 _COLUMN_LINES = 4  # of prose that begin at a column's left edge
 _CROSSING = 0.6  # the most lines that may cross a gutter, as a share of those beside it
 _SLIVER = 0.5  # of the narrower one's width: two segments that share less may stand on one line
+_FIGURES = 0.5  # of what stands right of a table's labels
+_LABEL_WORDS = 5  # of the middle one of a table's labels
 _FILLED = 0.5  # of its column's width that the middle line fills at least
 _MOST_SEGMENTS = 400  # on more there are no columns of prose: the quadratic search is skipped
 _MOST_SPLITS = 3
+_MARK_CHARS = 6
 _ROWS_BACK = 3  # rows that a segment may still belong to, from the last one on
 
 _MARK = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)])$")
@@ -210,7 +214,7 @@ def _gutter(segments: list[Segment]) -> float | None:
         crossing = sum(box.left < x - _BIN and box.right > x + _BIN for box in prose)
         if min(len(left), len(right)) < _COLUMN_LINES or crossing > _CROSSING * (len(left) + len(right)):
             continue
-        if not _side_by_side(left, right):
+        if not _side_by_side(left, right) or _labels_beside(segments, x):
             continue
         # Lines of a column fill it: short labels beside a text are a table's first column.
         if median([box.width for box in left]) < _FILLED * (x - min(box.left for box in left)):
@@ -219,6 +223,14 @@ def _gutter(segments: list[Segment]) -> float | None:
         if best is None or score > best[0]:
             best = (score, x + _TOUCHES)
     return best[1] if best else None
+
+
+def _labels_beside(segments: Sequence[Segment], x: float) -> bool:
+    """Whether short labels stand left of x and mostly figures right of it: a table, however many titles it has."""
+    labels = [len(segment.words) for segment in segments if segment.box.right <= x + _BIN and _prose(segment)]
+    beyond = [segment.text for segment in segments if segment.box.left >= x - _BIN]
+    figures = sum(any(map(str.isdigit, text)) and not any(map(str.isalpha, text)) for text in beyond)
+    return figures > _FIGURES * len(beyond) and bool(labels) and median(labels) <= _LABEL_WORDS
 
 
 def _side_by_side(left: Sequence[Box], right: Sequence[Box]) -> bool:
@@ -237,7 +249,11 @@ def _rows(segments: Sequence[Segment]) -> list[Row]:
         box = segment.box
         for row in reversed(rows[-_ROWS_BACK:]):
             head = row[0].box
-            near = _SAME_LINE * max(min(head.bottom - head.top, box.bottom - box.top), _LEAST_LINE)
+            lower, higher = sorted((row[0], segment), key=lambda each: each.box.bottom - each.box.top)
+            low, high = lower.box.bottom - lower.box.top, higher.box.bottom - higher.box.top
+            # A raised mark stands on the line that it is a mark on, not on a line of its own height.
+            mark = low < _RAISED * high and len(lower.text) <= _MARK_CHARS
+            near = _SAME_LINE * max(high if mark else low, _LEAST_LINE)
             if abs(head.y - middle) < near and not any([_overlap(other.box, box) for other in row]):
                 row.append(segment)
                 break

@@ -10,6 +10,11 @@ from crag.core.types import Media
 READERS: Mapping[Media, str] = MappingProxyType(
     {
         "pdf": "crag.ingest.pdf",
+        "docx": "crag.ingest.docx",
+        "pptx": "crag.ingest.pptx",
+        "xlsx": "crag.ingest.xlsx",
+        "csv": "crag.ingest.delimited",
+        "html": "crag.ingest.hypertext",
         "markdown": "crag.ingest.plain",
         "text": "crag.ingest.plain",
         "image": "crag.ingest.pictures",
@@ -33,7 +38,8 @@ NAMES: Mapping[Media, str] = MappingProxyType(
 ENDINGS: Mapping[str, Media] = MappingProxyType(
     {
         **{"pdf": "pdf", "html": "html", "htm": "html", "md": "markdown", "markdown": "markdown", "txt": "text"},
-        **{"docx": "docx", "pptx": "pptx", "xlsx": "xlsx", "csv": "csv", "tsv": "csv"},
+        **{"docx": "docx", "docm": "docx", "pptx": "pptx", "pptm": "pptx", "ppsx": "pptx"},
+        **{"xlsx": "xlsx", "xlsm": "xlsx", "csv": "csv", "tsv": "csv"},
         **dict.fromkeys(("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp"), "image"),
     }
 )
@@ -54,7 +60,8 @@ def media_of(data: bytes, name: str) -> Media | None:
     if b"%PDF-" in head[:_PDF_WITHIN]:
         return "pdf"
     if head.startswith(b"PK\x03\x04"):
-        return next((media for part, media in _PARTS.items() if part in data), None)
+        listed = _directory(data)
+        return next((media for part, media in _PARTS.items() if part in listed), None)
     if head.startswith(_IMAGES) or (head.startswith(b"RIFF") and head[8:12] == b"WEBP") or _is_bitmap(head):
         return "image"
     if not _is_text(head) or b"%PDF-" in head:
@@ -68,6 +75,18 @@ def media_of(data: bytes, name: str) -> Media | None:
 def _is_bitmap(head: bytes) -> bool:
     """Whether these bytes begin a BMP: text may begin with the same two letters, but has no zeros behind them."""
     return head.startswith(b"BM") and head[6:10] == bytes(4)
+
+
+def old_office(data: bytes) -> bool:
+    """Whether the bytes are the container of Office files that are locked with a password, or older than 2007."""
+    return data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+
+
+def _directory(data: bytes) -> bytes:
+    """The list of a container's parts, which stands at its end; all of one that is cut off."""
+    end = data.rfind(b"PK\x05\x06")
+    start = int.from_bytes(data[end + 16 : end + 20], "little") if end >= 0 else len(data)
+    return data[start:end] if start < end else data
 
 
 def _is_text(head: bytes) -> bool:

@@ -32,6 +32,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
     from crag.ingest.compose import as_message, compose
     from crag.ingest.proof import Proof
+    from crag.ingest.units import Carried
 
     document = opened(data)
     pages = pdfium.FPDF_GetPageCount(document)
@@ -42,9 +43,10 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"pages": pages, "title": _metadata_title(document)}
     heights: Counter[float] = Counter()
     proof = Proof(document, int(job["seconds"]))
+    carried = Carried()
     for laid, repeated in with_repeats(_laid(document, pages, heights, proof)):
         body = heights.most_common(1)[0][0] if heights else 10.0
-        yield {"page": as_message(compose(laid, repeated, body))}
+        yield {"page": as_message(compose(laid, repeated, body, carried))}
 
 
 def _laid(document: Any, pages: int, heights: Counter[float], proof: Any) -> Iterator[Any]:

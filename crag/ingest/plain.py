@@ -1,49 +1,83 @@
-"""Plain text and Markdown: paragraphs, and in Markdown headings."""
+"""Plain text and Markdown: paragraphs, and in Markdown headings, tables and code as they are written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crag.ingest.compose import as_message
-from crag.ingest.fault import FileError
+from crag.ingest.office import messages
+from crag.ingest.rows import table
 from crag.ingest.sections import Block, parts
+from crag.text.encodings import guessed
 
 _BREAK = re.compile(r"\n[ \t]*\n")
-_HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t]*#*")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*")
+_UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})[ \t]*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_TITLE = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*", re.IGNORECASE)
 
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The text in parts of a few thousand characters. Raises FileError for more parts than pages are read."""
-    text = _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
-    found = list(parts(_blocks(text, job["media"] == "markdown")))
-    if not found:
-        raise FileError("no pages")
-    if len(found) > int(job["max_pages"]):
-        raise FileError("pages", str(len(found)))
-    yield {"pages": len(found), "title": found[0].headings[0][1] if found[0].headings else ""}
-    for page in found:
-        yield {"page": as_message(page)}
+    text = guessed(data).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    if job["media"] != "markdown":
+        found = list(parts(Block(text=paragraph.strip("\n")) for paragraph in _BREAK.split(text)))
+        yield from messages(found, job, "", {})
+        return
+    front = _FRONT.match(text)
+    text, unseen = _COMMENT.subn("", text[front.end() :] if front else text)
+    found = list(parts(_blocks(text.split("\n"))))
+    titled = [_TITLE.fullmatch(line) for line in front[1].split("\n")] if front else []
+    title = next((match[1] for match in titled if match), "")
+    opening = found[0].headings[0][1] if found and found[0].headings else ""
+    yield from messages(found, job, title or opening, {"remarks": unseen})
 
 
-def _blocks(text: str, markdown: bool) -> Iterator[Block]:
-    for paragraph in _BREAK.split(text):
-        first, _, rest = paragraph.strip("\n").partition("\n")
-        heading = _HEADING.fullmatch(first.strip()) if markdown else None
-        if heading is None:
-            yield Block(text=paragraph.strip("\n"))
-            continue
-        yield Block(text=heading[1], heading=True)
-        if rest.strip():
-            yield from _blocks(rest, markdown)
+def _blocks(lines: Sequence[str]) -> Iterator[Block]:
+    """Headings, tables and what stands between them; what is fenced as code is taken as it is."""
+    held: list[str] = []
+    fence = ""
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        following = lines[at + 1] if at + 1 < len(lines) else ""
+        mark = _FENCE.match(line)
+        at += 1
+        if fence or mark:
+            ends = mark is not None and mark[1].startswith(fence) if fence else False
+            fence = "" if ends else fence or (mark[1] if mark else "")
+            held.append(line)
+        elif heading := _HEADING.fullmatch(line):
+            yield from _paragraph(held)
+            yield Block(text=heading[1], heading=True)
+        elif not held and line.strip() and _UNDERLINE.fullmatch(following) and "|" not in line:
+            yield Block(text=line.strip(), heading=True)
+            at += 1
+        elif "|" in line and "-" in following and "|" in following and _RULE.fullmatch(following):
+            yield from _paragraph(held)
+            end = at + 1
+            while end < len(lines) and "|" in lines[end]:
+                end += 1
+            yield from table([_cells(row) for row in (line, *lines[at + 1 : end])], headed=True)
+            at = end
+        elif not line.strip():
+            yield from _paragraph(held)
+        else:
+            held.append(line)
+    yield from _paragraph(held)
 
 
-def _decoded(data: bytes) -> str:
-    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8")):
-        if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace")
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
+def _paragraph(held: list[str]) -> Iterator[Block]:
+    """What was held back, which is then held no more."""
+    if held:
+        yield Block(text="\n".join(held))
+        held.clear()
+
+
+def _cells(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", inner)]

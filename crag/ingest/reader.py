@@ -9,27 +9,40 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crag.core.config import AppConfig
-from crag.core.errors import DamagedError, EmptyError, LimitError, UnknownMediaError
+from crag.core.errors import DamagedError, EmptyError, EncryptedError, LimitError, UnknownMediaError
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
+from crag.core.metadata import days_in
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest import scans
 from crag.ingest.identity import safe_name
-from crag.ingest.media import NAMES, READERS, media_of
+from crag.ingest.media import NAMES, READERS, media_of, old_office
+from crag.ingest.remarks import remarks
 from crag.ingest.sandbox import run_child
 from crag.ingest.scans import named
 from crag.ingest.titles import document_title
 
+_MOST_PLACES = 5  # named in a warning
 _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 _MUCH_MORE = 2  # times the text that stands over a picture, for recognition to have read a page
 
 
-def checked(data: bytes, name: str, config: AppConfig) -> Media:
-    """What the bytes are. Raises EmptyError, LimitError, UnknownMediaError for what needs no parsing to be refused."""
+def checked(data: bytes, name: str, config: AppConfig, told: Media | None = None) -> Media:
+    """What the bytes are; `told` where they are no hint.
+
+    Raises EmptyError, LimitError, UnknownMediaError, EncryptedError for what needs no parsing to be refused.
+    """
     if not data:
         raise EmptyError(f"{name} is empty.", "Export or download the document again and add that file.")
     if len(data) > config.max_file_mb * 1024 * 1024:
         raise LimitError(f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.max_file_mb} MB are read.")
-    media = media_of(data, name)
+    media = told or media_of(data, name)
+    if told is None and old_office(data):
+        if "EncryptedPackage".encode("utf-16-le") in data:
+            raise EncryptedError(f"{name} is locked with a password.")
+        raise UnknownMediaError(
+            f"{name} is in a format of Office that is older than 2007, which is not read here.",
+            "Save it as .docx, .pptx, .xlsx or PDF, and add that file.",
+        )
     if media is None or media not in READERS:
         known = ", ".join(NAMES[each] for each in READERS)
         raise UnknownMediaError(f"{name} is nothing that can be read here, whatever its name says: {known}.")
@@ -44,21 +57,26 @@ def read_document(
     on_page: Callable[[int, int], None] | None = None,
     on_recognising: scans.Progress | None = None,
     cancel: threading.Event | None = None,
+    media: Media | None = None,
 ) -> ParsedDocument:
     """The document's pages. `on_page(page, pages)` is called as each is read; `cancel` kills the reader at once.
 
-    What the bytes say decides how they are read, not the name. Pages without text are read by text recognition where
-    it is installed, and `on_recognising(page, pages, seconds left)` is called before each.
+    What the bytes say decides how they are read, not the name; or `media`, where it is known whatever they look like.
+    Pages without text are read by text recognition where it is installed, and `on_recognising(page, pages, seconds
+    left)` is called before each.
     Raises UnknownMediaError, EncryptedError, DamagedError, EmptyError, LimitError, CancelledError.
     """
     label = safe_name(name)
-    media = checked(data, label, config)
+    media = checked(data, label, config, media)
     read = _Read()
-    total, metadata = 0, ""
+    total, metadata, published = 0, "", ""
+    noted: tuple[str, ...] = ()
     try:
         for message, _ in run_child({"task": "read", "media": media}, data, label, config, cancel):
             if "pages" in message:
                 total, metadata = _count(message["pages"], 1), str(message["title"])
+                published = str(message.get("published", ""))
+                noted = tuple(remarks(message.get("notes", {})))
             elif "page" in message:
                 read.add(message["page"], len(read.pages) + 1)
                 if on_page is not None:
@@ -71,10 +89,11 @@ def read_document(
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error
     return ParsedDocument(
-        title=document_title(_clean(metadata), read.largest, label),
+        title=document_title(_clean(metadata), read.largest, label, own=media == "html"),
         pages=tuple(read.pages),
-        warnings=_warnings(label, read, unread),
+        warnings=(*_warnings(label, read, unread), *noted),
         kind=media,
+        published=published if days_in(published) else "",
     )
 
 
@@ -118,7 +137,7 @@ class _Read:
 def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tuple[str, ...]:
     """What a person should know of the pages. Raises EmptyError, DamagedError or LimitError when none has text."""
     pages, failed = read.pages, read.failed
-    unseen = [page.number for page in pages if page.unseen]
+    unseen = [page for page in pages if page.unseen]
     behind = [page.number for page in pages if page.recognised and scans.confidence(page) is None]
     if not any(page.text.strip() for page in pages) or all(page.scanned for page in pages):
         if failed and len(failed) == len(pages):
@@ -129,8 +148,8 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
             raise DamagedError(f"{label} is damaged: {named(failed)} can't be read.")
         if unseen:
             raise EmptyError(
-                f"{label} holds only text that can't be seen ({_words(pages)} on {named(unseen)}).",
-                "Open the file in a PDF viewer to see what it shows, then try another copy.",
+                f"{label} holds only text that can't be seen ({_words(pages)}{_placed(unseen, ' on ')}).",
+                "Open the file in its own program to see what it shows, then try another copy.",
             )
         raise EmptyError(f"{label} has no text on any page.")
     found = scans.notices(pages, unread)
@@ -139,8 +158,8 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
     if read.cut:
         found.append(f"{named(read.cut)} too long: only the first part is read.")
     if unseen:
-        hold = "holds" if len(unseen) == 1 else "hold"
-        found.append(f"{named(unseen)} {hold} text that can't be seen ({_words(pages)}): it was left out.")
+        hold = "holds" if len(unseen) == 1 or unseen[0].by_heading else "hold"
+        found.append(f"{_placed(unseen) or 'It'} {hold} text that can't be seen ({_words(pages)}): it was left out.")
     if behind:
         what = "is a picture" if len(behind) == 1 else "are pictures"
         with_text = "with text from recognition behind"
@@ -152,6 +171,16 @@ def _words(pages: Sequence[Page]) -> str:
     """How many words can't be seen, as people write it."""
     count = sum(page.unseen for page in pages)
     return "1 word" if count == 1 else f"{count:,} words"
+
+
+def _placed(pages: Sequence[Page], before: str = "") -> str:
+    """Pages as people call them, by number or by their places; nothing for those that have neither."""
+    if pages[0].by_heading:
+        return ""
+    if not pages[0].place:
+        return before + named([page.number for page in pages])
+    places = ", ".join(page.place for page in pages[:_MOST_PLACES])
+    return before + (f"{places} and {len(pages) - _MOST_PLACES} more" if len(pages) > _MOST_PLACES else places)
 
 
 def _count(value: Any, least: int) -> int:

@@ -235,6 +235,13 @@ def _error_from(message: Mapping[str, Any], name: str, config: AppConfig, limits
             return EncryptedError(f"{name} is locked with a password.")
         case "no pages":
             return EmptyError(f"{name} has no pages.", "Open the file in a PDF viewer to check it, then try another.")
+        case "no text":
+            return EmptyError(f"{name} holds no text.", "Open the file in its own program to check it.")
+        case "unpacked":
+            return LimitError(
+                f"{name} holds {detail} when unpacked: it is built to do harm, or too large for the reader.",
+                "Try another copy; split the document, or raise the reader's memory in Settings.",
+            )
         case "pages":
             return LimitError(f"{name} has {detail} pages; at most {config.max_pages} are read.")
         case "memory":

@@ -8,38 +8,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from crag.ingest.boxes import Box, around
-from crag.ingest.cells import cells_of, is_data, is_value, is_years
+from crag.ingest.cells import amount_box, cells_of, is_data, is_value, is_years, part_of
+from crag.ingest.headers import OVER, Column, Header, Rules, column_of, column_places, joined, read_header
 from crag.ingest.layout import Row, Segment
 
-_GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$")
+_GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$", re.I)
+_HEADS = re.compile(r":(?:\s*\((?:[a-z]|\d{1,2})\))?$")  # the end of a line that heads the rows below it
 _DOTS = re.compile(r"(?:\s*\.){3,}\s*$")
-# Shares of a row's height.
+_PERIOD = re.compile(
+    r"\b(?:(?:19|20)\d\d|years?|months?|weeks?|quarters?|fiscal|(?:january|march|june|september|december)\s+\d+)\b",
+    re.I,
+)
+# Shares of a row's height, and of a column's width.
 _ROW_GAP = 3.5  # between two rows of a table
 _HEADER_GAP = 2.2  # between a header and the row below it
+_TITLE = 2.5  # of a column's width, from which a lone header cell is a title
+_RULED = 2.0  # how far below a header cell its rule may be
 _ROW_OVERLAP = 2.0  # a row that begins so far above the end of the one before it stands elsewhere
 # Points.
 _LEAST_ROW = 6.0  # rows that are lower count as so high
 _BESIDE = 15.0  # how far left of the values a header or value may begin
-_OVER = 40.0  # how far left of the first column what stands over the columns may begin
-_INTO = 0.5  # how far two columns may reach into one another
-_NEAR = 2.0  # how far beside a column a header may stand that still is over it
-_FAR = 3.0  # how far beside a column a value may stand that still is of it
+_INDENT = 2.0  # rows that begin so far apart are indented differently
+_HANG = 12.0  # how far the rest of a wrapped cell may be indented
+_INSIDE = 2.0  # how far out of its column a value may stand that is set close behind its label
 # Rows, words and characters.
 _LEAST_ROWS = 2  # of values
-_MOST_BETWEEN = 3  # rows without values, one after another, within a table
-_MOST_HEADS = 6  # header rows
+_MOST_BETWEEN = 5  # rows without values, one after another, within a table
+_MOST_HEADS = 8  # header rows
+_MOST_SECTIONS = 4  # rows between the header and the first values
 _MOST_LABEL = 160  # characters of a row without values
+_MOST_SECTION = 80  # of one between the header and the first values
 _MOST_STUB, _MOST_TITLE = 60, 70  # of what stands beside a header's columns, and of a header that is one cell
-_MOST_HEADER, _MOST_NAME = 300, 60  # of a table's header, and of a column's
+_MOST_TITLES = 150  # of what stands above a table that goes on from the page before: the page's header and titles
+_MOST_HEADER = 300  # of a table's column names
+_MOST_CAPTION = 120  # of what speaks for all columns
 _LONG_LABEL = 4  # words of a label that fills its place, and so goes on below
-# Shares.
 _FILLED = 0.75  # of the way to the first column, that such a label reaches
-_WIDE = 0.9  # of a column's pitch, from which a lone header cell is wide
-_MIDDLE = 0.6  # of a column's pitch: how far a lone header cell may stand off the middle
 
 
 class Piece(NamedTuple):
@@ -51,16 +58,27 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class Table:
-    """Lines of pieces: header lines first, then one line a row. `header` names the columns in one line."""
+    """Lines of pieces: header lines first, then one line a row. `header` names the columns in one line.
+
+    `captions` speak for all columns, `unit` for all amounts; `columns` are where a borderless table's values stand.
+    """
 
     header: str
     lines: list[list[Piece]]
+    captions: list[str] = field(default_factory=list)
+    unit: str = ""
+    columns: list[Column] = field(default_factory=list)
+
+    @property
+    def said(self) -> str:
+        """What is said of every row, the widest first: unit, captions, columns."""
+        unit = self.unit.lower().strip("() ")
+        told = [caption for caption in self.captions if caption.lower().strip("() ") != unit]
+        return SAID.join(part for part in (self.unit, *told, self.header) if part)
 
 
-@dataclass(slots=True)
-class _Column:
-    box: Box
-    header: str = ""
+SAID = " › "
+"""Parts what is said of a table's rows, as it parts a chunk's context."""
 
 
 class _Line(NamedTuple):
@@ -77,27 +95,41 @@ def _line_of(row: Row) -> _Line:
     return _Line(row, cells, is_data(cells), is_years(cells))
 
 
-def find_tables(rows: Sequence[Row]) -> list[Row | Table]:
-    """The rows of one block, in order, with each run that is a table replaced by it."""
+def find_tables(rows: Sequence[Row], rules: Rules, goes_on: Sequence[Column] = ()) -> list[Row | Table]:
+    """The rows of one block, in order, with each run that is a table replaced by it.
+
+    `goes_on`: the columns of the table that ended the page before; a first table without a header has their names.
+    """
     lines = list(map(_line_of, rows))
     found: list[Row | Table] = []
     index = 0
     while index < len(lines):
         end = _run_end(lines, index) if lines[index].data else index
-        if sum(line.data and not line.years for line in lines[index:end]) < _LEAST_ROWS:
+        if sum(map(_amounts, lines[index:end])) < _LEAST_ROWS:
             found.append(lines[index].row)
             index += 1
             continue
-        heads = _header_rows(lines, index, end, found)
-        del found[len(found) - heads :]
-        found.append(_table(lines, index - heads, index, end))
+        first, start = _header_rows(lines, index, end, found, rules)
+        del found[len(found) - (index - first) :]
+        found.append(_table(lines, first, start, end, rules, _columns_before(found, goes_on)))
         index = end
     return found
+
+
+def _columns_before(found: Sequence[Row | Table], goes_on: Sequence[Column]) -> Sequence[Column]:
+    """Those of the table right above, or of the one on the page before if this is the first here."""
+    between = 0
+    for item in reversed(found):
+        if isinstance(item, Table):
+            return item.columns if between < _MOST_SECTION else ()
+        between += len(item.text)
+    return goes_on if between < _MOST_TITLES else ()
 
 
 def _run_end(lines: Sequence[_Line], start: int) -> int:
     """One past the last row of the table that begins at `start`: values, with a few other rows between."""
     end = index = start + 1
+    zone = _zone(lines[start : start + 1])
     while index < len(lines) and index - end <= _MOST_BETWEEN:
         line = lines[index]
         gap, height = _gap(lines[index - 1], line), line.row.height
@@ -107,55 +139,118 @@ def _run_end(lines: Sequence[_Line], start: int) -> int:
             break
         if line.data:
             end = index + 1
-        elif sum(len(cell.text) for cell in line.cells) >= _MOST_LABEL:  # no section label, but text
+            zone = min(zone, _zone([line]))
+        elif _is_text(line) or (any(_amounts(each) for each in lines[start:end]) and _begins_another(line, zone)):
             break
         index += 1
     return end
+
+
+def _amounts(line: _Line) -> bool:
+    return line.data and not line.years
+
+
+def _is_text(line: _Line) -> bool:
+    """Whether a row without values is no section's name, but text."""
+    return sum(len(cell.text) for cell in line.cells) >= _MOST_LABEL
+
+
+def _begins_another(line: _Line, zone: float) -> bool:
+    """Whether a row without values names columns again: dates over them, and nothing else but a caption beside."""
+    beyond = [cell for cell in line.cells if cell.box.x > zone]
+    named = bool(beyond) and all(_PERIOD.search(cell.text) for cell in beyond)
+    return named and len(line.cells) - len(beyond) <= (1 if len(beyond) > 1 else 0)
 
 
 def _gap(above: _Line, below: _Line) -> float:
     return below.row.box.top - above.row.box.bottom
 
 
-def _header_rows(lines: Sequence[_Line], start: int, end: int, before: Sequence[Row | Table]) -> int:
-    """How many rows right above `start` are column headers."""
-    values = [cell for line in lines[start:end] if line.data for cell in line.cells[1:] if is_value(cell.text)]
-    zone = min(cell.box.left for cell in values) - _BESIDE
-    count = 0
-    while count < _MOST_HEADS and count < len(before) and isinstance(before[-1 - count], Row):
-        line = lines[start - count - 1]
-        if _gap(line, lines[start - count]) > _HEADER_GAP * max(line.row.height, _LEAST_ROW):
-            break
-        beyond = [cell for cell in line.cells if cell.box.x > zone]
-        if not beyond or len(beyond) < len(line.cells) - 1:
-            break
-        if len(beyond) < len(line.cells) and len(line.cells[0].text) > _MOST_STUB:
-            break
-        if len(line.cells) == 1 and (beyond[0].box.left < zone - _OVER or len(beyond[0].text) > _MOST_TITLE):
-            break
-        count += 1
-    return count
+def _zone(lines: Sequence[_Line]) -> float:
+    """Where the values begin, and a little left of it."""
+    values = [cell for line in lines if line.data for cell in line.cells[1:] if is_value(cell.text)]
+    return min(amount_box(cell).left for cell in values) - _BESIDE
 
 
-def _table(lines: Sequence[_Line], head: int, start: int, end: int) -> Table:
-    columns = _column_places([line.cells for line in lines[start:end] if line.data and not line.years])
-    while start < end and (lines[start].years or _names_columns(lines[start], columns)):
+def _header_rows(
+    lines: Sequence[_Line], start: int, end: int, before: Sequence[Row | Table], rules: Rules
+) -> tuple[int, int]:
+    """The first header row above `start`, and one past the last: names of sections may stand below it."""
+    values = [line.cells[1:] for line in lines[start:end] if line.data]
+    zone = _zone(lines[start:end])
+    pitch = (max(row[-1].box.right for row in values) - zone) / max(map(len, values))
+    heads = sections = 0
+    while heads < _MOST_HEADS and heads + sections < len(before) and isinstance(before[-1 - heads - sections], Row):
+        at = start - heads - sections - 1
+        line, below = lines[at], lines[at + 1]
+        room = _HEADER_GAP if heads else _ROW_GAP
+        if _gap(line, below) > room * max(line.row.height, _LEAST_ROW):
+            break
+        if _over(line, zone, pitch, rules):
+            heads += 1
+        elif not heads and sections < _MOST_SECTIONS and _is_section(line, zone):
+            sections += 1
+        else:
+            break
+    return (start - heads - sections, start - sections) if heads else (start, start)
+
+
+def _over(line: _Line, zone: float, pitch: float, rules: Rules) -> bool:
+    """Whether a row stands over the columns, maybe with something short beside. `pitch`: a column's usual width.
+
+    What stands there alone is no wider than a column, or names a time or a unit, or has a rule of its own: else it is
+    the table's title.
+    """
+    beyond = [cell for cell in line.cells if cell.box.x > zone]
+    if not beyond or len(beyond) < len(line.cells) - 1:
+        return False
+    if len(beyond) < len(line.cells) and len(line.cells[0].text) > _MOST_STUB:
+        return False
+    if len(line.cells) > 1:
+        return True
+    text, box = beyond[0].text, beyond[0].box
+    if box.left < zone - OVER or len(text) > _MOST_TITLE:
+        return False
+    if box.width < _TITLE * pitch or _PERIOD.search(text) or text.startswith("("):
+        return True
+    ruled = rules.below(box, box.bottom + _RULED * box.height)
+    return ruled is not None and ruled.left > zone - OVER
+
+
+def _is_section(line: _Line, zone: float) -> bool:
+    return len(line.cells) == 1 and line.cells[0].box.right < zone + OVER and len(line.row.text) <= _MOST_SECTION
+
+
+def _table(lines: Sequence[_Line], first: int, start: int, end: int, rules: Rules, before: Sequence[Column]) -> Table:
+    data = [line.cells for line in lines[start:end] if _amounts(line)]
+    columns = column_places([[amount_box(cell) for cell in row[1:] if is_value(cell.text)] for row in data])
+    while start < end and _names_columns(lines[start], columns):
         start += 1
-    heads = [line.cells for line in lines[head:start]]
-    captions = _name_columns(columns, heads)
-    names = " | ".join(column.header for column in columns if column.header)
-    table = Table(" ".join([*captions, names]).strip()[:_MOST_HEADER], [_spaced(cells) for cells in heads])
+    heads = [line.cells for line in lines[first:start]]
+    header = read_header(columns, heads, rules)
+    if not heads:
+        _named_as(columns, before)
+    _say_percent(columns, data)
+    table = Table(
+        " | ".join(column.header for column in columns if column.header)[:_MOST_HEADER],
+        _header_lines(header, columns),
+        [joined([cell.text])[:_MOST_CAPTION] for cell in header.captions],
+        columns=columns,
+    )
     index = start
     while index < end:
-        line, cells = lines[index], lines[index].cells
-        after = lines[index + 1] if index + 1 < end else None
+        line, cells = lines[index], _unglued(lines[index], columns)
+        last = index  # of the rows that one label stands on
+        while last + 1 < end and not lines[last].data and _wraps(lines[last : min(last + 3, end)], columns):
+            last += 1
         if line.data:
             bare = is_value(cells[0].text) and (not columns or cells[0].box.left > columns[0].box.left - _BESIDE)
             label = 0 if bare else 1
             table.lines.append(_told(columns, cells[:label], cells[label:]))
-        elif after is not None and after.data and _wraps(line, after, columns):
-            table.lines.append(_told(columns, [*cells, after.cells[0]], after.cells[1:]))
-            index += 1
+        elif last > index:
+            above = [cell for each in lines[index:last] for cell in each.cells]
+            table.lines.append(_told(columns, [*above, lines[last].cells[0]], lines[last].cells[1:]))
+            index = last
         elif index > start and lines[index - 1].data and len(cells) == 1 and cells[0].text[:1].islower():
             _hang(table.lines[-1], cells[0])
         else:
@@ -164,103 +259,85 @@ def _table(lines: Sequence[_Line], head: int, start: int, end: int) -> Table:
     return table
 
 
-def _names_columns(line: _Line, columns: Sequence[_Column]) -> bool:
-    """Whether a line without values, above the first values, stands over the columns alone."""
-    over = bool(columns) and all(cell.box.left > columns[0].box.left - _OVER for cell in line.cells)
-    return over and not line.data
-
-
-def _column_places(data: Sequence[Sequence[Segment]]) -> list[_Column]:
-    """Where values stand above one another; [] where two values of one row would share a column."""
-    values = [[cell.box for cell in row[1:] if is_value(cell.text)] for row in data]
-    columns: list[_Column] = []
-    for box in sorted([box for row in values for box in row], key=lambda box: (box.left, box.right)):
-        last = columns[-1] if columns else None
-        if last is not None and box.left < last.box.right - _INTO:
-            last.box = around((last.box, box))
-        else:
-            columns.append(_Column(box))
-    for row in values:
-        taken = [_column_of(columns, box) for box in row]
-        if len(set(taken)) < len(taken):
-            return []
-    return columns
-
-
-def _column_of(columns: Sequence[_Column], box: Box) -> int | None:
-    """The column that a cell shares most width with, None if it touches none."""
-    best, width = None, -_FAR
+def _say_percent(columns: Sequence[Column], data: Sequence[Sequence[Segment]]) -> None:
+    """Name the columns of percentages so: the sign is often printed with their first and last amount alone."""
     for number, column in enumerate(columns):
-        shared = box.shared(column.box)
-        if shared > width:
-            best, width = number, shared
-    return best
+        texts = [cell.text for row in data for cell in row[1:] if column_of(columns, amount_box(cell)) == number]
+        texts = [text for text in texts if any(character.isdigit() for character in text)]
+        signed = [text.endswith("%") for text in texts]
+        if signed and signed[0] and not all(signed) and "%" not in column.header and "$" not in "".join(texts):
+            column.header = f"{column.header} %".strip()
 
 
-def _name_columns(columns: list[_Column], heads: Sequence[Sequence[Segment]]) -> list[str]:
-    """Give columns their headers, line over line. What spans all of them, or none, is returned as captions."""
-    if not columns:
-        return [" ".join(cell.text for cell in each) for each in heads]
-    captions: list[str] = []
-    groups: list[list[str]] = [[] for _ in columns]
-    own: list[list[str]] = [[] for _ in columns]
-    zone = columns[0].box.left - _OVER
-    for each in heads:
-        cells = [cell for cell in each if cell.box.x > zone]
-        captions += [cell.text for cell in each if cell.box.x <= zone]
-        for cell, over in zip(cells, _shares(cells, columns) if cells else [], strict=True):
-            if 1 < len(over) == len(columns):
-                captions.append(cell.text)
-                continue
-            for number in over:
-                (groups if len(over) > 1 else own)[number].append(cell.text)
-    for column, group, names in zip(columns, groups, own, strict=True):
-        column.header = " ".join([*group, *names])[-_MOST_NAME:].strip(" :")
-    return captions
+def _named_as(columns: Sequence[Column], before: Sequence[Column]) -> None:
+    """Give the columns of a table that goes on the names of those above which they stand."""
+    places = [column_of(before, column.box) for column in columns]
+    if before and None not in places and len(set(places)) == len(places):
+        for column, place in zip(columns, places, strict=True):
+            column.header = before[place or 0].header
 
 
-def _shares(cells: Sequence[Segment], columns: Sequence[_Column]) -> list[list[int]]:
-    """The columns that each cell of one header line speaks for: its own, a group's, or all."""
-    if len(cells) == 1 and len(columns) > 1:
-        box, first, last = cells[0].box, columns[0].box, columns[-1].box
-        pitch = (last.right - first.left) / len(columns)
-        over = _under(box, columns)
-        off = abs(box.left + box.right - first.left - last.right) / 2
-        # A lone cell over the middle is every column's caption; elsewhere it belongs to what it covers.
-        all_over = off < _MIDDLE * pitch or box.width > _WIDE * pitch or not over
-        return [list(range(len(columns))) if all_over else over]
-    nearest: list[list[int]] = [[] for _ in cells]
-    for number, column in enumerate(columns):
-        nearest[_nearest(column.box, [cell.box for cell in cells])].append(number)
-    fewer = len(cells) < len(columns)
-    if fewer and len({len(group) for group in nearest}) == 1:
-        return nearest
-    places = [column.box for column in columns]
-    covered = [_under(cell.box, columns) for cell in cells]
-    return [
-        over if fewer and len(over) > 1 else [_nearest(cell.box, places)]
-        for cell, over in zip(cells, covered, strict=True)
-    ]
+def _header_lines(header: Header, columns: Sequence[Column]) -> list[list[Piece]]:
+    """The header as it is read aloud: captions, then column by column, a group's name before its first."""
+    lines = [_spaced(header.captions)] if header.captions else []
+    line: list[Piece] = []
+    told: set[int] = set()
+    for number in range(len(columns)):
+        own = [(place, cell, over) for place, (cell, over) in enumerate(header.cells) if over and over[0] == number]
+        for at, (place, cell, over) in enumerate(own):
+            if line:
+                line.append(Piece(" " if at else "; "))
+            group = at + 1 < len(own) and len(own[at + 1][2]) < len(over)
+            line.append(Piece(cell.text, cell))
+            if group and not cell.text.endswith("\u00ad"):
+                line.append(Piece(" –"))  # no colon: that would make it a row with a label
+            told.add(place)
+    lines += [line] if line else []
+    rest = [cell for place, (cell, _) in enumerate(header.cells) if place not in told]
+    return [*lines, _spaced(rest)] if rest else lines
 
 
-def _under(box: Box, columns: Sequence[_Column]) -> list[int]:
-    """The columns that a header cell covers, or all but touches."""
-    return [number for number, column in enumerate(columns) if box.shared(column.box) > -_NEAR]
+def _unglued(line: _Line, columns: Sequence[Column]) -> list[Segment]:
+    """A row's cells, a value that is set close behind the label taken from it where it stands in a column."""
+    label = line.cells[0]
+    words = label.words
+    if not line.data or len(words) < 2 or not columns or label.box.right < columns[0].box.left:
+        return line.cells
+    start = len(words) - 1
+    if not is_value(words[start].text) or is_value(label.text):
+        return line.cells
+    place = column_of(columns, words[start].box)
+    if place is None or words[start].box.left < columns[place].box.left - _INSIDE:
+        return line.cells
+    if start > 1 and words[start - 1].text in "$€£¥":
+        start -= 1
+    return [part_of(label, 0, start), part_of(label, start, len(words)), *line.cells[1:]]
 
 
-def _nearest(box: Box, others: Sequence[Box]) -> int:
-    """Which of the others has its middle closest to that of `box`."""
-    return min(range(len(others)), key=lambda number: abs(others[number].x - box.x))
+def _names_columns(line: _Line, columns: Sequence[Column]) -> bool:
+    """Whether a line above the first values is years over the columns, or without values over the columns alone."""
+    over = [bool(columns) and cell.box.left > columns[0].box.left - OVER for cell in line.cells]
+    beside = len(over) > 2 and all(over[1:])  # what stands in the labels' own column may name that
+    return any(over) if line.years else not line.data and (all(over) or beside)
 
 
-def _wraps(line: _Line, below: _Line, columns: Sequence[_Column]) -> bool:
-    """Whether a row without values is the beginning of the next row's label."""
-    here, after = line.cells[0], below.cells[0]
-    if len(line.cells) != 1 or is_value(after.text) or here.text.endswith(":") or _gap(line, below) > here.box.height:
+def _wraps(lines: Sequence[_Line], columns: Sequence[Column]) -> bool:
+    """Whether the first row, without values, is the beginning of the next one's label. The third may tell."""
+    line, below = lines[:2]
+    here, after = line.cells[-1], below.cells[0]
+    if len(line.cells) > 2 or is_value(after.text) or _gap(line, below) > here.box.height:
         return False
-    if after.text[:1].islower() or _GOES_ON.search(here.text):
+    if len(line.cells) == 2:  # a column of words beside the labels', that goes on below itself
+        return -_INDENT < after.box.left - here.box.left < _HANG
+    if not below.data and len(below.cells) > 1:
+        return False
+    if _HEADS.search(here.text) or here.words[-1].bold != after.words[0].bold:
+        return False
+    if after.text.lstrip("(")[:1].islower() or _GOES_ON.search(here.text):
         return True
     start = after.box.left
+    if len(lines) > 2 and start > here.box.left + _INDENT and abs(lines[2].cells[0].box.left - start) < _INDENT:
+        return False  # what is indented below it goes on: rows of a section
     reaches = bool(columns) and here.box.right > start + _FILLED * (columns[0].box.left - start)
     return reaches and len(here.words) > _LONG_LABEL
 
@@ -276,15 +353,15 @@ def _spaced(cells: Sequence[Segment]) -> list[Piece]:
     return [piece for cell in cells for piece in (between, Piece(cell.text, cell))][1:]
 
 
-def _told(columns: Sequence[_Column], labels: Sequence[Segment], values: Sequence[Segment]) -> list[Piece]:
+def _told(columns: Sequence[Column], labels: Sequence[Segment], values: Sequence[Segment]) -> list[Piece]:
     """One row as readable pieces: "label: header value; header value"."""
     pieces = [piece for label in labels for piece in (Piece(" "), Piece(_DOTS.sub("", label.text), label))][1:]
-    if pieces:
+    if pieces and values:
         pieces.append(Piece(" " if pieces[-1].text.endswith((":", "?")) else ": "))
     for number, cell in enumerate(values):
         if number:
             pieces.append(Piece("; "))
-        place = _column_of(columns, cell.box)
+        place = column_of(columns, amount_box(cell))
         if place is not None and columns[place].header:
             pieces.append(Piece(columns[place].header + " "))
         pieces.append(Piece(_tight(cell.text), cell))

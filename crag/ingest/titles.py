@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 _MOST = 120
-_EXTENSION = re.compile(r"\.(?:pdf|docx?|indd|pptx?|xlsx?|html?|txt|md)$", re.IGNORECASE)
+_EXTENSION = re.compile(r"\.(?:pdf|doc[xm]?|indd|pp[ts][xm]?|xls[xm]?|csv|tsv|html?|txt|md|markdown)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z])")
 _POOR = re.compile(
     r"^(?:untitled|title|document\d*|slide \d+|microsoft (?:word|powerpoint|excel)\b.*|powerpoint presentation|"
@@ -34,17 +34,18 @@ def readable_stem(name: str) -> str:
     return " ".join(_CAMEL.sub(" ", re.sub(r"[_+]+|(?<=\w)-(?=\w{5})", " ", stem)).split())
 
 
-def document_title(metadata: str, lines: Sequence[tuple[str, float]], name: str) -> str:
+def document_title(metadata: str, lines: Sequence[tuple[str, float]], name: str, *, own: bool = False) -> str:
     """At most 120 characters: the best title, with the file's name where that adds a word or a year.
 
-    `lines` are the first page's lines with their heights in points, top to bottom.
+    `lines` are the first page's lines with their heights in points, top to bottom. `own`: a title is good by itself,
+    as a web page's is.
     """
     stem = readable_stem(name)
     title = _registrant(lines) or _metadata(metadata, stem) or _largest(lines)
     if not title:
         return (stem or "document")[:_MOST]
     new = [word for word in re.split(r"[\s-]+", stem) if not _in(word, title)]
-    if stem and _tells(stem) and len(new) > 0:
+    if stem and not own and _tells(stem) and len(new) > 0:
         title = f"{stem} – {title}" if len(stem) <= 60 else title
     return _cut(title)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.errors import FilterError
-from crag.core.metadata import Fields, Value, fields_of, known_fields
-from crag.core.types import Document
+from crag.core.metadata import KEPT_SOURCE, Fields, Value, fields_of, known_fields
+from crag.core.scope import narrowed, scope_of
+from crag.core.types import Chunk, Document, FromWeb
 from crag.core.where import check, parse
 from crag.index.chunk_index import Numbers, Scores
 from crag.library.cards import Cards
@@ -78,9 +79,7 @@ class Catalog:
             check(filter, known_fields(self.fields))
             met = self.numbers[np.fromiter(map(filter.matches, self.fields), bool, len(self.fields))]
             if not len(met):
-                raise FilterError(
-                    f"No document of the library meets the filter {where}.", "Loosen it, or leave it out."
-                )
+                raise _none_meets(where)
             self._passing[where] = met
         return self._passing[where]
 
@@ -88,6 +87,15 @@ class Catalog:
         """What is left of each document's similarity (n,), 0..1, if it halves every so many days."""
         days = np.maximum(0.0, now.timestamp() - self.added) / 86_400
         return (0.5 ** (days / half_life_days)).astype(np.float32)
+
+    def sourced(self, chunk: Chunk, place: int) -> Chunk:
+        """The chunk with what is known of where its document, the one at this place, came from."""
+        document, given = self.documents[place]
+        if not document.url:
+            return chunk
+        kept = given.get("source") == KEPT_SOURCE
+        from_web: FromWeb = "" if not kept else "verified" if given.get("verified") is True else "unverified"
+        return replace(chunk, url=document.url, from_web=from_web)
 
     def outstanding(self, named: Scores, among: Numbers | None = None) -> Numbers:
         """The documents that a question names before others, ascending: their chunks deserve a search of their own.
@@ -98,6 +106,14 @@ class Catalog:
             named = np.where(np.isin(self.numbers, among, assume_unique=True), named, np.float32(0))
         best = np.argsort(-named, kind="stable")[:_NAMED]
         return np.sort(self.numbers[best[named[best] > _NEARLY * named.max(initial=0.0)]])
+
+
+def _none_meets(where: str) -> FilterError:
+    scope = scope_of(where)
+    if not scope.documents or narrowed("", scope) != where:
+        return FilterError(f"No document of the library meets the filter {where}.", "Loosen it, or leave it out.")
+    said = "None of the documents that this is asked of is in the library any more."
+    return FilterError(said, "Choose others, or ask all documents.")
 
 
 def _seconds(added_at: str) -> float:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,18 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, and_, delete, func, insert, select, update
 
 from crag.core.errors import InputError, NotFoundError, StorageError
-from crag.core.metadata import Value, checked_fields, fields_of
+from crag.core.metadata import Fields, Value, checked_fields, fields_of, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.track import Track
 from crag.core.types import Chunk, Document
 from crag.library import store, tracks
 from crag.library.cards import first_page
 from crag.library.records import Records
+from crag.library.replacing import Lost, take_over
 from crag.library.sqlite import driver
 from crag.library.tables import chunks as stored_chunks
 from crag.library.tables import documents, files, vectors
+from crag.library.tables import tracks as stored_tracks
 
 _RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
 """Bytes of the disk kept for deleting a document when it is full, in all and for each chunk."""
@@ -40,11 +44,48 @@ class Documents:
         self._embedder = embedder
         self._forget = forget
 
-    def add(self, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> None:
+    def add(
+        self,
+        document: Document,
+        data: bytes,
+        chunks: Sequence[Chunk],
+        vectors: NDArray[np.float32],
+        given: Fields = MappingProxyType({}),
+    ) -> None:
         """Store a document whole, or not at all. `vectors` are the embeddings of the chunks' `indexed_text`, in order.
 
-        Raises InputError for content that is there already, ModelMismatchError.
+        `given` are the fields that it has from the first. Raises InputError for these where they are none, and for
+        content that is there already; ModelMismatchError.
         """
+        fields = checked_fields(given)
+        with self._adding(data, chunks, vectors) as connection:
+            number, _ = _put(connection, document, data, chunks, vectors, fields)
+            store.bump(connection, "added", number)
+        self._database.reserve(reserved(len(chunks)))
+
+    def replace(
+        self, id: str, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]
+    ) -> Lost:
+        """Store a document in the place of the one of this id, in one step: at any time one of the two is there, whole.
+
+        It takes over given fields, labels and track records as `crag.library.replacing.take_over` says, which also
+        says what was lost. Raises NotFoundError, and what `add` does.
+        """
+        with self._adding(data, chunks, vectors) as connection:
+            old = number_of(connection, id)
+            number, numbers = _put(connection, document, data, chunks, vectors, {})
+            its = [(_clean(each.text), each.id, at) for each, at in zip(chunks, numbers, strict=True)]
+            lost = take_over(connection, old, number, its)
+            remove(connection, old)
+            store.bump(connection, "deleted", old)
+            store.bump(connection, "added", number)
+        self._database.reserve(reserved(len(chunks)))
+        self._forget()
+        return lost
+
+    @contextmanager
+    def _adding(self, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> Iterator[Connection]:
+        """A transaction that adds a document. Raises ModelMismatchError."""
         if vectors.shape != (len(chunks), self._embedder.dimension):
             raise ValueError(f"{len(chunks)} chunks need as many vectors of {self._embedder.dimension} numbers each")
         if not np.isfinite(vectors).all():
@@ -54,12 +95,7 @@ class Documents:
                 store.set_model(connection, self._embedder)
             else:
                 store.check_model(connection, self._embedder)
-            number = _insert(connection, document, chunks)
-            _insert_file(connection, number, data)
-            rows = [_row(chunk) for chunk in chunks]
-            store.put_vectors(connection, insert_chunks(connection, number, rows), vectors)
-            store.bump(connection, "added", number)
-        self._database.reserve(reserved(len(chunks)))
+            yield connection
 
     def all(self, ids: Sequence[str] | None = None) -> list[Document]:
         """In the order they were added; with `ids` those of them that are here, in no order."""
@@ -69,6 +105,15 @@ class Documents:
             else:
                 found = store.select_in(connection, _RECORD, documents.c.id, ids)
             return [store.document_of(*row) for row in found]
+
+    def names(self, ids: Sequence[str] | None = None) -> dict[str, str]:
+        """The documents' names by their ids, in the order they were added; with `ids` of those alone, in no order."""
+        c = documents.c
+        asked = select(c.id, c.name)
+        with self._database.read() as connection:
+            if ids is None:
+                return {id: name for id, name in connection.execute(asked.order_by(c.number))}
+            return {id: name for id, name in store.select_in(connection, asked, c.id, ids)}
 
     def get(self, id: str) -> Document:
         """Raises NotFoundError."""
@@ -84,10 +129,14 @@ class Documents:
             number = number_of(connection, id)
             return bytes(connection.scalars(select(files.c.bytes).where(files.c.document == number)).one())
 
-    def given(self) -> dict[str, dict[str, Value]]:
-        """The fields that people gave to documents, by the documents' ids; those without any are left out."""
+    def given(self, ids: Sequence[str] | None = None) -> dict[str, dict[str, Value]]:
+        """The fields that people gave to these documents, or to all, by their ids; those without are left out."""
         with self._database.read() as connection:
-            return {document.id: given for document, given in store.described(connection) if given}
+            if ids is None:
+                return {document.id: given for document, given in store.described(connection) if given}
+            asked = select(documents.c.id, documents.c.meta)
+            found = store.select_in(connection, asked, documents.c.id, ids)
+            return {id: stored_fields(given) for id, given in found if given}
 
     def fields(self, id: str) -> dict[str, Value]:
         """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
@@ -96,7 +145,7 @@ class Documents:
         if row is None:
             raise _unknown(id)
         record, model, given = row
-        return fields_of(store.document_of(record, model), checked_fields(given))
+        return fields_of(store.document_of(record, model), stored_fields(given))
 
     def describe(self, id: str, given: Mapping[str, Value | None]) -> dict[str, Value]:
         """Give a document fields, in place of those of the same names; None takes one away. Returns all it has then.
@@ -106,10 +155,16 @@ class Documents:
         with self._database.write() as connection:
             number = number_of(connection, id)
             stored = connection.scalars(select(documents.c.meta).where(documents.c.number == number)).one()
-            kept = {name: value for name, value in {**checked_fields(stored), **given}.items() if value is not None}
+            kept = {name: value for name, value in {**stored_fields(stored), **given}.items() if value is not None}
             connection.execute(update(documents).where(documents.c.number == number).values(meta=checked_fields(kept)))
             store.bump(connection, "described", number)
         return self.fields(id)
+
+    def stamp(self) -> tuple[str, str, int]:
+        """Another one as soon as `all`, `given` or `tracks` would say something else; for what is made of them."""
+        with self._database.read() as connection:
+            retrieved = connection.scalar(select(func.sum(stored_tracks.c.retrieved)))
+            return store.meta(connection, "library"), store.meta(connection, "generation"), int(retrieved or 0)
 
     def tracks(self) -> dict[str, Track]:
         """What runs said of each document, by its id; of those that no run retrieved, nothing."""
@@ -123,12 +178,21 @@ class Documents:
 
     def came_from(self, id: str, path: str, modified: int) -> None:
         """Note which file a document was read from, and when that was changed last. Raises NotFoundError."""
+        self.note(id, path=path, modified=modified)
+
+    def note(self, id: str, **facts: str | int) -> Document:
+        """Change what is noted of a document's origin: fields of `Document` that no search reads. It, as it is then.
+
+        Raises NotFoundError.
+        """
         with self._database.write() as connection:
             number = number_of(connection, id)
             of_it = documents.c.number == number
-            record = json.loads(connection.scalars(select(documents.c.record).where(of_it)).one())
-            noted = _clean(json.dumps({**record, "path": path, "modified": modified}))
+            record, model = connection.execute(select(documents.c.record, documents.c.model).where(of_it)).one()
+            noted = _clean(json.dumps({**json.loads(record), **facts}))
             connection.execute(update(documents).where(of_it).values(record=noted))
+            store.bump(connection, "described", number)
+            return store.document_of(noted, model)
 
     def first_chunks(self, ids: Sequence[str] | None = None) -> dict[str, tuple[str, int, int, int]]:
         """Id, page, start and end of the first chunk of these documents, or of all, by the document's id.
@@ -145,11 +209,16 @@ class Documents:
                 found = store.select_in(connection, asked, documents.c.id, ids)
             return {document: (id, page, start, end) for document, id, page, start, end in found}
 
-    def chunks(self, id: str) -> list[Chunk]:
-        """A document's chunks in reading order. Raises NotFoundError."""
+    def chunks(self, id: str, *, page: int | None = None, lines: bool = True) -> list[Chunk]:
+        """A document's chunks in reading order, or those that begin on a page. Raises NotFoundError.
+
+        Without `lines` they have none, and thousands of them are there in a moment.
+        """
+        asked = store.CHUNK if lines else store.CHUNK_WITHOUT_LINES
         with self._database.read() as connection:
-            number = number_of(connection, id)
-            its_own = store.CHUNK.where(stored_chunks.c.document == number)
+            its_own = asked.where(stored_chunks.c.document == number_of(connection, id))
+            if page is not None:
+                its_own = its_own.where(stored_chunks.c.page == page)
             rows = connection.execute(its_own.order_by(stored_chunks.c.ordinal, stored_chunks.c.number))
             return [store.chunk_of(row) for row in rows]
 
@@ -181,7 +250,23 @@ def reserved(chunks: int) -> int:
     return _RESERVED + _RESERVED_EACH * chunks
 
 
-def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk]) -> int:
+def _put(
+    connection: Connection,
+    document: Document,
+    data: bytes,
+    chunks: Sequence[Chunk],
+    vectors: NDArray[np.float32],
+    given: Fields,
+) -> tuple[int, list[int]]:
+    """The document with all that hangs on it; its number and those of its chunks. Raises InputError for a known id."""
+    number = _insert(connection, document, chunks, given)
+    _insert_file(connection, number, data)
+    numbers = insert_chunks(connection, number, [_row(chunk) for chunk in chunks])
+    store.put_vectors(connection, numbers, vectors)
+    return number, numbers
+
+
+def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk], given: Fields) -> int:
     """The document's own row, whose number is returned. Raises InputError for a known id."""
     row = {
         "id": document.id,
@@ -192,6 +277,7 @@ def _insert(connection: Connection, document: Document, chunks: Sequence[Chunk])
         "confidence": document.confidence,
         "model": document.model,
         "record": _clean(json.dumps(asdict(document))),
+        "meta": dict(given),
     }
     return insert_document(connection, row)
 

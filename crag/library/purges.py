@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, literal, select
 
 from crag.core.errors import NotFoundError
-from crag.core.metadata import MOST_FIELDS, checked_fields, fields_of
+from crag.core.metadata import MOST_FIELDS, fields_of, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.purging import KEEP, Conditions, Due, Standing, due
 from crag.core.track import Track
@@ -170,7 +170,7 @@ def _bring_back(
     connection: Connection, id: str, document: dict[str, Any], content: dict[str, Any], kept: np.ndarray
 ) -> None:
     """From the table of what was purged to those of documents, under new numbers."""
-    given = checked_fields(document["meta"])
+    given = stored_fields(document["meta"])
     if len(given) < MOST_FIELDS:
         given[KEEP] = True
     rest = {name: value for name, value in document.items() if name != "number"}
@@ -198,8 +198,10 @@ def _rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> l
 def _chunks(content: dict[str, Any]) -> Sequence[Chunk]:
     about = content["document"]
     names = ("number", "id", "page", "ordinal", "start", "end", "text", "context", "kind", "lines")
+    its_document = (about["id"], about["name"], about["title"])
     return [
-        store.chunk_of([*(row[name] for name in names), about["id"], about["name"], about["title"]])
+        # What was purged before version 6 has no place.
+        store.chunk_of([*(row[name] for name in names), row.get("place", ""), *its_document])
         for row in content["chunks"]
     ]
 

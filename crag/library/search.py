@@ -131,7 +131,7 @@ def _ranked(
     chunks = store.chunks_numbered(connection, rows.numbers[order])
     return [
         RetrievedChunk(
-            chunk=chunks[int(rows.numbers[row])],
+            chunk=catalog.sourced(chunks[int(rows.numbers[row])], int(places[row])),
             rank=place,
             similarity=float(score[row]),
             dense=float(rows.dense[row]),

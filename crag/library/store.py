@@ -18,13 +18,14 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal,
     select,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
 from crag.core.errors import ModelMismatchError
-from crag.core.metadata import Value, checked_fields
+from crag.core.metadata import Value, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
 from crag.library.tables import changes, chunks, documents, vectors
@@ -37,9 +38,13 @@ CHUNK = select(
     *(chunks.c.lines, chunks.c.place, documents.c.id, documents.c.name, documents.c.title),
 ).join_from(chunks, documents, documents.c.number == chunks.c.document)
 """What `chunk_of` makes a chunk of."""
+CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
+    *(literal("[]").label("lines") if column is chunks.c.lines else column for column in CHUNK.selected_columns)
+)
+"""The same of chunks whose lines nobody asks for."""
 
 _BATCH = 500
-"""Values bound in one statement; SQLite allows 999 in old builds."""
+"""Values that one statement is asked for."""
 
 
 def select_in(
@@ -47,7 +52,11 @@ def select_in(
 ) -> Iterator[Any]:
     """The rows of a statement whose `column` is one of these values, some hundreds at a time."""
     for at in range(0, len(values), _BATCH):
-        yield from connection.execute(statement.where(column.in_(values[at : at + _BATCH])))
+        some: Any = values[at : at + _BATCH]
+        if connection.dialect.name == "sqlite":
+            # One bound value rather than hundreds, each of which would be looked at: half the time.
+            some = select(func.json_each(json.dumps(list(some))).table_valued("value").c.value)
+        yield from connection.execute(statement.where(column.in_(some))).all()
 
 
 def put(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -156,13 +165,14 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
 def described(connection: Connection) -> list[tuple[Document, dict[str, Value]]]:
     """All documents in order of number, each with the fields that it was given."""
     asked = select(documents.c.record, documents.c.model, documents.c.meta).order_by(documents.c.number)
-    return [(document_of(record, model), checked_fields(given)) for record, model, given in connection.execute(asked)]
+    return [(document_of(record, model), stored_fields(given)) for record, model, given in connection.execute(asked)]
 
 
 def document_of(record: str, model: str) -> Document:
     """A document as it was stored. `model` stands apart: it changes when all is embedded anew."""
     values = json.loads(record)
-    return Document(**{**values, "model": model, "warnings": tuple(values["warnings"])})
+    lists = {name: tuple(values.get(name, ())) for name in ("warnings", "earlier")}
+    return Document(**{**values, "model": model, **lists})
 
 
 def pack(lines: Sequence[LineBox]) -> str:

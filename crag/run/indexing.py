@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 import numpy as np
 
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, NotFoundError
+from crag.core.errors import CancelledError, CragError, InputError, NotFoundError
 from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
+    DocumentRefreshed,
     DuplicateFound,
     Embedding,
     IngestEvent,
@@ -31,12 +32,54 @@ from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, safe_name
 from crag.ingest.reader import read_document
+from crag.ingest.scans import Progress
 from crag.library.library import Library
 
 EMBED_BATCH = 256
 """Chunks embedded between two signs of progress, and between two looks at Stop."""
 AHEAD = 2
 """Files read ahead of the one that is being embedded."""
+
+
+Ended = DocumentAdded | DocumentFailed | DocumentRefreshed | DuplicateFound
+"""What came of a file."""
+
+
+@dataclass(kw_only=True)
+class Original:
+    """A file's bytes, and what is made of them: of a plain file, a new document."""
+
+    data: bytes
+
+    def read(
+        self,
+        name: str,
+        config: AppConfig,
+        on_page: Callable[[int, int], None],
+        on_recognising: Progress,
+        cancel: threading.Event,
+    ) -> ParsedDocument:
+        """Its pages. Raises what `read_document` does."""
+        return read_document(self.data, name, config, on_page=on_page, on_recognising=on_recognising, cancel=cancel)
+
+    def settled(self, parsed: ParsedDocument) -> Ended | None:
+        """What came of it, where nothing of what was read is to be stored."""
+        return None
+
+    def stored(
+        self, library: Library, document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk], vectors: np.ndarray
+    ) -> Ended:
+        """Stores it whole, or raises a CragError."""
+        library.documents.add(document, self.data, chunks, vectors)
+        return DocumentAdded(name=document.name, document=document)
+
+    def failed(self, name: str, error: CragError) -> Ended:
+        """What is said where it can't be read or stored."""
+        return DocumentFailed(name=name, message=error.message, remedy=error.remedy)
+
+
+Load = Callable[[], bytes | Original | Ended]
+"""Gets a file when its turn comes, or says at once what came of it."""
 
 
 @dataclass(kw_only=True)
@@ -47,7 +90,7 @@ class _Reading:
     """
 
     name: str
-    data: bytes
+    original: Original
     id: str
     began: float = field(default_factory=time.perf_counter)
     progress: queue.SimpleQueue[ReadingQueued | ReadingPage | RecognisingPage | None] = field(
@@ -65,7 +108,7 @@ class _Again:
 
 
 def index_files(
-    files: Iterable[tuple[str, Callable[[], bytes]]],
+    files: Iterable[tuple[str, Load]],
     library: Library,
     embedder: Embedder,
     config: AppConfig,
@@ -77,10 +120,13 @@ def index_files(
 
     A file waits for its turn among `readers`, with all others that are read at the same time.
     A file that can't be read or stored is a DocumentFailed, and the next one goes on. Stop ends all: the files
-    added by then stay, and each other one is a DocumentFailed that says it was stopped.
+    added by then stay, and each other one is a DocumentFailed that says it was stopped. Raises InputError for a
+    confidence outside that range.
     """
+    if not 0 <= confidence <= 1:
+        raise InputError(f"A confidence of {confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
     pending = iter(files)
-    window: list[_Reading | _Again | DocumentFailed | DuplicateFound] = []
+    window: list[_Reading | _Again | Ended] = []
     begun: set[str] = set()
     with ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="crag-read") as pool:
         try:
@@ -105,19 +151,22 @@ def index_files(
 
 def _begin(
     name: str,
-    load: Callable[[], bytes],
+    load: Load,
     library: Library,
     config: AppConfig,
     cancel: threading.Event,
     pool: ThreadPoolExecutor,
     readers: Turns,
     begun: set[str],
-) -> _Reading | _Again | DocumentFailed | DuplicateFound:
+) -> _Reading | _Again | Ended:
     """Starts reading a file, unless it is here already or can't be had at all."""
     label = safe_name(name)
     try:
-        data = load()
-        identity = content_id(data)
+        got = load()
+        if not isinstance(got, bytes | Original):
+            return got
+        original = Original(data=got) if isinstance(got, bytes) else got
+        identity = content_id(original.data)
         known = _known(library, identity)
     except CragError as error:
         return DocumentFailed(name=label, message=error.message, remedy=error.remedy)
@@ -131,7 +180,7 @@ def _begin(
     if identity in begun:
         return _Again(name=label, id=identity)
     begun.add(identity)
-    reading = _Reading(name=label, data=data, id=identity)
+    reading = _Reading(name=label, original=original, id=identity)
     reading.result = pool.submit(_read, reading, config, cancel, readers)
     return reading
 
@@ -173,9 +222,7 @@ def _read(
 
     try:
         with readers.taken(cancel, waits):
-            parsed = read_document(
-                reading.data, reading.name, config, on_page=on_page, on_recognising=on_recognising, cancel=cancel
-            )
+            parsed = reading.original.read(reading.name, config, on_page, on_recognising, cancel)
         return parsed, chunk_document(parsed, reading.id, reading.name)
     finally:
         reading.progress.put(None)
@@ -190,6 +237,10 @@ def _finish(
         yield progress
     try:
         parsed, chunks = reading.result.result()
+        if (settled := reading.original.settled(parsed)) is not None:
+            reading.original.data = b""
+            yield settled
+            return
         vectors: list[np.ndarray] = []
         for first in range(0, len(chunks), EMBED_BATCH):
             if cancel.is_set():
@@ -199,12 +250,11 @@ def _finish(
             yield Embedding(name=reading.name, done=first + len(batch), total=len(chunks))
         document = _document(reading, parsed, chunks, embedder, confidence)
         matrix = np.concatenate(vectors) if vectors else np.zeros((0, embedder.dimension), np.float32)
-        library.documents.add(document, reading.data, chunks, matrix)
+        ended = reading.original.stored(library, document, parsed, chunks, matrix)
     except CragError as error:
-        yield DocumentFailed(name=reading.name, message=error.message, remedy=error.remedy)
-    else:
-        reading.data = b""
-        yield DocumentAdded(name=reading.name, document=document)
+        ended = reading.original.failed(reading.name, error)
+    reading.original.data = b""
+    yield ended
 
 
 def _document(
@@ -214,7 +264,7 @@ def _document(
         id=reading.id,
         name=reading.name,
         title=parsed.title,
-        size=len(reading.data),
+        size=len(reading.original.data),
         pages=len(parsed.pages),
         chunks=len(chunks),
         added_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -223,4 +273,5 @@ def _document(
         warnings=parsed.warnings,
         confidence=confidence,
         kind=parsed.kind,
+        published=parsed.published,
     )

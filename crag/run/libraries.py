@@ -47,11 +47,17 @@ class OpenLibraries:
                 idle.rest()
             return found
 
-    def tidy(self, shelf: PrivateLibraries, purge: str, stop: threading.Event) -> None:
+    def tidy(
+        self,
+        shelf: PrivateLibraries,
+        purge: str,
+        stop: threading.Event,
+        renew: Callable[[Library], None] | None = None,
+    ) -> None:
         """Purge every library of a shelf as `purge` says (`crag.core.purging.conditions_of`; empty: not at all).
 
-        In each, what no purge can be undone of any more is deleted for good. What fails is logged, and the next
-        library goes on. `stop` ends it between two libraries.
+        In each, what no purge can be undone of any more is deleted for good, and what `renew` does is done. What fails
+        is logged, and the next library goes on. `stop` ends it between two libraries.
         """
         try:
             names = shelf.stored()
@@ -68,6 +74,8 @@ class OpenLibraries:
             try:
                 with self._lent(shelf.root / name) as library:
                     _tidied(library, purge)
+                    if renew is not None:
+                        renew(library)
             except CragError as error:
                 _log.warning("the library %s was not purged: %s", name, error.message)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from crag.core.config import AppConfig
 from crag.core.errors import ModelError, ProviderError
 from crag.core.makers import named
 from crag.core.provider import WebProvider
@@ -59,6 +60,22 @@ def loaded(name: str, load: Callable[[], str]) -> ProviderStatus:
         return ProviderStatus(name=name, on=True, detail=f"{load()}, on this machine")
     except ModelError as error:
         return ProviderStatus(name=name, on=False, detail=str(error))
+
+
+def storage_statuses(config: AppConfig) -> list[ProviderStatus]:
+    """Where documents are kept and what finds their chunks: host names at most, of an address that holds a password."""
+    database = urlsplit(config.database_url).hostname or "another machine" if config.database_url else ""
+    milvus = urlsplit(config.milvus_uri).hostname
+    if config.index != "milvus":
+        index = "FAISS and tantivy, on this machine"
+    else:
+        index = f"Milvus, at {milvus}" if milvus else "Milvus Lite, on this machine"
+    return [
+        ProviderStatus(
+            name="Records", on=True, detail=f"PostgreSQL, at {database}" if database else "SQLite, on this machine"
+        ),
+        ProviderStatus(name="Chunk index", on=True, detail=index),
+    ]
 
 
 def outside_statuses(wiring: Wiring, place: Callable[[Path], str] = str) -> list[ProviderStatus]:

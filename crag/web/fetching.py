@@ -8,7 +8,8 @@ import logging
 import re
 import threading
 import zlib
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from urllib.parse import urljoin, urlsplit
 
@@ -18,8 +19,8 @@ from crag.core.connection import BoundedClient, OversizedError, PackingError
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import Unread, WebPage
 from crag.core.waiting import CLOCK, Clock, iterate
+from crag.text.encodings import decoded
 from crag.web.addresses import AddressError, Place, guarded_transport
-from crag.web.encodings import decoded
 from crag.web.webpage import read_page
 
 log = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ class PageFetcher:
                 try:
                     return place, await asyncio.wait_for(_text(client, pages[place]), self._seconds), ""
                 except Exception as error:  # noqa: BLE001 - whatever a hostile page breaks, the others are still read
-                    return place, "", _reason(error)
+                    return place, "", reason_of(error)
 
         async with BoundedClient(
             transport=guarded_transport(self._allow_private, self._trusted),
@@ -103,27 +104,35 @@ class PageFetcher:
                 await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _text(client: httpx.AsyncClient, page: WebPage) -> str:
-    """The main text of a page. Raises what `_reason` knows."""
-    address = page.url
+@asynccontextmanager
+async def followed(
+    client: httpx.AsyncClient, address: str, headers: Mapping[str, str] | None = None
+) -> AsyncIterator[httpx.Response]:
+    """What is at the end of the redirects of an address, each of them checked. Raises what `reason_of` knows."""
     for _ in range(REDIRECTS + 1):
-        _check(address)
-        async with client.stream("GET", address) as response:
-            if response.has_redirect_location:
-                address = urljoin(address, response.headers["location"])
-                continue
-            if response.status_code != 200:
-                raise WebSearchError(f"the server said {response.status_code}")
-            kind, _, more = response.headers.get("content-type", "").partition(";")
-            suffix = TYPES.get(kind.strip().lower())
-            if suffix is None:
-                raise WebSearchError("it is no page of text")
-            data = await response.aread()
-        return await asyncio.to_thread(_read, data, suffix, more)
+        check_address(address)
+        async with client.stream("GET", address, headers=headers) as response:
+            if not response.has_redirect_location:
+                yield response
+                return
+            address = urljoin(address, response.headers["location"])
     raise WebSearchError("it leads from one address to the next without end")
 
 
-def _check(address: str) -> None:
+async def _text(client: httpx.AsyncClient, page: WebPage) -> str:
+    """The main text of a page. Raises what `reason_of` knows."""
+    async with followed(client, page.url) as response:
+        if response.status_code != 200:
+            raise WebSearchError(f"the server said {response.status_code}")
+        kind, _, more = response.headers.get("content-type", "").partition(";")
+        suffix = TYPES.get(kind.strip().lower())
+        if suffix is None:
+            raise WebSearchError("it is no page of text")
+        data = await response.aread()
+    return await asyncio.to_thread(_read, data, suffix, more)
+
+
+def check_address(address: str) -> None:
     """Raises WebSearchError, ValueError for an address that no page of the web has."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -153,7 +162,7 @@ def _host(url: str) -> str:
     return re.sub(r"[^\w.:-]", "", host or "")[:100] or "A page without an address"
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Why a page was not read, as the end of a sentence without its full stop."""
     match error:
         case AddressError():
@@ -163,7 +172,7 @@ def _reason(error: Exception) -> str:
         case TimeoutError() | httpx.TimeoutException():
             return LATE
         case OversizedError():
-            return f"it is larger than {MAX_BYTES // 1_000_000} MB"
+            return f"it is larger than {error.limit // 1_000_000} MB"
         case PackingError():
             return "it is packed in a way that was not asked for"
         case httpx.RemoteProtocolError():

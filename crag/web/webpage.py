@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     HtmlElement = Any  # lxml's, which carries no types
 
-from crag.web.encodings import decoded
+from crag.text.encodings import decoded
 from crag.web.markup import plain_markup, without_raw
 
 log = logging.getLogger(__name__)

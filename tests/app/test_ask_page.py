@@ -177,7 +177,7 @@ def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sampl
     ask(app)
     first = run_of(app)
     app.button(key="new").click().run()
-    assert "Ask your PDFs" in said(app)
+    assert "Ask your documents" in said(app)
     assert f'data-pick="run:{first.run_id}"' in said(app) and "aria-current" not in said(app)
     pick(app, f"run:{first.run_id}")
     assert 'data-pick="cite:1"' in said(app) and said(app).count("aria-current") == 1
@@ -250,7 +250,7 @@ def test_a_question_before_any_document_says_what_to_do(app):
     [summary] = library.runs.latest(1)
     app.query_params["run"] = summary.run_id
     app.run()
-    assert not app.exception and "Add a PDF on the Documents page" in said(app)
+    assert not app.exception and "Add files on the Documents page" in said(app)
 
 
 def test_a_question_too_long_is_refused_in_words_and_kept_whole(with_sample, app):

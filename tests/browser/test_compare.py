@@ -75,7 +75,7 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     expect(page.get_by_text("Lane 3").filter(visible=True)).to_have_count(0)
     page.get_by_text(HELD).wait_for()
     page.get_by_role("link", name="Documents").click()
-    page.get_by_text("Add PDFs").wait_for()
+    page.get_by_text("Add documents, up to").wait_for()
     page.get_by_role("link", name="Compare", exact=True).click()
     page.get_by_text(HELD).wait_for()
     page.reload()

@@ -59,7 +59,7 @@ def test_two_strategies_over_the_sample_stopped_resumed_read_compared_and_export
     page.reload()
     page.locator(".eval-live").get_by_text("questions.jsonl").wait_for()
     page.get_by_role("link", name="Documents").click()
-    page.get_by_text("Add PDFs").wait_for()
+    page.get_by_text("Add documents, up to").wait_for()
     page.get_by_role("link", name="Evaluate").click()
     page.locator(".eval-live").wait_for()
     page.get_by_role("button", name="Stop", exact=True).click()

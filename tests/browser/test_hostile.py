@@ -124,8 +124,19 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
     page = look("/documents")
     page.get_by_text(f"{len(HOSTILE)} documents").wait_for()
     inert(page)
+    page.get_by_test_id("stDataFrame").first.click(position={"x": 18, "y": 56})
+    page.get_by_text("1 selected").wait_for()
     page.get_by_role("button", name="Delete document").click()
     page.get_by_text("with its 1 chunk").wait_for()
+    inert(page)
+    page.keyboard.press("Escape")
+    for view in ("Chunks", "Tables"):
+        page.get_by_role("radio", name=view).click()
+        inert(page)
+    page.get_by_role("button", name="Select none").click()
+    page.get_by_role("button", name="Select all").click()
+    page.get_by_role("button", name="Delete documents").click()
+    page.get_by_text(f"with their {len(HOSTILE)} chunks").wait_for()
     inert(page)
 
 

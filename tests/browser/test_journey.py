@@ -23,7 +23,7 @@ def page(open_page):
 
 def test_the_sample_is_one_click_away(open_page, served_to_many):
     page = open_page(base=served_to_many.url)
-    page.get_by_text("Ask your PDFs").wait_for()
+    page.get_by_text("Ask your documents").wait_for()
     settled(page).get_by_role("button", name="Load the sample library").click()
     expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
 
@@ -100,7 +100,7 @@ def test_a_run_survives_sliders_page_switches_and_a_reload(page, served):
     expect(slider).not_to_have_attribute("aria-valuenow", before)
     page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
     page.get_by_role("link", name="Documents").click()
-    page.get_by_text("Add PDFs").wait_for()
+    page.get_by_text("Add documents, up to").wait_for()
     page.get_by_role("link", name="Ask", exact=True).click()
     page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
     page.reload()
@@ -138,7 +138,7 @@ def test_uploads_of_a_real_and_a_fake_pdf_each_end_in_a_line(page, open_page):
     drop.set_input_files(
         [
             {"name": "<b>light</b>.pdf", "mimeType": "application/pdf", "buffer": PDF},
-            {"name": "fake.pdf", "mimeType": "application/pdf", "buffer": b"only text"},
+            {"name": "fake.pdf", "mimeType": "application/pdf", "buffer": b"\0nothing"},
         ]
     )
     results = other.locator(".result")
@@ -155,8 +155,8 @@ def test_a_private_library_stays_with_its_address(open_page, served_to_many):
     drop.wait_for(state="attached")
     drop.set_input_files([{"name": "light.pdf", "mimeType": "application/pdf", "buffer": PDF}])
     mine.locator(".result").wait_for()
-    mine.wait_for_url(re.compile(r"/documents\?w=[0-9a-f]{48}$"))
-    key = mine.url[-48:]
+    mine.wait_for_url(re.compile(r"/documents\?w=[0-9a-f]{48}\b"))
+    key = mine.url.partition("w=")[2][:48]
     mine.get_by_role("link", name="Ask", exact=True).click()
     mine.get_by_text("1 document, 1 chunk in the library").wait_for()
     mine.wait_for_url(re.compile(rf"/\?w={key}$"))

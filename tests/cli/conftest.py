@@ -24,8 +24,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "below").mkdir()
     (folder / "lighthouse.pdf").write_bytes(small_pdf(*LIGHTHOUSE))
     (folder / "below" / "copy of it.PDF").write_bytes(small_pdf(*LIGHTHOUSE))
-    (folder / "not a pdf.pdf").write_bytes(b"<html>no</html>")
-    (folder / "notes.txt").write_text("not looked at")
+    (folder / "not a pdf.pdf").write_bytes(bytes(9))
+    (folder / "notes.log").write_text("not looked at")
     return folder
 
 

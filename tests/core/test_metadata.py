@@ -171,6 +171,7 @@ def test_dates_are_as_exact_as_they_are_written() -> None:
 def test_a_document_has_its_fixed_fields_and_what_it_was_given() -> None:
     fields = fields_of(DOCUMENT, {"verified": True, "company": "Acme"})
     assert fields == {
+        "id": "0" * 64,
         "name": "acme.pdf",
         "title": "Annual report",
         "pages": 12,

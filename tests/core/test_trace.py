@@ -54,6 +54,7 @@ RUN: list[ev.Event] = [
     ev.RunStarted(run_id="r", question="q?", strategy="balanced", settings={"k": 3}, workspace="w", started_at="now"),
     ev.Queued(before=2, waited=0.0),
     ev.Queued(before=0, waited=1.5),
+    ev.Scoped(documents=("paper.pdf",), tags=("finance",), gone=1, at=0.1),
     ev.StepStarted(step="retrieve", at=0.1),
     ev.Retrieved(query="q?", chunks=(RetrievedChunk(chunk=CHUNK, rank=1, similarity=0.4, dense=0.4),), at=0.2),
     ev.StepFinished(step="retrieve", seconds=0.1, at=0.2),

@@ -40,14 +40,17 @@ CRAG = {
         *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
         *("strategies", "sample", "run"),
     },
+    "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
     "cli": {
         "text",
         "core",
+        "ingest",
         "strategies",
         "evaluator",
         "engine",
+        "gaps",
         "moving",
         "evaluation",
         "questions",
@@ -81,6 +84,7 @@ PURE = {
     "crag.correct.refinement",
     "crag.correct.scoring",
     "crag.correct.strips",
+    "crag.ingest.media",
 }
 
 # The steps of a run and all that is computed from stored ones; only wiring makes parts that do work.
@@ -213,6 +217,8 @@ DISTRIBUTIONS = {
     "tavily": "tavily-python",
     "yaml": "pyyaml",
     "PIL": "pillow",
+    "docx": "python-docx",
+    "pptx": "python-pptx",
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python-headless",
 }

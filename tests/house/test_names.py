@@ -15,7 +15,8 @@ PUBLIC = {
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
     "crag.core.documents": [
-        *("Chunk", "Document", "INDEXED_AS", "LOW_RECOGNITION", "LineBox", "Media", "Rect", "mean_confidence"),
+        *("Chunk", "Document", "FromWeb", "INDEXED_AS", "LOW_RECOGNITION", "LineBox", "Look", "Media", "Rect"),
+        "mean_confidence",
     ],
     "crag.core.errors": [
         *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
@@ -29,6 +30,7 @@ PUBLIC = {
             "NotFoundError",
             "ProviderError",
         ),
+        *("GoneError", "PageError", "SignInError"),
         *(
             "QuestionError",
             "PROGRAM",
@@ -62,6 +64,7 @@ PUBLIC = {
             "Rewritten",
             "RunFinished",
             "RunStarted",
+            "Scoped",
             "Searched",
             "StepFinished",
         ),
@@ -73,17 +76,28 @@ PUBLIC = {
         *("ScriptedStripGrader", "chunk_of"),
     ],
     "crag.core.fences": ["fenced", "sendable"],
-    "crag.core.fields": ["first_problem", "meta", "setting"],
+    "crag.core.fields": ["days_of", "first_problem", "meta", "setting"],
     "crag.core.ingesting": [
         *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
-        *("ReadingPage", "ReadingQueued", "RecognisingPage", "TableSpan"),
+        *("DocumentRefreshed", "Found", "IngestStep", "ReadingPage", "ReadingQueued", "RecognisingPage", "TableSpan"),
     ],
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
     "crag.core.makers": ["Maker", "maker", "named"],
     "crag.core.metadata": [
-        *("FIXED", "Fields", "Kind", "MOST_FIELDS", "RESERVED", "Value", "boolean_in", "checked_fields", "days_in"),
-        *("field_name", "fields_of", "known_fields", "number_in", "read_field", "written_field"),
+        *("FIXED", "Fields", "KEPT_CONFIDENCE", "KEPT_SOURCE", "Kind", "MOST_FIELDS", "RESERVED", "Value"),
+        *("boolean_in", "checked_fields"),
+        *(
+            "days_in",
+            "field_name",
+            "fields_of",
+            "known_fields",
+            "number_in",
+            "read_field",
+            "stored_fields",
+            "tags_of",
+            "written_field",
+        ),
     ],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
@@ -117,9 +131,10 @@ PUBLIC = {
     "crag.text.sentences": ["ended", "sentences"],
     "crag.core.provider": ["EvaluatorParts", "EvaluatorProvider", "Price", "Provider", "WebParts", "WebProvider"],
     "crag.core.purging": [
-        *("Conditions", "Due", "KEEP", "Standing", "add_conditions", "conditions_given", "conditions_of", "due"),
+        *("Conditions", "Due", "KEEP", "Standing", "add_conditions", "age", "conditions_given", "conditions_of", "due"),
     ],
     "crag.core.settings": ["Settings", "StoredSettings"],
+    "crag.core.scope": ["ID", "Scope", "narrowed", "scope_of"],
     "crag.core.syntax": ["clause_of"],
     "crag.core.where": ["Filter", "check", "parse"],
     "crag.text.words": [
@@ -130,6 +145,7 @@ PUBLIC = {
     "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
+        "FromWeb",
         "Kept",
         *(
             "LineBox",
@@ -150,7 +166,8 @@ PUBLIC = {
     "crag.core.wording": [
         *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
         *("instead_sentence", "kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text"),
-        *("short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "why_sentence", "words_text"),
+        *("scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),
+        *("why_sentence", "words_text"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.index.milvus": ["MilvusIndex"],

@@ -11,12 +11,15 @@ import json
 import subprocess
 import sys
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar
 
 import httpx
 import pytest
 from packaging.requirements import Requirement
+
+from tests.support.small_office import small_xlsx
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +31,7 @@ def relied_on(holds: object, package: str, what: str, file: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "package", ["ddgs", "faiss-cpu", "httpx", "langchain-openai", "pypdfium2", "streamlit", "tantivy"]
+    "package", ["ddgs", "faiss-cpu", "httpx", "langchain-openai", "openpyxl", "pypdfium2", "streamlit", "tantivy"]
 )
 def test_each_such_package_is_required_up_to_a_version(package: str) -> None:
     files = (ROOT / "requirements" / f"{name}.txt" for name in ("engine", "app"))
@@ -209,3 +212,39 @@ def test_streamlit_keeps_uploads_sessions_and_its_own_look_ups_where_they_are_re
     relied_on(stores, "streamlit", "where it makes its store of sessions", where)
     removes = callable(getattr(MemoryUploadedFileManager, "remove_file", None))
     relied_on(removes, "streamlit", "an upload can be let go of", "ui/documents/uploads.py")
+
+
+# ---- openpyxl: the parser of a sheet, which tells what is hidden ---------------------------------------------------
+
+
+def test_openpyxl_has_a_parser_that_tells_the_rows_and_columns_of_a_sheet() -> None:
+    from openpyxl import load_workbook
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    where = "crag/ingest/xlsx.py"
+    book = load_workbook(BytesIO(small_xlsx()), read_only=True, data_only=True)
+    sheet = book["Revenue"]
+    held = all(hasattr(book, name) for name in ("_archive", "_cell_styles", "_number_formats", "_date_formats"))
+    held = held and hasattr(book, "_timedelta_formats") and hasattr(sheet, "_shared_strings")
+    relied_on(held and hasattr(sheet, "_worksheet_path"), "openpyxl", "a workbook holds its parts elsewhere", where)
+    with book._archive.open(sheet._worksheet_path) as source:
+        parser = WorkSheetParser(source, sheet._shared_strings, data_only=True)
+        rows = dict(parser.parse())
+    relied_on(rows[1][0]["value"] == "Revenue by harbour", "openpyxl", "a row is no longer a list of cells", where)
+    relied_on(rows[1][0].keys() >= {"column", "value", "style_id"}, "openpyxl", "a cell is told otherwise", where)
+    relied_on(parser.row_dimensions["5"].get("hidden") == "1", "openpyxl", "hidden rows are told otherwise", where)
+    hidden = [each for each in parser.column_dimensions.values() if each.get("hidden") == "1"]
+    relied_on([each["min"] for each in hidden] == ["3"], "openpyxl", "hidden columns are told otherwise", where)
+
+
+# ---- python-docx: which parts are documents ------------------------------------------------------------------------
+
+
+def test_python_docx_reads_parts_of_a_type_that_it_is_told_of() -> None:
+    from docx.opc.part import PartFactory
+    from docx.parts.document import DocumentPart
+
+    known = PartFactory.part_type_for.values()
+    relied_on(
+        DocumentPart in known, "python-docx", "`PartFactory.part_type_for` is no table of types", "crag/ingest/docx.py"
+    )

@@ -50,7 +50,7 @@ def test_a_borderless_table_becomes_rows_with_headers() -> None:
     assert "Oars and sails, net of returns: 2019 (12); 2018 —; 2017 3.5%" in rows
     assert "Total: 2019 6,477; 2018 7,500; 2017 7,020" in rows
     assert "Revenues:" in rows
-    assert table.header == "Year ended May 31, (in millions) 2019 | 2018 | 2017"
+    assert table.header == "in millions › Year ended May 31, › 2019 | 2018 | 2017"
     assert "The year 2019 was wet" in page.text[table.end :]
     assert "We sell boats." in page.text[: table.start]
 

@@ -1,5 +1,5 @@
-"""kill -9 at random moments (100 in all, for each pair of records and index) while documents are added and deleted:
-what was confirmed is there and found, what was deleted is never found, and search works."""
+"""kill -9 at random moments (100 in all, for each pair of records and index) while documents come, go and are purged:
+what was confirmed is there and found, what was deleted is never found, a purge is whole, and search works."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 from crag.core.types import Document
 from crag.library.library import Library
 from crag.library.postgres import Server
-from tests.support.kills import work_until_killed
+from tests.support.kills import Confirmed, work_until_killed
 from tests.support.library_makers import HashEmbedder, index_at
 from tests.support.sizes import sized
 
 KILLS = sized(100, 4)
 MOST = sized(60, 15)
-MOST_SAID = 9
-"""Four documents were added and one deleted by then, at least."""
+MOST_SAID = 14
+"""Seven documents were added, one deleted and one purged by then, at least."""
 SEED = 20240115
 
 
@@ -42,6 +42,7 @@ def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, server: Server | 
     embedder = HashEmbedder()
     there: set[str] = set()
     gone: set[str] = set()
+    new = Confirmed(there=[], gone=[], open=[])
     for kill in range(KILLS):
         later, said = moments.uniform(0, 0.1), moments.randint(1, MOST_SAID)
         new = work_until_killed(folder, f"k{kill}", later, url, uri, after=said)
@@ -57,6 +58,7 @@ def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, server: Server | 
                 assert id in found(library, stored[id].title, gone)
             assert all(is_whole(library, document) for document in list(stored.values())[-2:])
             assert not library.verify(), "the index holds what the records hold"
+            assert stored.keys().isdisjoint(held.id for held in library.purges.undoable())
             if len(stored) > MOST:  # keeps the test quick, and lets deletes and kills meet on one library
                 for id in list(stored)[:-10]:
                     library.documents.delete(id)
@@ -66,4 +68,8 @@ def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, server: Server | 
         for document in library.documents.all():
             assert is_whole(library, document) and document.id in found(library, document.title, gone)
         assert not library.verify()
+        held = library.purges.undoable()
+        assert {each.id for each in held} <= gone | {*new.open}
+        again = library.purges.undo(held[0].id)
+        assert is_whole(library, again) and again.id in found(library, again.title, set())
     assert there and gone

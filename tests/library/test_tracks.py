@@ -121,3 +121,22 @@ def test_what_is_gone_meanwhile_is_left_out(library: Library, fill: Fill) -> Non
     library.documents.delete(document.id)
     library.runs.save(trace, [])
     assert library.documents.tracks() == {}
+
+
+def test_the_stamp_is_another_after_all_that_a_list_of_documents_tells(library: Library, fill: Fill) -> None:
+    stored, seen = library.documents, [library.documents.stamp()]
+
+    def changed() -> bool:
+        seen.append(stored.stamp())
+        return seen[-1] not in seen[:-1]
+
+    document, other = fill(library, "one"), fill(library, "two")
+    assert changed() and not changed()
+    stored.describe(document.id, {"tags": ["x"]})
+    assert changed()
+    stored.came_from(document.id, "/nowhere/one.pdf", 5)
+    assert changed()
+    library.runs.save(run("one", stored.chunks(document.id)[:1], [0.5]), [])
+    assert changed()
+    stored.delete(other.id)
+    assert changed()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
 
-from crag.core.errors import NotFoundError
+from crag.core.errors import InputError, NotFoundError
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_id
 from crag.library.library import Library
@@ -79,3 +80,19 @@ def test_a_file_that_changed_is_told_and_one_that_was_only_touched_is_not(librar
     assert stale(library) == {}
     with pytest.raises(NotFoundError):
         library.documents.came_from("nothing", str(file), 0)
+
+
+def test_a_document_past_the_day_a_person_wanted_to_look_at_it_is_told(library: Library) -> None:
+    document, _ = add(library, "alpha")
+    for wanted, today, over in [
+        ("2026-03-31", date(2026, 3, 31), False),
+        ("2026-03-31", date(2026, 4, 1), True),
+        ("2026-03", date(2026, 3, 31), False),
+        ("2026", date(2026, 12, 31), False),
+        ("2025", date(2026, 1, 1), True),
+    ]:
+        library.documents.describe(document.id, {"review_by": wanted})
+        assert bool(stale(library, today=today)) is over, wanted
+        assert stale(library, [document.id], today) == stale(library, today=today)
+    with pytest.raises(InputError, match="review_by"):
+        library.documents.describe(document.id, {"review_by": "soon"})

@@ -1,4 +1,4 @@
-"""A process that adds documents to a library, deletes some and searches, until it is killed.
+"""A process that adds documents to a library, deletes or purges some and searches, until it is killed.
 
 Arguments: the library's folder, a prefix for the documents' names, the database that holds it or nothing, the Milvus
 that has its index or nothing. Prints a line each: "added", "deleting" before and "deleted" after, with the id.
@@ -8,6 +8,8 @@ import itertools
 import sys
 from pathlib import Path
 
+from crag.core.purging import Conditions
+from crag.core.where import parse
 from crag.library.library import Library
 from crag.library.records import server_at
 from tests.support.library_makers import HashEmbedder, index_at, make_document
@@ -31,7 +33,10 @@ def main(folder: str, prefix: str, url: str, uri: str) -> None:
             if number % 3 == 1:
                 gone = own.pop(0)
                 say("deleting", gone)
-                library.documents.delete(gone)
+                if number % 6 == 1:
+                    library.documents.delete(gone)
+                else:
+                    library.purges.purge(Conditions(where=parse(f'name = "{library.documents.get(gone).name}"')))
                 say("deleted", gone)
             if number % 3 != 1:
                 library.search("harbour", 3)  # also brings the index up to date, which a kill may cut short

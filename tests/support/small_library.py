@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,10 +45,21 @@ def spread(text: str) -> float:
 
 
 def fill(engine: Engine, texts: Sequence[str] = TEXTS, workspace: str = "default") -> list[Chunk]:
-    chunks = [chunk_of(text, name="report.pdf", page=place + 1) for place, text in enumerate(texts)]
+    return _stored(engine, "report.pdf", "report.pdf", texts, workspace)
+
+
+def add_document(engine: Engine, name: str, texts: Sequence[str]) -> str:
+    """Another document of one chunk a text, each on a page of its own; its id."""
+    id = hashlib.sha256(name.encode()).hexdigest()
+    _stored(engine, name, id, texts, "default")
+    return id
+
+
+def _stored(engine: Engine, name: str, id: str, texts: Sequence[str], workspace: str) -> list[Chunk]:
+    chunks = [replace(chunk_of(text, name=name, page=place + 1), document_id=id) for place, text in enumerate(texts)]
     document = Document(
-        id="report.pdf",
-        name="report.pdf",
+        id=id,
+        name=name,
         title="Report",
         size=3,
         pages=len(texts),

@@ -11,6 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.keys import Keys
+from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.library.library import Library
@@ -45,6 +46,8 @@ class Session:
 
     def _stand_in(self) -> None:
         """Where the library holds the sample, its pages stand in for the web; taken along to no other library."""
+        if st.session_state.get("stood-in"):
+            self.limit(Scope())
         st.session_state["stood-in"] = self.workspace
         kept = self.choices
         if kept.get("web_folder") is not None and kept["web_folder"] == permits.sample_web():
@@ -105,8 +108,13 @@ class Session:
             self.select(None)
 
     def ask(self, question: str) -> None:
-        """Start a run with the settings of this session and select it. Raises CragError if it can't even start."""
-        [run] = self.start(question, [(self.strategy, self.settings(self.strategy))])
+        """Start a run with the settings and the scope of this session and select it.
+
+        Raises CragError if it can't even start.
+        """
+        settings = self.settings(self.strategy)
+        settings = settings.changed(where=narrowed(settings.where, self.scope))
+        [run] = self.start(question, [(self.strategy, settings)])
         self.select(run)
 
     def start(self, question: str, ways: Sequence[tuple[str, Settings]]) -> list[str]:
@@ -177,6 +185,20 @@ class Session:
     def open(self, what: str | None) -> None:
         st.session_state.opened = what
         st.session_state.pop("leaf", None)
+
+    # What the next question is asked of
+
+    @property
+    def scope(self) -> Scope:
+        """The documents, by id, and tags that the next question is asked of; none: of all."""
+        documents = tuple(st.session_state.get("scope", ()))
+        beside, tags = st.session_state.get("scope-tags", ((), ()))
+        return Scope(documents, tags if beside == documents else ())  # another page chose other documents since
+
+    def limit(self, scope: Scope) -> None:
+        """Ask these from now on."""
+        st.session_state["scope"] = scope.documents
+        st.session_state["scope-tags"] = (scope.documents, scope.tags)
 
     # Settings of this session
 

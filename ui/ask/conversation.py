@@ -12,12 +12,13 @@ from crag.strategies import STRATEGIES
 from ui.app import workspaces
 from ui.app.program import program
 from ui.app.session import Session
+from ui.ask import scope
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.html import Html
 from ui.kit.safe import excerpt, markdown
-from ui.run import thumbs
+from ui.run import shelf, thumbs
 
 _PAST = 30
 """So many earlier questions are listed."""
@@ -26,6 +27,7 @@ _PAST = 30
 def entry(session: Session) -> None:
     """Where a question is typed; asking it selects its run."""
     with st.container(key="entry"):
+        scope.control(session)
         asked = st.chat_input("Ask a question about your documents", key="question")
     if asked:
         with problems.reported():
@@ -40,6 +42,8 @@ def follow(session: Session, picked: str) -> None:
         session.select(rest)
     elif kind in ("cite", "chunk"):
         session.open(picked)
+    elif kind in ("keep", "verify") and (selected := session.attach()):
+        shelf.follow(session, session.trace(selected), picked)
     elif kind == "label" and (selected := session.attach()):
         thumbs.toggle(session, session.trace(selected), rest)
 

@@ -13,10 +13,9 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Chunk
+from crag.core.types import Action
 from crag.core.wording import short_text, stored_sentence
 from ui.app.jobs import Job
-from ui.app.program import program
 from ui.app.session import Session
 from ui.ask import conversation, sliders
 from ui.compare import state
@@ -24,8 +23,9 @@ from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.safe import excerpt, markdown
-from ui.run import answer, approval, export, meter, pageview, path, thumbs
+from ui.run import answer, approval, export, meter, outdated, pageview, path, thumbs
 from ui.run.passage import View
+from ui.run.shelf import shelf_of
 from ui.run.slots import Slots
 
 _LEFT_OVER = 12
@@ -73,13 +73,16 @@ def show(session: Session, run: str, past: Any) -> None:
         with problem:
             problems.show(job.problem)
     view, what = sliders.view(trace, settings)
-    slots.write(trace, replace(view, thumbs=labels))
+    stale: outdated.Stale = {}
+    with tools, problems.reported():
+        stale = outdated.of(session, trace)
+    slots.write(trace, replace(view, thumbs=labels, stale=stale, shelf=shelf_of(session, trace)))
     if what is not None:
         with change:
             sliders.change(session, trace, settings, what)
     with tools:
-        _stale(session, trace)
-        _tools(session, run, trace)
+        draw(outdated.note(trace, stale))
+        _tools(session, run, trace, stale)
 
 
 def _known(session: Session, run: str, *, more: bool) -> Trace:
@@ -102,7 +105,8 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
         if turn != run:
             _earlier(session, turn)
             continue
-        draw(answer.question(trace))
+        slots.question = st.empty()
+        draw(answer.question(trace), slots.question)
         slots.answer = st.empty()
         stop = st.empty()
         job = session.job(run)
@@ -174,16 +178,7 @@ def _follow(job: Job[Event], slots: Slots, asked: int, labels: Mapping[str, str]
             return  # buttons come or go: only the script can draw those
 
 
-def _stale(session: Session, trace: Trace) -> None:
-    """Which of the documents that the answer rests on are out of date by now."""
-    if not trace.documents:
-        return
-    names = {each.document_id: each.source for each in trace.sources.values() if isinstance(each, Chunk)}
-    for id, said in program().engine.stale(session.workspace, trace.documents).items():
-        st.caption(markdown(f"{names[id]} is out of date. {' '.join(said)}"))
-
-
-def _tools(session: Session, run: str, trace: Trace) -> None:
+def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> None:
     """Files of this run, and asking it anew."""
     with st.container(horizontal=True):
         if trace.failure or trace.cancelled:
@@ -200,7 +195,7 @@ def _tools(session: Session, run: str, trace: Trace) -> None:
         with st.popover("Export"):
             st.download_button(
                 "One HTML page",
-                lambda: export.page(trace, session.events(run), meter.in_use()),
+                lambda: export.page(trace, session.events(run), meter.in_use(), stale),
                 file_name=export.file_name(trace, "html"),
                 mime="text/html",
                 on_click="ignore",

@@ -81,13 +81,16 @@ def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> 
             type="primary",
             disabled=trace.strategy not in STRATEGIES,
             on_click=_adopt,
-            args=(session, trace.strategy, settings),
+            args=(session, trace, settings),
         )
         st.button("Back to the run's own", key="tune-back", on_click=_back)
 
 
-def _adopt(session: Session, strategy: str, settings: Settings) -> None:
-    """The next question is asked with exactly these, so with the run's strategy too."""
+def _adopt(session: Session, trace: Trace, settings: Settings) -> None:
+    """The next question is asked with exactly these, so with the run's strategy too; of what is chosen for it."""
+    strategy = trace.strategy
+    if trace.scope is not None:
+        settings = settings.changed(where=session.settings(strategy).where)
     session.change(strategy, settings)
     session.use(strategy)
     st.session_state["strategy-choice"] = strategy

@@ -8,7 +8,7 @@ from crag.core.types import Action
 from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
-from ui.documents import page, uploads
+from ui.documents import dropping, progress, uploads
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -37,7 +37,7 @@ def show(session: Session) -> None:
     correct, ambiguous, incorrect = (chip(action) for action in Action)
     draw(
         h.div("cx hero")[
-            h.h1["Ask your PDFs, and see why"],
+            h.h1["Ask your documents, and see why"],
             h.p[
                 "Every passage found for a question is graded, and the grades decide what happens next: answer from "
                 "your documents (",
@@ -53,7 +53,7 @@ def show(session: Session) -> None:
     with problems.reported():
         draw(status(session))
     place, asked = st.empty(), False
-    page.drop_zone(session)
+    dropping.drop_zone(session)
 
     def renew(live: bool) -> None:
         nonlocal asked
@@ -70,7 +70,7 @@ def show(session: Session) -> None:
 
     job = uploads.current(session)
     if job is not None and (job.running or session.library.size[0] == 0):
-        uploads.follow(job, renew)
+        progress.follow(job, renew)
     else:
         renew(False)
 
@@ -82,7 +82,7 @@ def _offer(session: Session) -> None:
             uploads.load_sample(session)
             st.rerun()
     st.caption(
-        "The sample is a real public report and a small folder of real pages that stands in for the web. Or drop PDFs "
+        "The sample is a real public report and a small folder of real pages that stands in for the web. Or drop files "
         "of your own:"
     )
 

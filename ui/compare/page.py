@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -20,7 +21,7 @@ from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.html import Html
 from ui.kit.safe import markdown
-from ui.run import export, meter, pageview, thumbs
+from ui.run import export, meter, outdated, pageview, thumbs
 
 _BESIDE = 2
 """Up to so many lanes are wide enough to hold a page's image; of more, it stands above them."""
@@ -114,7 +115,7 @@ def _first(session: Session) -> None:
             st.button(
                 "Load the sample library", key="compare-to-ask", on_click=navigation.go, args=("ask",), type="primary"
             )
-            st.button("Add your own PDFs", key="compare-to-documents", on_click=navigation.go, args=("documents",))
+            st.button("Add your own documents", key="compare-to-documents", on_click=navigation.go, args=("documents",))
         return
     setup.form(session)
     setup.questions(session)
@@ -169,6 +170,11 @@ def _stop(lanes: Sequence[Lane], place: Any) -> None:
     place.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")
 
 
+def _exported(session: Session, lane: Lane) -> str:
+    stale = outdated.of(session, lane.trace)
+    return export.page(lane.trace, session.events(lane.run), meter.in_use(), stale)
+
+
 def _exports(session: Session, lanes: Sequence[Lane], found: Differences) -> None:
     first = lanes[0].trace
     with st.popover("Export"):
@@ -176,7 +182,7 @@ def _exports(session: Session, lanes: Sequence[Lane], found: Differences) -> Non
         for number, each in enumerate(lanes):
             downloads.file(
                 f"{markdown(each.name)}, one HTML page",
-                lambda each=each: export.page(each.trace, session.events(each.run), meter.in_use()),  # type: ignore[misc]
+                partial(_exported, session, each),
                 export.file_name(each.trace, f"{number + 1}.html"),
                 "text/html",
                 key=f"compare-html-{number}",

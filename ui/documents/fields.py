@@ -1,4 +1,4 @@
-"""The fields that a person gives a document, which filters ask for: read, and changed."""
+"""The fields that a person gives one document, which filters ask for: read, and changed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,19 @@ from crag.core.types import Document
 from ui.app.session import Session
 from ui.kit import problems
 
-_HELP = (
+HELP = (
     "One a line: name=value. Lists with commas, dates as 2024-03-01, true or false. "
     "A filter in Settings may then say: verified and tags has report."
 )
 _EXAMPLE = "tags=report, 2024\nverified=true\ndate=2024-03-01"
 
 
-def line(given: Fields) -> str:
-    """All of them in one line of a table."""
-    return "; ".join(written_field(name, value) for name, value in given.items())
-
-
-def edit(session: Session, document: Document, given: Fields, mark: str) -> None:
+def edit(session: Session, document: Document, given: Fields) -> None:
     """A panel with the fields that were given as text; what is taken out of it is taken from the document."""
     with st.popover("Fields"):
         text = "\n".join(written_field(name, value) for name, value in given.items())
-        key = f"fields-{document.id}{mark}"
-        typed = st.text_area("Fields of this document", text, key=key, help=_HELP, placeholder=_EXAMPLE, height=140)
+        key = f"fields-{document.id}"
+        typed = st.text_area("Fields of this document", text, key=key, help=HELP, placeholder=_EXAMPLE, height=140)
         if st.button("Save fields", key=f"save-{key}", type="primary"):
             with problems.reported():
                 read = dict(read_field(each) for each in typed.splitlines() if each.strip())

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import streamlit as st
 
-from crag.core.purging import conditions_of
-from crag.library.purges import UNDO_HOURS, Purged
+from crag.core.purging import Due, conditions_of
+from crag.library.purges import UNDO_HOURS
+from crag.questions.tables import guarded
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.safe import markdown
+from ui.kit.drawing import draw
+from ui.kit.html import Html
 
 _SHOWN = 20
-"""So many have a button of their own."""
+"""So many of those that would go are named."""
+_COLUMNS = {
+    "Document": st.column_config.TextColumn(width=260, pinned=True),
+    "Purged": st.column_config.DatetimeColumn(format="distance"),
+    "Why": st.column_config.TextColumn(width=420),
+}
 
 
 def show(session: Session) -> None:
@@ -22,16 +31,30 @@ def show(session: Session) -> None:
     if not found:
         return
     with st.expander(f"Purged lately: {words.count(len(found), 'document')}"):
-        st.caption(f"What was purged can be brought back for {UNDO_HOURS} hours, and is deleted for good then.")
-        if st.button("Bring all back", key="undo-all", type="primary"):
-            _undo(session, found)
-        for each in found[:_SHOWN]:
-            said, undo = st.columns([5, 1], vertical_alignment="center")
-            said.markdown(markdown(f"{each.name}, {words.ago(each.at)}: {each.why}"))
-            if undo.button("Bring back", key=f"undo-{each.id}"):
-                _undo(session, [each])
-        if len(found) > _SHOWN:
-            st.caption(f"And {len(found) - _SHOWN} more.")
+        st.caption(
+            f"What was purged can be brought back for {UNDO_HOURS} hours, and is deleted for good then. "
+            "Select rows to bring back some of them."
+        )
+        rows = st.dataframe(
+            [
+                {"Document": guarded(each.name), "Purged": datetime.fromisoformat(each.at), "Why": guarded(each.why)}
+                for each in found
+            ],
+            hide_index=True,
+            column_config=_COLUMNS,
+            on_select="rerun",
+            selection_mode="multi-row",
+            key=f"purged-{found[0].at}-{len(found)}",
+            alt="The documents that can be brought back",
+        ).selection.rows
+        chosen = [found[row] for row in rows if row < len(found)]
+        label = f"Bring back {words.count(len(chosen), 'document')}" if chosen else "Bring all back"
+        if st.button(label, key="undo"):
+            with problems.reported():
+                with st.spinner("Bringing back…"):
+                    for each in chosen or found:
+                        session.library.purges.undo(each.id)
+                st.rerun()
 
 
 def form(session: Session) -> None:
@@ -44,19 +67,19 @@ def form(session: Session) -> None:
         with problems.reported():
             conditions = conditions_of(typed)
             found = session.library.purges.due(conditions)
-            st.caption(f"{words.count(len(found), 'document')} would go.")
-            for each in found[:_SHOWN]:
-                st.markdown(markdown(f"{each.document.name}: {each.why}"))
-            if len(found) > _SHOWN:
-                st.caption(f"And {len(found) - _SHOWN} more.")
-            if found and st.button("Purge", key="purge", type="primary"):
+            many = words.count(len(found), "document")
+            st.caption(f"{many} would go. They can be brought back for {UNDO_HOURS} hours.")
+            draw(_going(found) if found else None)
+            if found and st.button(f"Purge {many}", key="purge", type="primary"):
                 session.library.purges.purge(conditions)
-                st.session_state.pop("document", None)
                 st.rerun()
 
 
-def _undo(session: Session, purged: Sequence[Purged]) -> None:
-    with problems.reported():
-        for each in purged:
-            session.library.purges.undo(each.id)
-        st.rerun()
+def _going(found: Sequence[Due]) -> Html:
+    more = len(found) - _SHOWN
+    return h.div("cx")[
+        h.ul("going")[
+            [h.li[h.b[each.document.name], ": ", h.span("quiet")[each.why]] for each in found[:_SHOWN]],
+            more > 0 and h.li[h.span("quiet")[f"and {more:,} more"]],
+        ]
+    ]

@@ -11,7 +11,7 @@ from crag.evaluation.evaluate import Evaluation
 from crag.library.evaluations import StoredSet
 from crag.strategies import STRATEGIES
 from ui.app.session import Session
-from ui.documents import uploads
+from ui.documents import progress, uploads
 from ui.evaluate.estimate import sentence, without_outside
 from ui.evaluate.names import name
 from ui.evaluate.work import Plan, start
@@ -62,7 +62,7 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
     if upload is not None:
-        uploads.follow(upload, lambda live: None)  # last of all, for it stays here until the documents are in
+        progress.follow(upload, lambda live: None)  # last of all, for it stays here until the documents are in
         if session.library.size[0]:
             st.rerun()
 
@@ -91,7 +91,7 @@ def _asking(session: Session) -> AppConfig:
 
 
 def _no_documents(session: Session, *, loading: bool) -> None:
-    st.info("The library is empty: add PDFs on the Documents page, or load the sample library.")
+    st.info("The library is empty: add files on the Documents page, or load the sample library.")
     if st.button("Load the sample library", key="sample", disabled=loading):
         uploads.load_sample(session)
         st.rerun()

@@ -10,6 +10,7 @@ from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Action, Chunk, Citation, Step
 from crag.core.wording import count as count
+from crag.ingest.media import NAMES
 from crag.providers import registry
 from crag.strategies import STRATEGIES
 
@@ -34,6 +35,12 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 def web(provider: str) -> str:
     """A web provider in words; an unknown one as it is."""
     return registry.title(provider)
+
+
+def kind(media: str) -> str:
+    """What a document's bytes are, begun large; an unknown kind as it is."""
+    name = NAMES.get(media, media)  # type: ignore[call-overload]
+    return str(name[:1].upper() + name[1:])
 
 
 def ended(said: str) -> str:

@@ -8,15 +8,25 @@ from dataclasses import dataclass
 
 from crag.core.makers import maker, named
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Citation, SentenceCheck
-from crag.core.wording import about, cell_text, check_sentence, failure_sentence, short_text, unnamed_sentence
+from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
+from crag.core.wording import (
+    about,
+    cell_text,
+    check_sentence,
+    failure_sentence,
+    scope_text,
+    short_text,
+    unnamed_sentence,
+    web_origin,
+)
 from crag.generate.citations import MARK
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
-from ui.run import faults
+from ui.run import faults, shelf
 from ui.run.passage import recognised
 from ui.run.path import chip
+from ui.run.shelf import Shelf
 
 _BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
@@ -31,7 +41,8 @@ def question(trace: Trace) -> Html:
     action = trace.action and (chip(trace.action), " · ")
     took = f" · {words.duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
-    return h.div("cx")[h.div("question")[trace.question, h.div("small")[action, trace.strategy, forced, took]]]
+    scope = trace.scope and h.div("small")[h.span("tag")["Asked of"], f" {scope_text(trace.scope)}"]
+    return h.div("cx")[h.div("question")[trace.question, h.div("small")[action, trace.strategy, forced, took], scope]]
 
 
 def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
@@ -57,6 +68,8 @@ def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
     button = _button(citation) if citation else Html()
     if citation and citation.origin == "external":
         button = h.span("keep")[button, " ", h.span("tag web")["WEB"]]
+    elif citation and citation.from_web:
+        button = h.span("keep")[button, " ", shelf.tag(citation)]
     return h.div("short", title=f"{short.confidence:.0%} likely right, as the evaluator judges")[
         cell and h.span("cell")[cell],
         h.span("words")[short_text(short, labelled=False), " ", button],
@@ -163,7 +176,7 @@ def _cited(piece: str, known: dict[int, Citation]) -> Html:
 
 
 def _button(citation: Citation) -> Html:
-    web = " web" if citation.origin == "external" else ""
+    web = " web" if citation.origin == "external" or citation.from_web else ""
     return h.button(
         f"cite{web}",
         data_pick=f"cite:{citation.number}",
@@ -173,7 +186,8 @@ def _button(citation: Citation) -> Html:
 
 
 def _place(citation: Citation) -> str:
-    return f"{citation.source}, {citation.where}" if citation.where else citation.source
+    place = f"{citation.source}, {citation.where}" if citation.where else citation.source
+    return f"{place}, {web_origin(citation.from_web)}" if citation.from_web else place
 
 
 def _label(whole: Answer, trace: Trace) -> Html:
@@ -190,6 +204,9 @@ def _label(whole: Answer, trace: Trace) -> Html:
     origins = {citation.origin for citation in whole.citations}
     if "external" in origins:
         tags.append("With web sources" if "internal" in origins else "From the web alone")
+    if kept := [citation for citation in whole.citations if citation.from_web]:
+        unverified = any(citation.from_web == "unverified" for citation in kept)
+        tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
     lines = [(shown, " ", "; ".join(notes)), *_unsure(whole, trace), *_faithfulness(trace)]
     return h.fragment(h.p("small")[line] for line in lines)
@@ -224,13 +241,18 @@ def _faithfulness(trace: Trace) -> list[object]:
     return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said)]
 
 
-def sources(trace: Trace, opened: int | None = None, notes: Mapping[int, str] | None = None) -> Html:
-    """The numbered sources; each opens its page. `notes`: what a comparison says of them, by number."""
+def sources(
+    trace: Trace, opened: int | None = None, notes: Mapping[int, str] | None = None, held: Shelf | None = None
+) -> Html:
+    """The numbered sources; each opens its page. `notes`: what a comparison says of them, by number.
+
+    `held`: what of them can be kept or verified; None: nothing here.
+    """
     if trace.answer is None or not trace.answer.citations:
         return Html()
     items = []
     for citation in trace.answer.citations:
-        mark = citation.origin == "external" and (h.span("tag web")["WEB"], " ")
+        mark = (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or shelf.tag(citation)
         page = h.span("page")[words.place(citation)] if citation.page else ""
         note = (notes or {}).get(citation.number, "")
         noted = note and (h.span, h.span("notes")[h.span("tag only")[note]])
@@ -242,10 +264,20 @@ def sources(trace: Trace, opened: int | None = None, notes: Mapping[int, str] | 
                     noted,
                     h.span,
                     h.span("quote")[citation.quote],
-                ]
+                ],
+                _beneath(trace, citation, held),
             ]
         )
     return h.div("cx")[h.h3["Sources"], h.ol("sources")[items]]
+
+
+def _beneath(trace: Trace, citation: Citation, held: Shelf | None) -> Html:
+    """Under a source from the web, or kept from it: where it is from, and what a person can do with it."""
+    source = trace.sources.get(citation.source_id)
+    document = source.document_id if isinstance(source, Chunk) else ""
+    parts = [shelf.origin(citation), shelf.keeper(citation.source_id, held), shelf.verifier(document, held)]
+    shown = [part for part in parts if part]
+    return h.div("beneath")[h.joined(" ", shown)] if shown else Html()
 
 
 # What the check of the sentences found wanting

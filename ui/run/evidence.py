@@ -14,7 +14,7 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 from ui.kit.safe import excerpt, link, site
-from ui.run import approval, faults, thumbs
+from ui.run import approval, faults, outdated, shelf, thumbs
 from ui.run.passage import View, passage, recognised, surroundings
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
@@ -129,12 +129,14 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         h.span[
             h.span("where")[
                 marks,
+                shelf.tag(chunk),
                 h.span("page")[words.place(chunk)],
                 h.span("name")[chunk.source],
                 recognised(chunk.recognised),
                 _local(grade),
             ],
             _noted(chunk.id, view),
+            outdated.tag(chunk, view.stale),
             h.span("peek")[excerpt(chunk.text, 160)],
         ],
         _score(grade, view, waiting=not trace.finished) if own else "",
@@ -143,11 +145,14 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         h.summary("" if own else "wide")[summary],
         h.div("body")[
             passage(chunk.text, strips, view),
+            outdated.why(chunk, view.stale),
             _facts(grade, strips, view),
             h.div("facts")[
                 h.span[f"similarity {found.similarity:.3f} (for ranking only)"],
                 h.span[f"indexed with: {excerpt(chunk.context, 120)}"] if chunk.context else "",
                 h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
+                h.span[shelf.origin(chunk)] if chunk.from_web else "",
+                shelf.verifier(chunk.document_id, view.shelf),
             ],
         ],
     ]
@@ -295,5 +300,5 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
             ],
             _score(grade, view, waiting=not trace.finished),
         ],
-        h.div("body")[shown, _facts(grade, strips, view), h.div("facts")[opener]],
+        h.div("body")[shown, _facts(grade, strips, view), h.div("facts")[opener, shelf.keeper(page.id, view.shelf)]],
     ]

@@ -7,7 +7,8 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from crag.core import events as ev
@@ -17,7 +18,7 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.drawing import ASSETS, stylesheet
 from ui.kit.html import Html
-from ui.run import answer, approval, evidence, meter, path
+from ui.run import answer, approval, evidence, meter, outdated, path
 
 BUDGET = 1_200_000
 """Bytes that the states may take in a page; a longer run skips some of its moments."""
@@ -36,9 +37,14 @@ class _Pieces:
         return [self.known.setdefault(piece, len(self.known)) for piece in _CARDS.split(section) if piece]
 
 
-def sections(trace: Trace, prices: Mapping[str, Price] = PRICES) -> list[Html]:
-    """What a run looks like at one moment, from the question down to the meter with its costs at these prices."""
-    view = evidence.View.of(trace)
+def sections(
+    trace: Trace, prices: Mapping[str, Price] = PRICES, stale: outdated.Stale = MappingProxyType({})
+) -> list[Html]:
+    """What a run looks like at one moment, from the question down to the meter with its costs at these prices.
+
+    `stale`: what is out of date of documents when it is drawn.
+    """
+    view = replace(evidence.View.of(trace), stale=stale)
     return [
         answer.question(trace),
         approval.card(trace),
@@ -46,6 +52,7 @@ def sections(trace: Trace, prices: Mapping[str, Price] = PRICES) -> list[Html]:
         path.action(trace),
         answer.answer(trace),
         answer.sources(trace),
+        outdated.note(trace, stale),
         evidence.chunks(trace, view),
         evidence.web(trace, view),
         meter.meter(trace, prices) if trace.finished else Html(),
@@ -53,7 +60,11 @@ def sections(trace: Trace, prices: Mapping[str, Price] = PRICES) -> list[Html]:
 
 
 def states(
-    trace: Trace, events: Sequence[ev.Event], budget: int = BUDGET, prices: Mapping[str, Price] = PRICES
+    trace: Trace,
+    events: Sequence[ev.Event],
+    budget: int = BUDGET,
+    prices: Mapping[str, Price] = PRICES,
+    stale: outdated.Stale = MappingProxyType({}),
 ) -> Html:
     """JSON of `pieces` of HTML, and `frames`: what is shown (`parts`, the pieces of each section), when, and in words.
 
@@ -67,18 +78,20 @@ def states(
     end = (trace, moments[-1][1] if moments else trace.seconds, "the whole run")
     stride = 1
     while stride == 1 or stride < 2 * len(moments):
-        made = _encoded(_drawn([*moments[::stride], end], prices))
+        made = _encoded(_drawn([*moments[::stride], end], prices, stale))
         if len(made.encode()) <= budget:
             return made
         stride *= 2
-    return _encoded(_drawn([], prices))
+    return _encoded(_drawn([], prices, stale))
 
 
-def _drawn(moments: Sequence[tuple[Trace, float, str]], prices: Mapping[str, Price]) -> dict[str, Any]:
+def _drawn(
+    moments: Sequence[tuple[Trace, float, str]], prices: Mapping[str, Price], stale: outdated.Stale
+) -> dict[str, Any]:
     pieces = _Pieces()
     frames: list[dict[str, Any]] = []
     for trace, at, said in moments:
-        parts = [pieces.places(section) for section in sections(trace, prices)]
+        parts = [pieces.places(section) for section in sections(trace, prices, stale)]
         if frames and frames[-1]["parts"] == parts:
             continue
         frames.append({"parts": parts, "at": round(at, 3), "said": said})
@@ -158,12 +171,18 @@ def file_name(trace: Trace, ending: str) -> str:
     return f"crag-{stem}.{ending}"
 
 
-def page(trace: Trace, events: Sequence[ev.Event] = (), prices: Mapping[str, Price] = PRICES) -> Html:
+def page(
+    trace: Trace,
+    events: Sequence[ev.Event] = (),
+    prices: Mapping[str, Price] = PRICES,
+    stale: outdated.Stale = MappingProxyType({}),
+) -> Html:
     """The whole run as one HTML document, which replays its `events`: it holds all it needs and loads nothing.
 
-    Without script it shows the whole run; the only script that may run is its own, by its hash.
+    Without script it shows the whole run; the only script that may run is its own, by its hash. `stale`: what is out
+    of date of its documents by now.
     """
-    drawn = sections(trace, prices)
+    drawn = sections(trace, prices, stale)
     script = (ASSETS / "replay.js").read_text(encoding="utf-8")
     return _PAGE.format(
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -174,6 +193,6 @@ def page(trace: Trace, events: Sequence[ev.Event] = (), prices: Mapping[str, Pri
         body=h.fragment(h.div("part", id=f"part-{place}")[section] for place, section in enumerate(drawn)),
         strategy=trace.strategy,
         started_at=trace.started_at,
-        states=states(trace, events, prices=prices),
+        states=states(trace, events, prices=prices, stale=stale),
         script=Html(script),
     )

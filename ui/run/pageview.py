@@ -1,4 +1,4 @@
-"""The source of a citation or chunk: its page as an image with the words marked, or the web passage."""
+"""The source of a citation or chunk: its page as an image or text with the words marked, or the web passage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace
-from crag.core.types import Chunk, Citation, Rect, WebPage
+from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
 from crag.ingest.render import render_page
 from crag.library.library import Library
 from ui.app.program import program
@@ -19,6 +19,7 @@ from ui.kit import words
 from ui.kit.drawing import draw
 from ui.kit.problems import reported
 from ui.kit.safe import link
+from ui.run import shelf, textview
 from ui.run.passage import View, recognised, surroundings
 
 _WIDTH = 1100
@@ -37,7 +38,7 @@ def opened(session: Session, trace: Trace, what: str | None, close: Callable[[],
             if kind == "cite":
                 _citation(session, trace, _cited(trace, name), bar)
             elif kind == "chunk":
-                _chunk(session, _found(trace, name), None, bar)
+                _chunk(session, trace, _found(trace, name), None, bar)
         bar.button("Close", key="page-close", on_click=close)
 
 
@@ -60,20 +61,22 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
     if isinstance(source, WebPage):
         _web(trace, citation, source)
     elif isinstance(source, Chunk):
-        short = trace.answer.short if trace.answer else None
-        told = short.rects if short and short.citation == citation.number else ()
-        _chunk(session, source, citation, bar, told)
+        _chunk(session, trace, source, citation, bar)
     else:
         raise NotFoundError("The source of this citation is not part of the run.")
 
 
-def _chunk(
-    session: Session, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator, told: Sequence[Rect] = ()
-) -> None:
-    """`told`: where the words lie that are the short answer."""
+def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
+    held = session.library.documents.all([chunk.document_id])
+    document = held[0] if held else None
+    if document is None or document.kind not in textview.DRAWN:
+        _text(session, trace, document, chunk, citation, bar)
+        return
+    short = _short(trace, citation)
+    told = short.rects if short else ()
     rects = citation.rects if citation and citation.rects else chunk.rects()
     home = min((rect.page for rect in rects), default=chunk.page)
-    pages = session.library.documents.get(chunk.document_id).pages
+    pages = document.pages
     number = f"Source {citation.number}: " if citation else ""
     leaf = st.session_state.get("leaf", home)
     sure = citation.recognised if citation else chunk.recognised
@@ -89,6 +92,48 @@ def _chunk(
         draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
 
 
+def _short(trace: Trace, citation: Citation | None) -> ShortAnswer | None:
+    """The short answer, if it stands in what this citation quotes."""
+    short = trace.answer.short if trace.answer else None
+    return short if short and citation and short.citation == citation.number else None
+
+
+def _text(
+    session: Session,
+    trace: Trace,
+    document: Document | None,
+    chunk: Chunk,
+    citation: Citation | None,
+    bar: DeltaGenerator,
+) -> None:
+    """A document without pages to draw: the part that the chunk is of, or the one that was turned to.
+
+    Of one that the library holds no more, deleted or replaced by what its web page says now, what the run kept of it.
+    """
+    shown = st.session_state.get("leaf", chunk.page) if document else chunk.page
+    pages = document.pages if document else 1
+    here = session.library.documents.chunks(document.id, page=shown, lines=False) if document else [chunk]
+    where = (citation or chunk).where if shown == chunk.page else here[0].where if here else ""
+    part = f"part {shown} of {pages}" if pages > 1 else ""
+    number = f"Source {citation.number}: " if citation else ""
+    said = [each for each in (where, part) if each and each != f"part {shown}"]
+    draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[[f", {each}" for each in said]]])
+    if document is None:
+        draw(h.div("cx")[h.div("note")["The library holds this text no more. It is shown as the run kept it."]])
+    if pages > 1:
+        bar.button("‹ Part before", key="page-back", disabled=shown <= 1, on_click=_turn, args=(shown - 1,))
+        on = shown >= pages
+        bar.button("Part after ›", key="page-on", disabled=on, on_click=_turn, args=(shown + 1,))
+    strips = trace.strips.get(chunk.id, ())
+    span = textview.cited_span(chunk, citation, strips) if citation else (chunk.start, chunk.end)
+    short = _short(trace, citation)
+    told = (chunk.start + short.start, chunk.start + short.end) if short else None
+    if chunk.from_web:
+        draw(h.div("cx")[h.p("small")[shelf.tag(chunk), " ", shelf.origin(chunk)]])
+    with st.container(key="page-text"):
+        draw(h.div("cx")[textview.leaf(here, [span] if shown == chunk.page else [], told)])
+
+
 def _turn(leaf: int) -> None:
     st.session_state.leaf = leaf
 
@@ -99,8 +144,8 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
         if link(page.url)
         else page.url
     )
-    short = trace.answer.short if trace.answer else None
-    told = (short.start, short.end) if short and short.citation == citation.number else None
+    short = _short(trace, citation)
+    told = (short.start, short.end) if short else None
     body = surroundings(page.text, trace.strips.get(page.id, ()), View.of(trace), citation.strip_id, told)
     draw(
         h.div("cx")[

@@ -12,6 +12,7 @@ from crag.core.wording import kept_reason, kept_word, recognised_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
+from ui.run.shelf import Shelf
 
 _WHOLE = 2500
 """Characters up to which a web page is shown whole."""
@@ -36,7 +37,8 @@ class View:
     of documents and of the web each; 0: any number.
     `deciding_id` is the chunk that decides under these thresholds. `thumbs`: a person's labels by chunk id; None: they
     can't be given here. Beside other runs of the question: `notes` on chunks and pages by id, strips kept `alone`
-    here, and strips `missed` here that another run keeps.
+    here, and strips `missed` here that another run keeps. `stale`: what is out of date of documents, by their ids.
+    `shelf`: what can be kept and verified; None: nothing here.
     """
 
     upper: float
@@ -48,6 +50,8 @@ class View:
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     alone: Collection[str] = ()
     missed: Collection[str] = ()
+    stale: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shelf: Shelf | None = None
 
     @classmethod
     def of(cls, trace: Trace) -> View:

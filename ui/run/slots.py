@@ -14,13 +14,15 @@ from ui.run.passage import View
 
 
 class Slots:
-    """The places of one run: set each before `write`. `opened`: the number of the citation whose source is open.
+    """The places of one run: set each before `write`; that of the question may be none.
 
-    Where several runs stand on a page, `scope` names this one, so that a click tells whose citation it was.
+    `opened`: the number of the citation whose source is open. Where several runs stand on a page, `scope` names this
+    one, so that a click tells whose citation it was.
     """
 
     def __init__(self, opened: int | None = None, scope: str = "") -> None:
         self._opened, self._scope = opened, scope
+        self.question: Any = None
         self.answer: Any = None
         self.sources: Any = None
         self.path: Any = None
@@ -37,8 +39,10 @@ class Slots:
         notes: Mapping[int, str] | None = None,
     ) -> None:
         """`alone`: sentences of the answer that no other run says; `notes` on its sources, by number."""
+        if self.question is not None:
+            self._draw(answer.question(trace), self.question)
         self._draw(answer.answer(trace, alone), self.answer)
-        self._draw(answer.sources(trace, self._opened, notes), self.sources)
+        self._draw(answer.sources(trace, self._opened, notes, view.shelf), self.sources)
         self._draw(path.path(trace), self.path)
         self._draw(path.action(trace), self.action)
         self._draw(evidence.chunks(trace, view), self.chunks)

@@ -76,6 +76,15 @@ const toMark = (image) => {
   const above = image.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
   box.scrollTop = above + Number(mark.getAttribute("data-at")) * image.clientHeight - 0.25 * box.clientHeight;
 };
+// A text taller than its box too; once for each mark that is drawn, or a reader who scrolls on would be pulled back.
+const shown = new WeakSet();
+const toWords = (root) => root.querySelectorAll(".st-key-page-text [data-first]").forEach((mark) => {
+  const box = mark.closest(".st-key-page-text");
+  if (shown.has(mark)) return;
+  shown.add(mark);
+  const above = mark.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
+  box.scrollTop = above - 0.25 * box.clientHeight;
+});
 const onLoad = (event) => {
   toMark(event.target);
   if (event.target.closest && event.target.closest(".st-key-page-view")) reveal(true);
@@ -91,6 +100,7 @@ const restore = (root) => {
     if (was !== undefined && item.open !== was) item.open = was;
   });
   refocus(root);
+  toWords(document);
   if (root.querySelector("[data-reveal]")) window.setTimeout(() => reveal(false), 500);
 };
 const watcher = new MutationObserver((changes) =>

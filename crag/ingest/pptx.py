@@ -1,0 +1,122 @@
+"""PowerPoint presentations: a page a slide, as it is shown: titles, text, tables, the figures of charts, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import Any
+
+from crag.ingest.compose import ComposedPage
+from crag.ingest.office import faults, messages, opened
+from crag.ingest.rows import table
+from crag.ingest.sections import Block
+
+_MOST_CATEGORIES = 500
+_HIDDEN = ("1", "true")
+
+
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A page a slide that is shown, and one for its notes. Raises FileError."""
+    from pptx.package import Package
+
+    container = opened(data, job)
+    with faults():
+        package = Package.open(BytesIO(data))
+        presentation = package.main_document_part.presentation
+        size = (presentation.slide_width or 0, presentation.slide_height or 0)
+        pages: list[ComposedPage] = []
+        hidden = 0
+        for number, slide in enumerate(presentation.slides, 1):
+            if slide._element.get("show") in ("0", "false"):
+                hidden += 1
+                continue
+            page = ComposedPage(len(pages) + 1, 0.0, 0.0, place=f"slide {number}")
+            _write(page, _shapes(slide.shapes, size, page, slide.shapes.title))
+            pages.append(page)
+            spoken = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+            if spoken is not None and spoken.text.strip():
+                pages.append(ComposedPage(len(pages) + 1, 0.0, 0.0, place=f"notes of slide {number}"))
+                _write(pages[-1], [Block(text=_clean(spoken.text))])
+        title = package.core_properties.title
+        comments = sum(name.startswith("ppt/comments/") for name in container.names)
+        pages = pages if any(page.text or page.unseen for page in pages) else []
+        notes = {**container.notes, "hidden slides": hidden, "comments": comments}
+    yield from messages(pages, job, title, notes)
+
+
+def _write(page: ComposedPage, blocks: Iterable[Block]) -> None:
+    for block in blocks:
+        if not block.text.strip():
+            continue
+        start = len(page.text) + 2 if page.text else 0
+        page.text += ("\n\n" if page.text else "") + block.text
+        if block.heading:
+            page.headings.append((start, " ".join(block.text.split())))
+        if block.header is not None:
+            page.tables.append((start, len(page.text), block.header))
+
+
+def _shapes(shapes: Any, size: tuple[int, int], page: ComposedPage, title: Any) -> Iterator[Block]:
+    """The title, then what stands on the slide from top to bottom. What lies beside it or is hidden is counted."""
+    ordered = sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0))
+    if title is not None:
+        yield Block(text=_clean(title.text), heading=True)
+    for shape in ordered:
+        if title is not None and shape.shape_id == title.shape_id:
+            continue
+        unseen = _hidden(shape) or _beside(shape, size)
+        for block in _shape(shape, size, page):
+            if unseen:
+                page.unseen += len(block.text.split())
+            else:
+                yield block
+
+
+def _shape(shape: Any, size: tuple[int, int], page: ComposedPage) -> Iterator[Block]:
+    from pptx.shapes.group import GroupShape
+
+    if isinstance(shape, GroupShape):
+        # Within a group, places are the group's own: only the whole group can lie beside the slide.
+        yield from _shapes(shape.shapes, (0, 0), page, None)
+    elif getattr(shape, "has_table", False):
+        cells = ([_clean(cell.text) for cell in row.cells] for row in shape.table.rows)
+        yield from table(cells, headed=bool(shape.table.first_row) or None)
+    elif getattr(shape, "has_chart", False):
+        yield from _chart(shape.chart)
+    elif shape.has_text_frame:
+        yield Block(text=_clean(shape.text_frame.text))
+
+
+def _chart(chart: Any) -> Iterator[Block]:
+    """A chart's figures as a table: a row a category, a column a series."""
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield Block(text=_clean(chart.chart_title.text_frame.text))
+    for plot in chart.plots:
+        names = [str(each) for each in plot.categories][:_MOST_CATEGORIES]
+        series = [(each.name, list(each.values)) for each in plot.series]
+        rows = [
+            [
+                name,
+                *(f"{values[at]:.10g}" if at < len(values) and values[at] is not None else "" for _, values in series),
+            ]
+            for at, name in enumerate(names)
+        ]
+        yield from table([["", *(name for name, _ in series)], *rows], headed=True)
+
+
+def _hidden(shape: Any) -> bool:
+    return any(each in _HIDDEN for each in shape._element.xpath("./*/p:cNvPr/@hidden"))
+
+
+def _beside(shape: Any, size: tuple[int, int]) -> bool:
+    """Whether a shape lies wholly outside the slide; one without a place, or in a group, does not."""
+    width, height = size
+    if not width or None in (shape.left, shape.top, shape.width, shape.height):
+        return False
+    return bool(
+        shape.left >= width or shape.top >= height or shape.left + shape.width < 0 or shape.top + shape.height < 0
+    )
+
+
+def _clean(text: str) -> str:
+    return text.replace("\v", "\n").strip()

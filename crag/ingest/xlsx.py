@@ -1,0 +1,163 @@
+"""Excel workbooks: their sheets' rows with the values as they are shown, what is hidden left out and counted.
+
+openpyxl opens the workbook and takes a sheet's cells apart, one row at a time, so that a large one takes no memory. Its
+own rows say nothing of hidden ones, so its parser is asked directly.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from typing import Any
+
+from crag.ingest.compose import ComposedPage
+from crag.ingest.office import faults, messages, opened
+from crag.ingest.sheets import sheet_pages
+
+_MOST_ROWS, _MOST_CELLS, _MOST_COLUMNS = 50_000, 500_000, 300
+"""Of a workbook, rows and cells; of one row."""
+_TIME = 0.5
+"""Of the seconds that the reader may take, the share after which no more rows are read."""
+_BESIDE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!\$)[^\]]*\]')  # text, colours and gaps in a number's format
+_CURRENCY = re.compile(r"\[\$([^\]\-]{1,3})[^\]]*\]|([$€£¥])")
+
+
+def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The sheets in pages of some hundred rows, in order. Raises FileError."""
+    from openpyxl import load_workbook
+
+    container = opened(data, job, streamed="xl/worksheets/")
+    warnings.simplefilter("ignore")
+    notes = container.notes
+    with faults():
+        workbook = load_workbook(BytesIO(data), read_only=True, data_only=True)
+        shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+        notes["hidden sheets"] = len(workbook.worksheets) - len(shown)
+        notes["comments"] = sum(name.startswith(("xl/comments", "xl/threadedComments")) for name in container.names)
+        limits = _Limits(float(job["seconds"]))
+        pages: list[ComposedPage] = []
+        for sheet in shown:
+            if limits.reached:
+                break
+            rows = _Rows(workbook, sheet, limits)
+            pages += sheet_pages(rows.cells(), f"sheet {sheet.title}", len(pages) + 1)
+            notes["hidden rows"] = notes.get("hidden rows", 0) + rows.hidden
+            notes["hidden columns"] = notes.get("hidden columns", 0) + len(rows.beside)
+        if limits.reached:
+            notes["cut"] = limits.reached
+        title = workbook.properties.title or ""
+    most = int(job["max_pages"])
+    if len(pages) > most:
+        notes["cut"], pages = pages[most - 1].place, pages[:most]
+    yield from messages(pages, job, title, notes)
+
+
+class _Limits:
+    """How much of a workbook is read. `reached`: the place after which nothing is, once that is so."""
+
+    def __init__(self, seconds: float) -> None:
+        self.reached = ""
+        self._until = _TIME * seconds
+        self._rows = self._cells = 0
+
+    def take(self, cells: int, place: str) -> None:
+        self._rows += 1
+        self._cells += cells
+        if self._rows >= _MOST_ROWS or self._cells >= _MOST_CELLS or time.process_time() > self._until:
+            self.reached = place
+
+
+class _Rows:
+    """One sheet's rows. `hidden` of them, and the columns that are `beside` what is shown, are left out."""
+
+    def __init__(self, workbook: Any, sheet: Any, limits: _Limits) -> None:
+        self.hidden = 0
+        self.beside: set[int] = set()
+        self._workbook, self._sheet, self._limits = workbook, sheet, limits
+
+    def cells(self) -> Iterator[tuple[int, list[str]]]:
+        from openpyxl.worksheet._reader import WorkSheetParser
+
+        book = self._workbook
+        with book._archive.open(self._sheet._worksheet_path) as source:
+            parser = WorkSheetParser(
+                source,
+                self._sheet._shared_strings,
+                data_only=True,
+                epoch=book.epoch,
+                date_formats=book._date_formats,
+                timedelta_formats=book._timedelta_formats,
+            )
+            for number, found in parser.parse():
+                about = parser.row_dimensions.pop(str(number), {})
+                if not self.beside and parser.column_dimensions:
+                    self._columns(parser.column_dimensions)
+                if _hidden(about):
+                    self.hidden += any(cell["value"] is not None for cell in found)
+                    continue
+                yield number, self._row(found)
+                self._limits.take(len(found), f"sheet {self._sheet.title}, row {number:,}")
+                if self._limits.reached:
+                    return
+
+    def _columns(self, dimensions: Mapping[str, Mapping[str, str]]) -> None:
+        for about in dimensions.values():
+            if _hidden(about):
+                last = min(int(about["max"]), _MOST_COLUMNS)
+                self.beside.update(range(int(about["min"]), last + 1))
+
+    def _row(self, found: list[dict[str, Any]]) -> list[str]:
+        cells: list[str] = []
+        for cell in found:
+            column = cell["column"]
+            if cell["value"] is None or column > _MOST_COLUMNS or column in self.beside:
+                continue
+            cells += [""] * (column - len(cells))
+            cells[column - 1] = shown(cell["value"], self._format(cell["style_id"]))
+        return cells
+
+    def _format(self, style: int) -> str:
+        from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
+
+        styles = self._workbook._cell_styles
+        number = styles[style].numFmtId if style < len(styles) else 0
+        if number < BUILTIN_FORMATS_MAX_SIZE:
+            return str(BUILTIN_FORMATS.get(number, "General"))
+        formats = self._workbook._number_formats
+        at = number - BUILTIN_FORMATS_MAX_SIZE
+        return str(formats[at]) if at < len(formats) else "General"
+
+
+def _hidden(about: Mapping[str, str]) -> bool:
+    return about.get("hidden") in ("1", "true")
+
+
+def shown(value: Any, form: str = "General") -> str:
+    """A cell's value as the sheet shows it: per cent, thousands, decimals, currency and dates by its format."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, datetime.datetime) and not (value.hour or value.minute or value.second):
+        return value.date().isoformat()
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(" ", "seconds")
+    if not isinstance(value, int | float) or abs(value) >= 1e15:
+        return str(value)
+    form = form.split(";")[0]
+    currency = _CURRENCY.search(form)
+    digits = _BESIDE.sub("", _CURRENCY.sub("", form))
+    decimals = len(re.match(r"0*", digits.partition(".")[2])[0]) if "." in digits else 0  # type: ignore[index]
+    sign, amount = ("-" if value < 0 else ""), abs(value)
+    if "%" in digits:
+        return f"{sign}{amount * 100:.{decimals}f}%"
+    if "#,##0" in digits:
+        text = f"{amount:,.{decimals}f}"
+    elif re.fullmatch(r"[#0]+(?:\.0+)?", digits.strip()):
+        whole = digits.partition(".")[0].count("0")
+        text = f"{amount:0{whole + (decimals + 1 if decimals else 0)}.{decimals}f}"
+    else:
+        text = f"{amount:.10g}" if isinstance(value, float) else str(amount)
+    return f"{sign}{(currency[1] or currency[2]) if currency else ''}{text}"

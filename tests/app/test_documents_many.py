@@ -1,0 +1,232 @@
+"""Documents with many files: what is searched for and chosen, many changed at once, one opened, uploads followed."""
+
+from dataclasses import replace
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.errors import InputError
+from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
+from crag.ingest.chunking import chunk_id
+from tests.support.app_text import said
+from tests.support.library_makers import make_document
+from tests.support.small_pdf import small_pdf
+from ui.app.program import program
+from ui.documents.choosing import ORDERS
+from ui.documents.dropping import told_apart
+from ui.documents.progress import FilesChosen, Progress, files, heading
+from ui.documents.together import Edit
+
+NAMES = [f"{word} {number:02}" for number in range(4) for word in ("Harbour report", "Lighthouse log", "Ferry budget")]
+
+
+@pytest.fixture
+def ids(data, make):
+    """A library of a dozen documents, some with fields; their ids in the order of NAMES."""
+    engine = make(AppConfig(data=data))
+    stored = engine.library().documents
+    made = []
+    for place, name in enumerate(NAMES):
+        document, file, chunks = make_document(name, 5, added_at=f"2026-01-{place + 1:02}T00:00:00+00:00")
+        chunks[0] = replace(chunks[0], id=chunk_id(document.id, 1, 0, chunks[0].end))  # or it would be stale
+        warnings = ("Page 3 is a scan.",) if place == 5 else ()
+        document = replace(document, model=engine.embedder.id, warnings=warnings, kind="text" if place == 4 else "pdf")
+        stored.add(document, file, chunks, engine.embedder.embed([chunk.text for chunk in chunks]))
+        made.append(document.id)
+    stored.describe(made[0], {"tags": ["finance", "old"], "verified": True, "author": "Anna Marrow"})
+    stored.describe(made[3], {"tags": ["finance"], "confidence": 0.4, "date": "2024"})
+    engine.close()
+    return made
+
+
+@pytest.fixture
+def page(app, ids):
+    app.run()
+    return app.switch_page("pages/documents.py").run()
+
+
+def shown(page):
+    assert not page.exception
+    return [name.removesuffix(".pdf") for name in page.dataframe[0].value["Document"]] if page.dataframe else []
+
+
+def select(page, *ids):
+    page.session_state["documents-picked"] = ids
+    page.run()
+    assert not page.exception
+    return page
+
+
+def test_words_in_any_order_chips_and_tags_choose_and_the_count_tells_of_how_many(page):
+    assert len(shown(page)) == 12 and "12 documents" in said(page)
+    page.text_input(key="documents-search").set_value("02.pdf REPORT").run()
+    assert shown(page) == ["Harbour report 02"] and "1 of 12 documents" in said(page)
+    page.text_input(key="documents-search").set_value("marrow").run()
+    assert shown(page) == ["Harbour report 00"]
+    page.text_input(key="documents-search").set_value("marrow ferry").run()
+    assert shown(page) == [] and "No document is like that" in said(page)
+    page.text_input(key="documents-search").set_value("").run()
+    page.multiselect(key="documents-tags").set_value(["finance"]).run()
+    assert sorted(shown(page)) == ["Harbour report 00", "Harbour report 01"]
+    page.multiselect(key="documents-tags").set_value([]).run()
+    for mark, count in {"verified": 1, "unverified": 11, "problems": 1, "kind:text": 1}.items():
+        page.button_group(key="documents-marks").set_value([mark]).run()
+        assert len(shown(page)) == count, mark
+    page.button_group(key="documents-marks").set_value(["verified", "unverified", "kind:pdf"]).run()
+    assert len(shown(page)) == 11
+
+
+def test_every_order_shows_all_and_the_newest_come_first_without_one(page, ids):
+    first = {"oldest": 0, "confidence": 3, "date": 3, "newest": 11}
+    assert shown(page)[0] == NAMES[-1]
+    for order in ORDERS:
+        page.selectbox(key="documents-order").set_value(order).run()
+        found = shown(page)
+        assert sorted(found) == sorted(NAMES)
+        assert order not in first or found[0] == NAMES[first[order]]
+
+
+def test_what_is_shown_is_never_older_than_the_library_or_the_files(page, ids, tmp_path):
+    stored = program().engine.library().documents
+    stored.describe(ids[1], {"tags": ["fresh"]})
+    page.run()
+    assert page.multiselect(key="documents-tags").options == ["finance · 2", "fresh · 1", "old · 1"]
+    (tmp_path / "read.pdf").write_bytes(b"something else")
+    stored.came_from(ids[1], str(tmp_path / "read.pdf"), 0)
+    page.run()
+    problems = dict(zip(page.dataframe[0].value["Document"], page.dataframe[0].value["Problems"], strict=True))
+    assert "changed since it was read" in problems[f"{NAMES[1]}.pdf"]
+    stored.delete(ids[1])
+    page.run()
+    assert len(shown(page)) == 11
+
+
+def test_many_are_given_fields_at_once_and_none_where_one_can_not_have_them(page, ids):
+    stored = program().engine.library().documents
+    select(page, ids[0], ids[3], ids[5])
+    assert "3 selected" in said(page)
+    page.multiselect(key="edit-add-0").set_value(["2026"])
+    page.multiselect(key="edit-remove-0").set_value(["old"])
+    page.text_input(key="edit-date-0").set_value("2025-06")
+    page.number_input(key="edit-confidence-0").set_value(0.7)
+    page.text_area(key="edit-others-0").set_value("author=\nproject=Lamp")
+    [change] = [button for button in page.button if button.label == "Change 3 documents"]
+    change.click().run()
+    assert not page.exception and not page.error
+    given = stored.given()
+    assert given[ids[0]]["tags"] == ("finance", "2026") and "author" not in given[ids[0]]
+    assert given[ids[0]]["verified"] is True and "verified" not in given[ids[5]]
+    assert {(given[id]["date"], given[id]["confidence"], given[id]["project"]) for id in (ids[3], ids[5])} == {
+        ("2025-06", 0.7, "Lamp")
+    }
+    page.text_input(key="edit-date-1").set_value("soon")
+    [change] = [button for button in page.button if button.label == "Change 3 documents"]
+    change.click().run()
+    assert "Give it a date" in said(page) and stored.given() == given
+
+
+def test_an_edit_says_what_changes_and_refuses_too_much():
+    assert Edit(add=["b"], remove=["a"]).of({"tags": ("a", "c"), "x": 1}) == {"tags": ("c", "b")}
+    assert Edit(remove=["a"]).of({"tags": ("a",)}) == {"tags": None}
+    assert Edit(remove=["a"]).of({"x": 1}) == {} == Edit(others={"x": 1}).of({"x": 1})
+    with pytest.raises(InputError):
+        Edit(add=[f"tag {n}" for n in range(60)]).of({"tags": tuple(f"old {n}" for n in range(60))})
+
+
+def test_the_selected_are_deleted_after_a_question_and_what_is_chosen_away_is_selected_no_more(page, ids):
+    select(page, *ids[:4])
+    page.text_input(key="documents-search").set_value("report").run()
+    assert "2 selected" in said(page)
+    [delete] = [button for button in page.button if button.label == "Delete"]
+    delete.click().run()
+    assert not page.exception and program().engine.library().size[0] == 10
+    assert len(shown(page)) == 2 and "selected" not in said(page)
+    page.button(key="select-all").click().run()
+    assert "2 selected" in said(page)
+    page.button(key="select-none").click().run()
+    assert "2 selected" not in said(page)
+
+
+def test_ask_only_these_leads_to_ask_with_the_scope_set(page, ids):
+    select(page, ids[2], ids[7])
+    page.button(key="documents-ask").click().run()
+    assert not page.exception and page.session_state["scope"] == (ids[7], ids[2])
+    assert page.session_state["entry-wanted"] == "ask"
+
+
+def test_one_selected_document_is_opened_with_its_pages_chunks_and_tables(page, ids):
+    select(page, ids[0])
+    assert "Harbour report 00" in said(page) and "author=Anna Marrow" in said(page)
+    page.button_group(key="document-view").set_value("chunks").run()
+    table = page.dataframe[1].value
+    assert len(table) == 5 and set(table["Kind"]) == {"text", "table"} and list(table["#"]) == [1, 2, 3, 4, 5]
+    page.text_input(key=f"find-{ids[0]}").set_value("PART 3").run()
+    assert len(page.dataframe[1].value) == 1 and "1 of 5 chunks" in said(page)
+    page.button_group(key="document-view").set_value("tables").run()
+    assert not page.exception and 'class="read"' in said(page) and "part 2 tells of" in said(page)
+    assert "part 3 tells of" not in said(page)
+
+
+def test_a_text_without_pages_is_shown_as_its_chunks(page, ids):
+    select(page, ids[4])
+    assert not page.exception and not page.error and not page.image and "part 0 tells of" in said(page)
+
+
+def test_names_keep_as_many_folders_as_tell_them_apart():
+    assert told_apart(["in/2019/report.pdf", "in/2020/report.pdf", "in/plan.pdf"]) == [
+        "2019 - report.pdf",
+        "2020 - report.pdf",
+        "plan.pdf",
+    ]
+    assert told_apart(["a/x/r.pdf", "b/x/r.pdf"]) == ["a - x - r.pdf", "b - x - r.pdf"]
+    assert told_apart(["new/r.pdf"], {"r.pdf"}) == ["new - r.pdf"]
+    assert told_apart(["same.pdf", "same.pdf"]) == ["same.pdf", "same.pdf"]
+    assert told_apart(["../../etc/passwd.pdf", "..\\passwd.pdf"])[1] != ""
+
+
+def test_a_folder_is_taken_as_a_whole(page, ids):
+    page.button_group(key="drop-how").set_value("A folder").run()
+    text = "The lighthouse of Alexandria was built in the third century BC.\nIt guided ships into the harbour."
+    dropped = [(f"in/{year}/light.pdf", small_pdf(f"{text} {year}"), "application/pdf") for year in (2019, 2020)]
+    page.file_uploader[0].set_value(dropped).run()
+    assert not page.exception
+    names = {document.name for document in program().engine.library().documents.all()}
+    assert {"2019 - light.pdf", "2020 - light.pdf"} < names
+
+
+def test_an_upload_is_found_again_by_the_address_with_every_file_of_it(page, app, ids):
+    page.file_uploader[0].set_value([("a.pdf", b"\0", ""), ("b.pdf", small_pdf("Harbours of the north."), "")]).run()
+    upload = page.session_state["upload"]
+    assert page.query_params["upload"] == upload
+    del page.session_state["upload"]
+    page.run()
+    assert said(page).count('class="file result') == 2
+    page.query_params["upload"] = "another"
+    page.run()
+    assert 'class="file result' not in said(page)
+
+
+def test_progress_tells_of_each_file_where_it_is():
+    document, *_ = make_document("one")
+    progress = Progress()
+    progress.apply([FilesChosen(names=("a1.pdf", "b1.pdf", "c1.pdf", "d1.pdf", "e1.pdf"))])
+    assert files(progress, True).count("waiting") == 4 and "0 of 5 files" in heading(progress, "5 files", True)
+    progress.apply(
+        [
+            DocumentAdded(name="a1.pdf", document=document),
+            DuplicateFound(name="b1.pdf", document=document),
+            DocumentFailed(name="c1.pdf", message="It is <b>bad</b>.", remedy="Mend it."),
+            ReadingPage(name="d1.pdf", page=2, pages=8),
+        ]
+    )
+    told, listed = heading(progress, "5 files", True), files(progress, True)
+    assert "3 of 5 files" in told and "1 failed, 1 in the library already, 1 added" in told
+    assert "d1.pdf" in told and "reading page 2 of 8" in told and "d1.pdf" not in listed
+    assert [listed.index(name) for name in ("c1.pdf", "b1.pdf", "a1.pdf", "e1.pdf")] == sorted(
+        listed.index(name) for name in ("a1.pdf", "b1.pdf", "c1.pdf", "e1.pdf")
+    )
+    assert "<b>bad" not in listed and listed.count("waiting") == 1
+    progress.apply([Embedding(name="d1.pdf", done=2, total=4)])
+    assert "indexing chunk 2 of 4" in heading(progress, "5 files", True)
+    assert progress.share() == pytest.approx(0.75)
+    assert "e1.pdf" not in files(progress, False)

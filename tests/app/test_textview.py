@@ -1,0 +1,85 @@
+"""A document without pages to draw, shown as text: the very words cited are marked, wherever a mark begins and ends."""
+
+from itertools import pairwise
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.types import Chunk, Citation, Strip
+from crag.ingest.chunking import chunk_document
+from crag.ingest.reader import read_document
+from tests.support.app_text import said
+from tests.support.small_office import small_docx, small_xlsx
+from ui.app.program import program
+from ui.run import textview
+
+PROSE = "The fleet returned within the year. Its nets were mended by hand! Who paid for that, nobody says.\n\n"
+
+
+@pytest.fixture(scope="module")
+def chunks() -> list[Chunk]:
+    """All chunks of a long text's first part."""
+    parsed = read_document(f"# Fleet\n\n{PROSE * 12}<b>&amp; tags</b>".encode(), "fleet.md", AppConfig())
+    return [chunk for chunk in chunk_document(parsed, "id", "fleet.md") if chunk.page == 1]
+
+
+def cited(quote: str, strip: str = "none") -> Citation:
+    return Citation(
+        number=1,
+        strip_id=strip,
+        source_id="c",
+        origin="internal",
+        source="fleet.md",
+        quote=quote,
+        place="section Fleet",
+    )
+
+
+def test_a_page_is_put_together_from_its_chunks(chunks):
+    text = textview._text(chunks)
+    assert len(chunks) > 2
+    assert all(text[each.start : each.end] == each.text for each in chunks)
+    assert all(text[before.end : after.start].isspace() for before, after in pairwise(chunks))
+    drawn = str(textview.leaf(chunks, []))
+    assert '<div class="heading" dir="auto">Fleet</div>' in drawn and drawn.count("Who paid") == 12
+    assert "&lt;b&gt;&amp;amp; tags&lt;/b&gt;" in drawn and "<mark" not in drawn
+
+
+def test_marks_are_cut_at_lines_and_hold_the_short_answer(chunks):
+    start = chunks[0].text.index("Its nets")
+    end = chunks[0].text.index("The fleet", start) + len("The fleet")
+    told = (start + 4, start + 8)
+    drawn = str(textview.leaf(chunks, [(start, end)], told))
+    assert drawn.count("<mark") == 2 and drawn.count("data-first") == 1
+    assert '<mark class="cited" data-first="1">Its <span class="told">nets</span> were mended' in drawn
+    assert '<mark class="cited">The fleet</mark> returned' in drawn
+
+
+def test_the_words_of_a_citation_are_its_quote_else_its_strip_else_the_chunk(chunks):
+    chunk = chunks[1]
+    strip = Strip(id="s", source_id="c", origin="internal", start=36, end=66, text="", score=1.0, kept=True)
+    start, end = textview.cited_span(chunk, cited("Its nets were mended by hand!", "s"), [strip])
+    assert chunk.text[start - chunk.start : end - chunk.start] == "Its nets were mended by hand!"
+    assert textview.cited_span(chunk, cited("not in it", "s"), [strip]) == (chunk.start + 36, chunk.start + 66)
+    assert textview.cited_span(chunk, cited("not in it"), []) == (chunk.start, chunk.end)
+
+
+def test_rows_of_a_table_stand_apart():
+    parsed = read_document(small_xlsx(30), "revenue.xlsx", AppConfig())
+    drawn = str(textview.leaf(chunk_document(parsed, "id", "revenue.xlsx"), []))
+    assert drawn.count('<div class="row"') == 31  # with what stands over the table
+
+
+def test_a_part_without_text_says_so():
+    assert "no text in this part" in str(textview.leaf([], []))
+
+
+def test_a_citation_of_a_word_document_opens_its_section_as_text(app):
+    list(program().engine.add_files([("report.docx", small_docx)]))
+    app.run()
+    app.chat_input(key="question").set_value("Who mended the nets on Sundays?").run()
+    app.session_state.opened = "cite:1"
+    app.run()
+    page = said(app)
+    assert not app.exception and not app.image
+    assert "section Nets" in page and '<mark class="cited" data-first="1">Nets were mended on Sundays by' in page

@@ -1,0 +1,74 @@
+"""The benchmark of tables' cells: what counts as told, and that its lists are whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from benchmarks.table_cells import LATER, LIST, Cell, cells, report, told
+from crag.core.types import Chunk, LineBox, Rect
+
+CELL = Cell(
+    file="a.pdf",
+    page=1,
+    value="7,500",
+    row="Boats",
+    columns=["Year ended May 31,", "2018"],
+    unit="in millions",
+    box=[400, 100, 430, 110],
+    under="Sales",
+)
+
+
+def chunk(text: str, context: str = "") -> Chunk:
+    at = text.index("7,500")
+    rect = Rect(page=1, left=398.0, top=99.0, right=432.0, bottom=111.0)
+    return Chunk(
+        id="1",
+        document_id="2",
+        source="a.pdf",
+        title="",
+        page=1,
+        ordinal=0,
+        start=0,
+        end=len(text),
+        text=text,
+        context=context,
+        lines=(LineBox(start=at, end=at + 5, rect=rect),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "context", "together", "itself"),
+    [
+        ("Boats: 2019 6,489; 2018 7,500", "in millions › Year ended May 31, › 2019 | 2018", True, True),
+        ("Boats: 6,489; 7,500", "in millions › Year ended May 31, › 2019 | 2018", True, False),
+        ("Boats: 2019 6,489; 2018 7,500", "Year ended May 31,", False, True),
+        ("Oars: 2019 6,489; 2018 7,500", "in millions › Year ended May 31,", False, False),
+    ],
+)
+def test_what_a_chunk_tells_of_a_cell(text: str, context: str, together: bool, itself: bool) -> None:
+    found = told(CELL, [chunk(text, context)])
+    assert (found.found, found.together, found.itself, found.under) == (True, together, itself, False)
+
+
+def test_a_value_elsewhere_on_the_page_is_another_cell() -> None:
+    there = chunk("Boats: 2018 7,500")
+    moved = LineBox(start=12, end=17, rect=Rect(page=1, left=10.0, top=99.0, right=40.0, bottom=111.0))
+    assert not told(CELL, [Chunk(**{**_fields(there), "lines": (moved,)})]).found
+
+
+def _fields(chunk: Chunk) -> dict[str, object]:
+    return {name: getattr(chunk, name) for name in Chunk.__slots__}
+
+
+def test_the_lists_are_whole() -> None:
+    listed = cells(LIST)
+    assert Counter(Counter(cell.file for cell in listed).values()) == {30: 10}
+    assert all(cell.row and cell.value and len(cell.box) == 4 for cell in [*listed, *cells(LATER)])
+
+
+def test_the_page_says_what_is_not_together() -> None:
+    found = [told(CELL, [chunk("Boats: 2018 7,500")])]
+    assert "- a, page 1, 7,500: no columns, unit" in report([CELL], found, found, "abc")

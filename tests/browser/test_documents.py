@@ -1,0 +1,135 @@
+"""Documents with 200 files: found, selected, tagged together, asked alone; an upload followed through a reload."""
+
+import re
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.ingest.chunking import chunk_id
+from crag.testing.fakes import chunk_of
+from tests.support import local_models
+from tests.support.app_server import gated
+from tests.support.browsing import OFF_SCREEN, settled
+from tests.support.small_pdf import small_pdf
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+TEXT = "Nothing of the kind is told on this page\nof an altogether other book, number"
+FIRMS = ("Harbour", "Lighthouse", "Ferry", "Canal")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The app over 200 documents of one page each."""
+    folder = tmp_path_factory.mktemp("many")
+    engine = local_models.engine(AppConfig(data=folder / "data"))
+    fill(engine)
+    engine.close()
+    with gated(folder) as found:
+        yield found
+
+
+def fill(engine):
+    from dataclasses import replace
+
+    import numpy as np
+
+    from crag.core.types import Document
+
+    vector = np.eye(1, engine.embedder.dimension, dtype=np.float32)
+    for number in range(200):
+        name, file = f"{FIRMS[number % 4]} report {number:03}.pdf", small_pdf(f"{TEXT} {number}.")
+        chunk = chunk_of(f"{TEXT} {number}.", name=name, page=1)
+        chunk = replace(chunk, id=chunk_id(chunk.document_id, 1, chunk.start, chunk.end))
+        document = Document(
+            id=chunk.document_id,
+            name=name,
+            title=name,
+            size=len(file),
+            pages=1,
+            chunks=1,
+            added_at=f"2026-01-01T00:{number // 60:02}:{number % 60:02}+00:00",
+            model=engine.embedder.id,
+        )
+        engine.library().documents.add(document, file, [chunk], vector)
+
+
+@pytest.fixture
+def page(open_page, served):
+    page = open_page("/documents")
+    page.get_by_role("heading", name=re.compile(r"^2\d\d documents$")).wait_for()
+    yield settled(page)
+    served.reading.unlink(missing_ok=True)
+
+
+def search(page, words):
+    box = page.get_by_role("textbox", name="Search", exact=True)
+    box.fill(words)
+    box.press("Enter")
+
+
+def row(page, number):
+    """A click on the box before a row of the table, which is drawn on a canvas."""
+    page.get_by_test_id("stDataFrame").locator("visible=true").first.click(position={"x": 18, "y": 56 + 35 * number})
+
+
+def test_many_are_found_selected_tagged_together_and_asked_alone(page):
+    search(page, "report harbour")
+    page.get_by_role("heading", name="50 of 200 documents").wait_for()
+    row(page, 0)
+    page.get_by_text("1 selected").wait_for()
+    page.get_by_role("heading", name="Harbour report 196.pdf").wait_for()
+    row(page, 2)
+    page.get_by_text("2 selected").wait_for()
+    page.get_by_role("button", name="Select none").click()
+    page.get_by_role("button", name="Select all").click()
+    page.get_by_text("50 selected").wait_for()
+    page.get_by_role("button", name="Edit fields").click()
+    tags = page.get_by_role("combobox", name="Add tags")
+    tags.fill("quay")
+    page.get_by_role("option", name=re.compile("quay")).click()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Change 50 documents").click()
+    page.get_by_text("50 documents changed").wait_for()
+    search(page, "quay 196")
+    page.get_by_role("heading", name="1 of 200 documents").wait_for()
+    page.get_by_text("tags=quay").wait_for()
+    assert settled(page).evaluate(OFF_SCREEN) == []
+    page.get_by_role("button", name="Ask only this").click()
+    page.get_by_test_id("stChatInputTextArea").wait_for()
+
+
+def test_every_file_of_an_upload_is_told_also_after_a_reload_and_at_its_end(page, served):
+    served.reading.touch()
+    files = [("good", small_pdf(f"{TEXT} one.")), ("bad", b"\0"), ("again", small_pdf(f"{TEXT} one."))]
+    files += [(f"more {number}", small_pdf(f"{TEXT} more {number}.")) for number in range(9)]
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+        [{"name": f"{name}.pdf", "mimeType": "application/pdf", "buffer": data} for name, data in files]
+    )
+    page.get_by_text("0 of 12 files").wait_for()
+    expect(page.locator(".file.waits")).to_have_count(11)
+    page.reload()
+    page.get_by_text("0 of 12 files").wait_for()
+    expect(page.locator(".file.waits")).to_have_count(11)
+    search(page, "canal")
+    page.get_by_role("heading", name="50 of 200 documents").wait_for()
+    page.get_by_text("0 of 12 files").wait_for()
+    served.reading.unlink()
+    page.get_by_role("heading", name="50 of 210 documents").wait_for()
+    assert page.locator(".file.result b").all_inner_texts()[:2] == ["bad.pdf", "again.pdf"]
+    page.reload()
+    page.get_by_text("12 files: 1 failed, 1 in the library already, 10 added").wait_for()
+    expect(page.locator(".file.result")).to_have_count(12)
+
+
+def test_a_folder_is_dropped_as_a_whole(page, tmp_path):
+    for year in (2019, 2020):
+        (tmp_path / "reports" / str(year)).mkdir(parents=True)
+        (tmp_path / "reports" / str(year) / "yearly.pdf").write_bytes(small_pdf(f"{TEXT} {year}."))
+    (tmp_path / "reports" / "settings.ini").write_text("not for reading")
+    page.get_by_role("radio", name="A folder").click()
+    page.get_by_text("Add a folder").wait_for()
+    settled(page).get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "reports")
+    expect(page.locator(".file.result")).to_have_count(2)
+    expect(page.locator(".file.result", has_text="2019 - yearly.pdf")).to_contain_text("Added: 1 page")
+    expect(page.locator(".file.result", has_text="2020 - yearly.pdf")).to_contain_text("Added: 1 page")

@@ -1,0 +1,185 @@
+"""Word, PowerPoint and Excel files: what a person sees of them is read, and cited by section, slide and sheet."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from io import BytesIO
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.errors import EncryptedError, UnknownMediaError
+from crag.core.ingesting import ParsedDocument
+from crag.ingest.chunking import chunk_document
+from crag.ingest.media import media_of
+from crag.ingest.reader import read_document
+from crag.ingest.xlsx import shown
+from tests.support.small_office import body, edited, paragraph, small_docx, small_pptx, small_xlsx
+
+CONFIG = AppConfig()
+OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
+
+
+def text_of(parsed: ParsedDocument) -> str:
+    return "\n".join(page.text for page in parsed.pages)
+
+
+# ---- Word ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_word_document_is_cited_by_its_sections() -> None:
+    parsed = read_document(small_docx(), "report.pdf", CONFIG)
+    assert (parsed.kind, parsed.title) == ("docx", "Harbour report")
+    places = {chunk.place: chunk.text for chunk in chunk_document(parsed, "id", "report.pdf")}
+    assert list(places) == ["section The fleet", "section Nets"]
+    assert "came back" in places["section The fleet"] and "sister" in places["section Nets"]
+
+
+def test_a_table_of_a_word_document_is_told_with_its_header() -> None:
+    [page] = read_document(small_docx(), "report.docx", CONFIG).pages
+    [table] = page.tables
+    assert table.header == "Port | Boats | Tonnage"
+    assert page.text[table.start : table.end].splitlines() == [
+        "Port; Boats; Tonnage",
+        "Whitby: Boats 41; Tonnage 1,200",
+        "Hull: Boats 77; Tonnage 9,800",
+    ]
+
+
+def test_what_nobody_sees_of_a_word_document_is_left_out_and_said() -> None:
+    parsed = read_document(small_docx(), "report.docx", CONFIG)
+    assert not any(word in text_of(parsed) for word in ("vanished", "white words", "tiny", "really"))
+    assert parsed.warnings == (
+        "It holds text that can't be seen (5 words): it was left out.",
+        "It holds 1 comment: it was left out.",
+    )
+
+
+def test_tracked_changes_are_taken_as_accepted_and_macros_are_said() -> None:
+    changed = (
+        "<w:p><w:r><w:t>The fee is </w:t></w:r><w:del><w:r><w:delText>five old</w:delText></w:r></w:del>"
+        "<w:ins><w:r><w:t>seven</w:t></w:r></w:ins><w:r><w:t> crowns.</w:t></w:r></w:p>"
+    )
+    data = edited(small_docx(), body(changed) | {"word/vbaProject.bin": b"x"})
+    parsed = read_document(data, "fees.docm", CONFIG)
+    assert text_of(parsed) == "The fee is seven crowns."
+    assert "It holds 2 words that its tracked changes delete: they were left out." in parsed.warnings
+    assert "It holds macros: they are not run and not read." in parsed.warnings
+
+
+def test_a_document_that_says_it_holds_macros_is_a_document() -> None:
+    name = "[Content_Types].xml"
+    data = small_docx()
+    types = zipfile.ZipFile(BytesIO(data)).read(name).decode()
+    plain = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    assert plain in types
+    types = types.replace(plain, "application/vnd.ms-word.document.macroEnabled.main+xml")
+    assert "came back" in text_of(read_document(edited(data, {name: types.encode()}), "a.docm", CONFIG))
+
+
+def test_boxes_notes_and_controls_are_read_once() -> None:
+    box = "<w:txbxContent>{}</w:txbxContent>"
+    inner = (
+        '<w:p xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><w:r><w:t>Before.</w:t></w:r>'
+        f"<w:r><mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback>"
+        "</mc:AlternateContent></w:r></w:p>"
+        "<w:sdt><w:sdtContent>{}</w:sdtContent></w:sdt>"
+    ).format(paragraph("In the box."), paragraph("In the box."), paragraph("In the control."))
+    parsed = read_document(edited(small_docx(), body(inner)), "a.docx", CONFIG)
+    assert text_of(parsed) == "Before.\n\nIn the box.\n\nIn the control."
+
+
+def test_short_bold_paragraphs_are_headings_where_there_are_no_others() -> None:
+    bold = "<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r></w:p>"
+    inner = bold.format("Fares") + paragraph("The fare rose. " * 9) * 2 + bold.format("Nets") + paragraph("Mended.") * 2
+    [page] = read_document(edited(small_docx(), body(inner)), "a.docx", CONFIG).pages
+    assert [text for _, text in page.headings] == ["Fares", "Nets"]
+
+
+# ---- PowerPoint ----------------------------------------------------------------------------------------------------
+
+
+def test_a_presentation_is_cited_by_its_slides() -> None:
+    parsed = read_document(small_pptx(), "ferry.pptx", CONFIG)
+    assert parsed.kind == "pptx"
+    assert [page.place for page in parsed.pages] == ["slide 1", "slide 3", "notes of slide 3"]
+    third = parsed.pages[1]
+    assert third.headings[0] == (0, "Ferry 3") and "carried 103 passengers" in third.text
+    assert [table.header for table in third.tables] == ["Route | Fare", "Trips"]
+    assert "North: Fare 5 crowns" in third.text and "2020: Trips 13.5" in third.text
+    assert parsed.pages[2].text == "Say that the fare rose twice."
+
+
+def test_hidden_slides_and_what_lies_beside_a_slide_are_left_out_and_said() -> None:
+    parsed = read_document(small_pptx(), "ferry.pptx", CONFIG)
+    assert "Ferry 2" not in text_of(parsed) and "beside" not in text_of(parsed)
+    assert parsed.warnings == (
+        "slide 3 holds text that can't be seen (3 words): it was left out.",
+        "It holds 1 hidden slide: it was left out.",
+    )
+
+
+# ---- Excel ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_workbook_is_cited_by_its_sheets_with_values_as_they_are_shown() -> None:
+    parsed = read_document(small_xlsx(), "revenue.xlsx", CONFIG)
+    [page] = parsed.pages
+    assert (page.place, page.headings) == ("sheet Revenue", ((0, "Revenue by harbour"),))
+    assert page.text.splitlines()[2:] == [
+        "Harbour; 2019; Margin; Closed",
+        "Harbour 0: 2019 $1,000.50; Margin 25.5%; Closed 2020-01-02",
+        "Harbour 2: 2019 $1,002.50; Margin 25.5%; Closed 2020-01-02",
+    ]
+    assert [table.header for table in page.tables] == ["Harbour | 2019 | Margin | Closed"]
+    assert parsed.warnings == (
+        "It holds 1 hidden sheet: it was left out.",
+        "It holds 1 hidden row: it was left out.",
+        "It holds 1 hidden column: it was left out.",
+    )
+
+
+def test_a_long_sheet_comes_in_pages_that_name_their_rows_and_repeat_the_header() -> None:
+    parsed = read_document(small_xlsx(450), "revenue.xlsx", CONFIG)
+    places = ["sheet Revenue, rows 1-202", "sheet Revenue, rows 203-402", "sheet Revenue, rows 403-453"]
+    assert [page.place for page in parsed.pages] == places
+    assert all("Harbour; 2019; Margin; Closed" in page.text for page in parsed.pages)
+    chunk = chunk_document(parsed, "id", "revenue.xlsx")[-1]
+    assert (chunk.place, chunk.kind) == (places[-1], "table") and "Harbour | 2019" in chunk.context
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (0.256, "0%", "26%"),
+        (-0.5, "0.00%", "-50.00%"),
+        (1234567.891, "#,##0.00", "1,234,567.89"),
+        (-12, '"$"#,##0_);("$"#,##0)', "-$12"),
+        (1234.5, "[$€-407]#,##0.00", "€1,234.50"),
+        (1234.5, "$#,##0", "$1,234"),
+        (7, "000", "007"),
+        (0.1 + 0.2, "General", "0.3"),
+        (2020, "General", "2020"),
+        (True, "General", "TRUE"),
+        (datetime.datetime(2020, 1, 2), "yyyy", "2020-01-02"),
+        (datetime.datetime(2020, 1, 2, 3, 4), "yyyy", "2020-01-02 03:04:00"),
+        ("#DIV/0!", "0%", "#DIV/0!"),
+    ],
+)
+def test_values_are_shown_as_their_format_says(value: object, form: str, text: str) -> None:
+    assert shown(value, form) == text
+
+
+# ---- what is told before anything is parsed ------------------------------------------------------------------------
+
+
+def test_a_workbook_with_a_part_named_like_a_word_documents_is_a_workbook() -> None:
+    assert media_of(edited(small_xlsx(), {"xl/media/word.bin": b"word/ppt/"}), "a") == "xlsx"
+
+
+def test_locked_and_old_office_files_say_so() -> None:
+    with pytest.raises(EncryptedError, match=r"a\.xlsx is locked with a password"):
+        read_document(OLD + "EncryptedPackage".encode("utf-16-le"), "a.xlsx", CONFIG)
+    with pytest.raises(UnknownMediaError, match=r"older than 2007.*Save it as \.docx"):
+        read_document(OLD, "a.doc", CONFIG)

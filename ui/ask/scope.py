@@ -1,0 +1,92 @@
+"""Which documents and tags the next question is asked of: chosen above the question, and named there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from crag.core.metadata import tags_of
+from crag.core.scope import Scope
+from ui.app.session import Session
+from ui.kit import problems, words
+from ui.kit.safe import excerpt, markdown
+
+_MOST = 100
+_DOCUMENTS, _TAGS, _GONE = "scope-chosen", "scope-chosen-tags", "scope-gone"
+
+
+def control(session: Session) -> None:
+    """The choice, and what was chosen; nothing where there is only one document to ask."""
+    with problems.reported():
+        scope, names = _there(session)
+        if not scope and session.library.size[0] < 2 and not st.session_state.get(_GONE):
+            return
+        with st.container(key="scope", horizontal=True, gap="small", vertical_alignment="center"):
+            label = f"Asked of: {_named(scope, names)}" if scope else "All documents"
+            choice = st.popover(markdown(label), key="scope-choice", on_change="rerun")
+            if choice.open:
+                with choice:
+                    _choose(session, scope)
+            if scope:
+                st.button("Ask all", key="scope-clear", type="tertiary", on_click=_limit, args=(session, Scope()))
+        if gone := st.session_state.get(_GONE):
+            rest = "Only the others are asked." if scope else "All documents are asked now."
+            st.warning(f"{words.count(gone, 'document')} that you chose to ask can't be found any more. {rest}")
+
+
+def _there(session: Session) -> tuple[Scope, dict[str, str]]:
+    """The scope without documents that were deleted since, which is noted, and the names of those that are there."""
+    scope = session.scope
+    names = session.library.documents.names(scope.documents) if scope.documents else {}
+    left = tuple(id for id in scope.documents if id in names)
+    if left != scope.documents:
+        st.session_state[_GONE] = len(scope.documents) - len(left)
+        scope = replace(scope, documents=left)
+        session.limit(scope)
+    return scope, names
+
+
+def _named(scope: Scope, names: dict[str, str]) -> str:
+    """What was chosen, in few words."""
+    documents = [excerpt(names[id], 40) for id in scope.documents]
+    said = documents if len(documents) == 1 else [words.count(len(documents), "document")] if documents else []
+    tags = [f"tag {tag}" for tag in scope.tags]
+    return ", ".join([*said, *tags])
+
+
+def _choose(session: Session, scope: Scope) -> None:
+    names = session.library.documents.names()
+    tags = {tag for given in session.library.documents.given().values() for tag in tags_of(given)}
+    st.session_state[_DOCUMENTS] = list(scope.documents)
+    st.session_state[_TAGS] = [tag for tag in scope.tags if tag in tags]
+    st.multiselect(
+        "Documents",
+        list(names),
+        format_func=names.__getitem__,
+        key=_DOCUMENTS,
+        placeholder="All documents",
+        max_selections=_MOST,
+        on_change=_chosen,
+        args=(session,),
+    )
+    if tags:
+        st.multiselect(
+            "And all with a tag",
+            sorted(tags, key=str.casefold),
+            key=_TAGS,
+            placeholder="No tag",
+            on_change=_chosen,
+            args=(session,),
+        )
+    st.caption("The next questions are asked of these alone. Nothing chosen: of all.")
+
+
+def _chosen(session: Session) -> None:
+    tags = st.session_state.get(_TAGS, ())
+    _limit(session, Scope(tuple(st.session_state[_DOCUMENTS]), tuple(tags)))
+
+
+def _limit(session: Session, scope: Scope) -> None:
+    st.session_state.pop(_GONE, None)
+    session.limit(scope)

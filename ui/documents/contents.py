@@ -1,0 +1,126 @@
+"""All that a document was cut into: a table of its chunks that can be searched, and its tables as they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from crag.core.track import Track
+from crag.core.types import Chunk
+from crag.questions.tables import guarded
+from ui.app.session import Session
+from ui.documents import leaves
+from ui.documents.holdings import Held
+from ui.kit import html as h
+from ui.kit import words
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.kit.safe import excerpt
+
+VIEW = "document-view"
+"""Holds which view of a document is open."""
+_MOST = 5_000
+"""Rows sent to the browser."""
+_TABLES = 10
+"""Tables drawn at once."""
+
+_COLUMN = st.column_config
+_COLUMNS = {
+    "#": _COLUMN.NumberColumn(width=55, format="localized"),
+    "Page": _COLUMN.NumberColumn(width=60, format="localized"),
+    "Text": _COLUMN.TextColumn(width=520),
+    "Characters": _COLUMN.NumberColumn(format="localized"),
+    "Retrieved": _COLUMN.NumberColumn(format="localized", help="Runs that found it."),
+    "Used": _COLUMN.NumberColumn(format="localized", help="In so many answers' evidence."),
+    "Mean score": _COLUMN.NumberColumn(format="%.2f", help="Of its grades, 0 to 1."),
+    "Last score": _COLUMN.NumberColumn(format="%.2f"),
+}
+
+
+def chunks(session: Session, held: Held) -> None:
+    """A table of all chunks; the selected one is shown whole. Raises CragError."""
+    id = held.document.id
+    asked = st.text_input("Find in this document", key=f"find-{id}", placeholder="Words that a chunk holds", width=480)
+    every = session.library.documents.chunks(id, lines=False)
+    tracks = session.library.documents.chunk_tracks(id)
+    found = _with_words(every, asked or "")
+    shown = found[:_MOST]
+    said = f"{len(found):,} of {words.count(len(every), 'chunk')}" if asked else words.count(len(every), "chunk")
+    st.caption(f"{said}; the first {_MOST:,} are shown." if len(found) > _MOST else f"{said}.")
+    if not shown:
+        return
+    picked = st.dataframe(
+        [_row(chunk, tracks.get(chunk.id)) for chunk in shown],
+        hide_index=True,
+        column_config=_COLUMNS,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"chunks-{id}-{asked}",
+        placeholder="",
+        alt="The chunks of the document",
+    ).selection.rows
+    if picked and picked[0] < len(shown):
+        _whole(shown[picked[0]], tracks)
+
+
+def tables(session: Session, held: Held) -> None:
+    """The tables as they were read, a line a row, some at a time. Raises CragError."""
+    every = [each for each in session.library.documents.chunks(held.document.id, lines=False) if each.kind == "table"]
+    if not every:
+        st.caption("No table was found in this document.")
+        return
+    sheets = -(-len(every) // _TABLES)
+    sheet = 1
+    if sheets > 1:
+        label = f"Sheet of {sheets:,}, each of {_TABLES} pieces of tables"
+        sheet = int(st.number_input(label, min_value=1, max_value=sheets, width=320, key=f"tables-{held.document.id}"))
+    drawn = [_as_read(each) for each in every[(sheet - 1) * _TABLES : sheet * _TABLES]]
+    draw(h.div("cx")[h.h3[f"{words.count(len(every), 'piece')} of tables"], drawn])
+
+
+def _with_words(every: Sequence[Chunk], asked: str) -> Sequence[Chunk]:
+    wanted = asked.casefold().split()
+    return [each for each in every if all(word in each.text.casefold() for word in wanted)] if wanted else every
+
+
+def _row(chunk: Chunk, track: Track | None) -> dict[str, Any]:
+    return {
+        "#": chunk.ordinal + 1,
+        "Page": chunk.page,
+        **({"Place": guarded(chunk.place)} if chunk.place else {}),
+        "Kind": chunk.kind,
+        "Text": guarded(excerpt(chunk.text, 200)),
+        "Characters": len(chunk.text),
+        "Retrieved": track.retrieved if track else 0,
+        "Used": track.used if track else 0,
+        "Mean score": track.mean_score if track else None,
+        "Last score": track.last_score if track else None,
+    }
+
+
+def _whole(chunk: Chunk, tracks: Mapping[str, Track]) -> None:
+    draw(
+        h.div("cx")[
+            h.h3[f"Chunk {chunk.ordinal + 1:,}, {chunk.where}"],
+            h.div("text")[chunk.text],
+            h.div("facts")[
+                h.span[f"{chunk.kind}, indexed with: {chunk.context or 'nothing else'}"],
+                h.span[leaves.record(tracks.get(chunk.id))],
+            ],
+        ]
+    )
+    st.button("Show it on its page", key="chunk-to-page", on_click=_to_page, args=(chunk,))
+
+
+def _to_page(chunk: Chunk) -> None:
+    leaves.turn_to(chunk)
+    st.session_state[VIEW] = "pages"
+
+
+def _as_read(chunk: Chunk) -> Html:
+    return h.div("read")[
+        h.div("about")[h.b[chunk.where], " ", h.span("quiet")[chunk.context]],
+        h.ul[[h.li[line] for line in chunk.text.splitlines() if line.strip()]],
+    ]

@@ -1,0 +1,131 @@
+"""The panel of coverage gaps: what the documents did not answer, with web pages to keep and documents to add."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from crag.gaps.coverage import RUNS, FoundPage, Gap, found_pages, gaps
+from crag.ingest.media import ENDINGS, READERS
+from crag.library.library import Library
+from ui.app import navigation
+from ui.app.program import program
+from ui.app.session import Session
+from ui.documents import uploads
+from ui.kit import html as h
+from ui.kit import problems, words
+from ui.kit.drawing import draw
+from ui.kit.safe import excerpt, site
+from ui.run import shelf
+
+_SHOWN = 10
+"""So many gaps have a place of their own."""
+_OPEN = "gaps-open"
+
+
+def show(session: Session) -> None:
+    """The panel, which looks for gaps once it is opened; nothing where no question was asked yet."""
+    with problems.reported():
+        runs = tuple((run.run_id, run.action) for run in session.library.runs.latest(RUNS))
+        if not runs:
+            return
+        panel = st.expander("Coverage gaps: questions that your documents did not answer", key=_OPEN, on_change="rerun")
+        if panel.open:
+            with panel:
+                _list(session, _found(str(session.library.folder), runs, _library=session.library))
+
+
+@st.cache_data(show_spinner="Looking for gaps…", max_entries=64, ttl=3600)
+def _found(folder: str, runs: tuple[tuple[str, str], ...], *, _library: Library) -> list[Gap]:
+    """The gaps of these runs: the same as long as they are the latest."""
+    return gaps(_library, program().engine.embedder)
+
+
+def _list(session: Session, found: Sequence[Gap]) -> None:
+    left, closed = [gap for gap in found if not gap.closed_by], [gap for gap in found if gap.closed_by]
+    if not left:
+        st.caption("None: every question asked of the whole library lately was answered from the documents.")
+    for number, gap in enumerate(left[:_SHOWN]):
+        with st.container(border=True, key=f"gap-{number}"):
+            _one(session, gap, number)
+    if len(left) > _SHOWN:
+        st.caption(f"And {len(left) - _SHOWN} more, asked less often or longer ago.")
+    if closed:
+        items = [h.li[gap.question, h.span("small")[f" asked {_times(gap)}"]] for gap in closed[:_SHOWN]]
+        draw(h.div("cx")[h.h3["Answered since ", h.span("small")[len(closed)]], h.ul("gaps")[items]])
+
+
+def _one(session: Session, gap: Gap, number: int) -> None:
+    others = gap.others and h.p("small")["Also asked as: ", h.joined("; ", gap.others[:3])]
+    draw(h.div("cx")[h.b[gap.question], h.p("small")[f"Asked {_times(gap)}"], others])
+    pages = found_pages(session.library, gap)
+    for place, each in enumerate(pages):
+        if each.document:
+            _page(each)
+            continue
+        told, button = st.columns([6, 1], vertical_alignment="center")
+        with told:
+            _page(each)
+        button.button(
+            "Keep",
+            key=f"gap-keep-{number}-{place}",
+            on_click=_keep,
+            args=(session, each),
+            width="stretch",
+            help="Makes a document of this page. It stays unverified until you say that it is right.",
+        )
+    with st.container(horizontal=True, gap="small"):
+        st.button("Ask again", key=f"gap-ask-{number}", on_click=_ask, args=(session, gap.question))
+        with st.popover("Add documents"):
+            _add(session, number)
+
+
+def _times(gap: Gap) -> str:
+    return f"{words.count(gap.asked, 'time')}, last {words.ago(gap.last)}"
+
+
+def _page(found: FoundPage) -> None:
+    page = found.page
+    about = [site(page.url), page.published, f"found by {words.web(page.provider)}"]
+    draw(
+        h.div("cx")[
+            h.span("where")[h.span("tag web")["WEB"], h.span("name")[page.title or page.url]],
+            h.div("small")[" · ".join(each for each in about if each)],
+            found.document
+            and h.div("small")[
+                h.b[f"✓ Kept as {excerpt(found.document.name, 80)}"],
+                h.br,
+                "Ask again: an answer from your documents closes the gap.",
+            ],
+        ]
+    )
+
+
+def _keep(session: Session, found: FoundPage) -> None:
+    with problems.reported():
+        trace = session.library.runs.trace(found.run)
+        shelf.told(shelf.kept(session, trace, found.page.id))
+
+
+def _ask(session: Session, question: str) -> None:
+    with problems.reported():
+        session.ask(question)
+        navigation.go("ask")
+
+
+def _add(session: Session, number: int) -> None:
+    """A place for files beside the gap that they are to fill; what is dropped is added as on the page's own."""
+    turn = st.session_state.setdefault("gap-drop-turn", 0)
+    dropped = st.file_uploader(
+        "Add documents",
+        type=[ending for ending, media in ENDINGS.items() if media in READERS],
+        accept_multiple_files=True,
+        key=f"gap-drop-{turn}-{number}",
+        label_visibility="collapsed",
+    )
+    if dropped:
+        files = [(file.name, uploads.reader(file)) for file in dropped]
+        uploads.start(session, files, words.count(len(files), "file"))
+        st.session_state["gap-drop-turn"] = turn + 1
+        st.rerun()

@@ -1,0 +1,98 @@
+"""What the library holds, as the page shows it: a value for each document, remembered until something changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from crag.core.metadata import Fields, fields_of, written_field
+from crag.core.types import Document
+from ui.app.program import program
+from ui.app.session import Session
+
+_FILES_SECONDS = 5.0
+"""For so long it is believed that no file changed on the disk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A document with its fields, all of them and those that it was given, and in how many answers it was used.
+
+    `problems`: what a person should know, each a sentence. `words`: all that a search looks at, in small letters.
+    """
+
+    document: Document
+    fields: Fields
+    given: Fields
+    used: int
+    words: str
+    problems: tuple[str, ...]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        found = self.fields.get("tags", ())
+        return found if isinstance(found, tuple) else ()
+
+    @property
+    def confidence(self) -> float:
+        found = self.fields.get("confidence", 1.0)
+        return float(found) if isinstance(found, int | float) else 1.0
+
+    @property
+    def verified(self) -> bool:
+        return self.fields.get("verified") is True
+
+    @property
+    def kind(self) -> str:
+        return self.document.kind
+
+    @property
+    def date(self) -> str:
+        return str(self.fields.get("date", ""))
+
+
+def holdings(session: Session) -> Sequence[Held]:
+    """All documents of the library in the order in which they were added. Raises CragError."""
+    library = session.library
+    place, stamp = str(library.folder), library.documents.stamp()
+    stale = _stale(place, stamp, _workspace=session.workspace)
+    return _held(place, stamp, tuple(sorted(stale.items())), _session=session)
+
+
+Stamp = tuple[str, str, int]
+
+
+@st.cache_resource(show_spinner=False, max_entries=8, ttl=_FILES_SECONDS)
+def _stale(place: str, stamp: Stamp, *, _workspace: str) -> dict[str, tuple[str, ...]]:
+    return program().engine.stale(_workspace)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _held(
+    place: str, stamp: Stamp, stale: tuple[tuple[str, tuple[str, ...]], ...], *, _session: Session
+) -> tuple[Held, ...]:
+    documents, said = _session.library.documents, dict(stale)
+    given, tracks = documents.given(), documents.tracks()
+    return tuple(
+        _one(
+            document,
+            given.get(document.id, {}),
+            tracks[document.id].used if document.id in tracks else 0,
+            said.get(document.id, ()),
+        )
+        for document in documents.all()
+    )
+
+
+def _one(document: Document, given: Fields, used: int, stale: tuple[str, ...]) -> Held:
+    said = (document.name, document.title, *(written_field(name, value) for name, value in given.items()))
+    return Held(
+        document=document,
+        fields=fields_of(document, given),
+        given=given,
+        used=used,
+        words="\n".join(said).casefold(),
+        problems=(*stale, *document.warnings),
+    )

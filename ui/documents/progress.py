@@ -1,0 +1,268 @@
+"""The files of an upload and what becomes of each: waiting, read, indexed, added, or not, and why."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import streamlit as st
+
+from crag.core.ingesting import (
+    DocumentAdded,
+    DocumentFailed,
+    DocumentRefreshed,
+    DuplicateFound,
+    Embedding,
+    Found,
+    IngestEvent,
+    IngestStep,
+    ReadingPage,
+    ReadingQueued,
+    RecognisingPage,
+)
+from crag.core.wording import left_text
+from ui.app.jobs import Job
+from ui.kit import html as h
+from ui.kit import problems, words
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+
+Result = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
+
+_LOOKS: Mapping[Found, str] = {
+    "unchanged": "unchanged",
+    "replaced": "changed and replaced",
+    "changed": "changed",
+    "duplicate": "like another document",
+    "gone": "gone",
+    "refused": "only for those who sign in",
+    "unreachable": "not reached",
+    "unreadable": "not readable",
+}
+
+_RENEWED = 3.0
+"""Seconds between two looks at the library while documents are added to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesChosen:
+    """An upload begins; the files are added in this order, and each ends in one result."""
+
+    names: tuple[str, ...]
+
+
+UploadEvent = IngestEvent | FilesChosen
+
+
+@dataclass
+class Progress:
+    """The fold over an upload's events. Results come in the files' order, so so many files are behind."""
+
+    names: tuple[str, ...] = ()
+    results: list[Result] = field(default_factory=list)
+    step: IngestStep | None = None
+
+    def apply(self, events: Iterable[UploadEvent]) -> None:
+        for event in events:
+            match event:
+                case FilesChosen():
+                    self.names = event.names
+                case DocumentAdded() | DuplicateFound() | DocumentFailed() | DocumentRefreshed():
+                    self.results.append(event)
+                    self.step = None
+                case ReadingQueued() | ReadingPage() | RecognisingPage() | Embedding():
+                    self.step = event
+                case _:
+                    assert_never(event)
+
+    @property
+    def total(self) -> int:
+        return max(len(self.names), len(self.results) + (self.step is not None))
+
+    @property
+    def waiting(self) -> Sequence[str]:
+        """The files behind the one under way."""
+        return self.names[len(self.results) + 1 :]
+
+    def share(self) -> float:
+        """How much is done, 0..1: reading a file is half of it, indexing the other."""
+        return min(1.0, (len(self.results) + _share(self.step)) / max(1, self.total))
+
+    def count(self, kind: type[Result]) -> int:
+        return sum(isinstance(result, kind) for result in self.results)
+
+
+def follow(job: Job[UploadEvent], renew: Callable[[bool], None], close: Callable[[], None] | None = None) -> None:
+    """Draw progress until the job is over, then what came of it.
+
+    `renew` draws what the page shows of the library, and is told whether the job goes on: before anything is waited
+    for, so that it can be used meanwhile, and again, not too often, after documents came in. Any touch interrupts here
+    and harms nothing. `close` is what a person does who has seen the results.
+    """
+    head, stop, listed, ending = st.empty(), st.empty(), st.container(key="upload-files").empty(), st.empty()
+    running = job.running
+    if running:
+        stop.button(
+            "Stop" if not job.stopping else "Stopping…",
+            key=f"stop-{job.id}",
+            on_click=job.stop,
+            disabled=job.stopping,
+            help="Files that are already added stay.",
+        )
+        renew(True)
+    progress, renewed, known = Progress(), time.monotonic(), 0
+    told: Html | None = None
+    drawn: tuple[int, int, bool] | None = None
+    for fresh in job.follow():
+        progress.apply(fresh)
+        if (said := heading(progress, job.label, job.running)) != told:
+            told = said
+            draw(told, head)
+        if (state := (len(progress.names), len(progress.results), job.running)) != drawn:
+            drawn = state
+            draw(files(progress, job.running), listed)
+        if not running:
+            continue
+        added = progress.count(DocumentAdded)
+        if job.running and added > known and time.monotonic() - renewed > _RENEWED:
+            renew(True)
+            renewed, known = time.monotonic(), added
+    if close is not None and progress.results:
+        stop.button("Close this list", key=f"close-{job.id}", type="tertiary", on_click=close)
+    else:
+        stop.empty()
+    with ending:
+        if job.problem:
+            problems.show(job.problem)
+        elif not progress.results:
+            st.success(f"Done: {job.label}.")
+    renew(False)
+
+
+def heading(progress: Progress, label: str, running: bool) -> Html | None:
+    """How many files of how many, what became of them, and the one under way; nothing where nothing is to be told."""
+    told = ", ".join(_counts(progress))
+    if not running:
+        return h.div("cx upload")[h.b[words.count(progress.total, "file")], ": ", told] if progress.total > 1 else None
+    if progress.total > 1:
+        said = [h.b[f"{len(progress.results):,} of {words.count(progress.total, 'file')}"], told and f": {told}"]
+    else:
+        said = [h.b[label]]
+    return h.div("cx upload", role="status")[
+        h.div[said],
+        h.div("progress")[h.i(style=f"width:{progress.share():.0%}")],
+        h.div("now")[_now(progress, label)],
+    ]
+
+
+def _counts(progress: Progress) -> list[str]:
+    """What became of the files, in words: the failed first."""
+    kinds = ((DocumentFailed, "failed"), (DuplicateFound, "in the library already"), (DocumentAdded, "added"))
+    told = [(progress.count(kind), said) for kind, said in kinds]
+    looks = Counter(_LOOKS[each.found] for each in progress.results if isinstance(each, DocumentRefreshed))
+    return [f"{count:,} {said}" for count, said in [*told, *((count, said) for said, count in looks.items())] if count]
+
+
+def _now(progress: Progress, label: str) -> list[object]:
+    at = len(progress.results)
+    step = progress.step
+    name = step.name if step else progress.names[at] if at < len(progress.names) else label
+    return [h.b[name], " ", h.span("quiet num")[_said(step)]]
+
+
+def _said(step: IngestStep | None) -> str:
+    match step:
+        case None:
+            return "starting"
+        case ReadingQueued():
+            return f"waits for its turn: {words.count(step.before, 'file')} before it"
+        case ReadingPage():
+            return f"reading page {step.page:,} of {step.pages:,}"
+        case RecognisingPage():
+            return f"recognising page {step.page:,} of {step.pages:,}, {left_text(step.seconds_left)}"
+        case Embedding():
+            return f"indexing chunk {step.done:,} of {step.total:,}"
+        case _:
+            assert_never(step)
+
+
+def _share(step: IngestStep | None) -> float:
+    match step:
+        case ReadingPage():
+            return 0.5 * step.page / max(1, step.pages)
+        case RecognisingPage():
+            return 0.5 * (step.page - 1) / max(1, step.pages)
+        case Embedding():
+            return 0.5 + 0.5 * step.done / max(1, step.total)
+        case _:
+            return 0.0
+
+
+def files(progress: Progress, running: bool) -> Html | None:
+    """A line for each file: the failed first, then what was not needed, what came in, and what still waits."""
+    ended = sorted(progress.results, key=_order)
+    waiting = progress.waiting if running else ()
+    if not ended and not waiting:
+        return None
+    return h.div("cx files")[[_result(event) for event in ended], [_line("…", name, "waiting", "") for name in waiting]]
+
+
+def _order(result: Result) -> int:
+    match result:
+        case DocumentFailed():
+            return 0
+        case DuplicateFound() | DocumentRefreshed(found="unchanged"):
+            return 2
+        case DocumentAdded() | DocumentRefreshed(found="replaced"):
+            return 3
+        case _:
+            return 1
+
+
+def _result(event: Result) -> Html:
+    match event:
+        case DocumentAdded():
+            found = event.document
+            facts = (
+                f"{words.count(found.pages, 'page')}, {words.count(found.chunks, 'chunk')}, "
+                f"{words.duration(found.seconds)}"
+            )
+            notes = [h.div("quiet")[warning] for warning in found.warnings]
+            return _line("✓", event.name, f"Added: {facts}", notes, "result")
+        case DuplicateFound():
+            same = "under this name" if event.document.name == event.name else f"as {event.document.name}"
+            return _line("=", event.name, f"Already in the library, {same}; nothing was added", "", "result")
+        case DocumentFailed():
+            return _line("!", event.name, event.message, h.div("quiet")[event.remedy], "result failed")
+        case DocumentRefreshed(found="unchanged"):
+            return _line("=", event.name, "Unchanged: the page says what it said", "", "result")
+        case DocumentRefreshed(found="replaced"):
+            return _line("✓", event.name, "Changed: the new text stands in the old one's place", _lost(event), "result")
+        case DocumentRefreshed():
+            return _line("!", event.name, event.message, h.div("quiet")[_stays(event)], "result failed")
+        case _:
+            assert_never(event)
+
+
+def _lost(event: DocumentRefreshed) -> Html | None:
+    """What people and runs said of the old text that is true of no chunk of the new one."""
+    said = [
+        event.lost_labels and words.count(event.lost_labels, "label"),
+        event.lost_records and f"the track record of {words.count(event.lost_records, 'chunk')}",
+        event.lost_verified and "that a person verified it",
+    ]
+    told = ", ".join(str(each) for each in said if each)
+    return h.div("quiet")[f"Lost with the old text: {told}."] if told else None
+
+
+def _stays(event: DocumentRefreshed) -> str:
+    return " ".join(filter(None, (event.remedy, "The document stays as it is.")))
+
+
+def _line(icon: str, name: str, said: str, notes: object, kind: str = "waits") -> Html:
+    return h.div(f"file {kind}")[
+        h.span("icon", aria_hidden="true")[icon], h.div[h.b[name], " ", h.span("said")[said], notes]
+    ]

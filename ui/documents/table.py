@@ -1,0 +1,137 @@
+"""The table of documents: real values, so that every column sorts, and which rows are selected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from crag.core.metadata import written_field
+from crag.questions.tables import guarded
+from ui.documents.holdings import Held
+from ui.kit import words
+
+_PICKED, _TURN, _ROWS = "documents-picked", "documents-turn", "documents-rows"
+_ROW, _HEAD, _MOST = 35, 38, 12
+"""Pixels of a row and of what stands above the first; the rows in view."""
+
+_COLUMN = st.column_config
+_COLUMNS = {
+    "Document": _COLUMN.TextColumn(width=210, pinned=True),
+    "Title": _COLUMN.TextColumn(width=230),
+    "Tags": _COLUMN.ListColumn(width=150),
+    "Date": _COLUMN.TextColumn(width=95, help="As it was given: what the document says is of this day, month or year."),
+    "Confidence": _COLUMN.NumberColumn(format="%.2f", help="How far what it says is trusted, 0 to 1."),
+    "Verified": _COLUMN.CheckboxColumn(help="A person looked at it."),
+    "Pages": _COLUMN.NumberColumn(format="localized"),
+    "Chunks": _COLUMN.NumberColumn(format="localized"),
+    "Size": _COLUMN.NumberColumn(format="bytes"),
+    "Added": _COLUMN.DatetimeColumn(format="distance"),
+    "Used": _COLUMN.NumberColumn(format="localized", help="In so many answers' evidence."),
+    "Problems": _COLUMN.TextColumn(width=260),
+}
+_MAYBE = frozenset({"Problems", "Tags", "Date", "Other fields", "Model", "Kind"})
+"""Columns that are there only where they tell documents apart."""
+
+
+def picked() -> tuple[str, ...]:
+    """The ids of the documents that are selected."""
+    found: tuple[str, ...] = st.session_state.get(_PICKED, ())
+    return found
+
+
+def pick(ids: Sequence[str]) -> None:
+    """From now on these are selected."""
+    st.session_state[_PICKED] = tuple(ids)
+
+
+class Table:
+    """The table in its place on the page.
+
+    It may be drawn several times in one run of the script, as a job adds documents. No widget may stand in that twice,
+    so each drawing after the first has a key of its own, and takes up what was selected.
+    """
+
+    def __init__(self, place: DeltaGenerator) -> None:
+        self._place, self._drawn = place, False
+
+    def show(self, shown: Sequence[Held]) -> None:
+        """These rows; of what was selected, what is not among them is selected no more."""
+        ids = tuple(held.document.id for held in shown)
+        st.session_state[_TURN] = turn = st.session_state.get(_TURN, 0) + self._drawn
+        self._drawn = True
+        wanted = set(picked())
+        pick([id for id in ids if id in wanted])
+        rows = [at for at, id in enumerate(ids) if id in wanted]
+        key = f"documents-table-{turn}"
+        selection: Any = {"rows": rows, "columns": [], "cells": []}
+        if key in st.session_state and (st.session_state.get(_ROWS) != ids or _selected(key) != rows):
+            st.session_state[key] = {"selection": selection}
+        st.session_state[_ROWS] = ids
+        self._place.dataframe(
+            _rows(shown),
+            hide_index=True,
+            height=_HEAD + _ROW * min(len(shown), _MOST),
+            column_config=_COLUMNS,
+            on_select=lambda: _take(key, ids),
+            selection_mode="multi-row",
+            selection_default={"selection": selection},
+            key=key,
+            placeholder="",
+            alt="The documents of the library",
+        )
+
+
+def _selected(key: str) -> list[int]:
+    return list(st.session_state[key]["selection"]["rows"])
+
+
+def _take(key: str, ids: Sequence[str]) -> None:
+    pick([ids[row] for row in sorted(_selected(key)) if row < len(ids)])
+
+
+def _rows(shown: Sequence[Held]) -> list[dict[str, Any]]:
+    """Texts are guarded, for the table's own menu copies and downloads its cells."""
+    rows = [
+        {
+            "Document": guarded(held.document.name),
+            "Title": guarded(held.document.title),
+            "Kind": words.kind(held.kind),
+            "Tags": [guarded(tag) for tag in held.tags],
+            "Date": held.date,
+            "Confidence": held.confidence,
+            "Verified": held.verified,
+            "Pages": held.document.pages,
+            "Chunks": held.document.chunks,
+            "Size": held.document.size,
+            "Added": _moment(held.document.added_at),
+            "Used": held.used,
+            "Problems": guarded(" ".join(held.problems)),
+            "Other fields": guarded(_others(held)),
+            "Model": guarded(held.document.model),
+        }
+        for held in shown
+    ]
+    same = {
+        name
+        for name in _MAYBE
+        if not any(row[name] for row in rows) or (name in ("Kind", "Model") and len({row[name] for row in rows}) == 1)
+    }
+    return [{name: value for name, value in row.items() if name not in same} for row in rows]
+
+
+def _others(held: Held) -> str:
+    """The given fields that have no column of their own."""
+    own = ("tags", "date", "confidence", "verified")
+    return "; ".join(written_field(name, value) for name, value in held.given.items() if name not in own)
+
+
+def _moment(iso: str) -> datetime | None:
+    try:
+        then = datetime.fromisoformat(iso)
+    except ValueError:
+        return None
+    return then if then.tzinfo else then.replace(tzinfo=UTC)

@@ -1,0 +1,44 @@
+"""What is out of date of the documents that a run found, as its evidence and the note beside its answer say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from crag.core.trace import Trace
+from crag.core.types import Chunk
+from ui.app.program import program
+from ui.app.session import Session
+from ui.kit import html as h
+from ui.kit.html import Html
+
+Stale = Mapping[str, Sequence[str]]
+"""What is out of date of documents, in sentences, by the document's id."""
+
+
+def of(session: Session, trace: Trace) -> Stale:
+    """What is out of date by now of all documents that the run found. Raises CragError."""
+    ids = {each.document_id for each in trace.sources.values() if isinstance(each, Chunk)}
+    return program().engine.stale(session.workspace, sorted(ids)) if ids else {}
+
+
+def note(trace: Trace, stale: Stale) -> Html:
+    """Which of the documents that the answer rests on are out of date; nothing where none is."""
+    names = {each.document_id: each.source for each in trace.sources.values() if isinstance(each, Chunk)}
+    told = [
+        h.div("note")[h.b["Out of date: ", names[id], "."], " ", " ".join(stale[id])]
+        for id in trace.documents
+        if id in stale
+    ]
+    return h.div("cx")[told] if told else Html()
+
+
+def tag(chunk: Chunk, stale: Stale) -> Html:
+    """The mark of a chunk whose document is out of date; why, on hover."""
+    said = stale.get(chunk.document_id)
+    return h.span("tag old", title=" ".join(said))["out of date"] if said else Html()
+
+
+def why(chunk: Chunk, stale: Stale) -> Html:
+    """The same in sentences."""
+    said = stale.get(chunk.document_id)
+    return h.p("small")[" ".join(said)] if said else Html()
