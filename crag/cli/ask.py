@@ -28,6 +28,7 @@ from crag.core.wording import (
     decision_sentence,
     failure_sentence,
     outcome_sentence,
+    recognised_text,
     scope_text,
     short_text,
     unnamed_sentence,
@@ -144,7 +145,8 @@ def _conclude(trace: Trace, output: Output) -> None:
     if trace.answer.low_confidence and not trace.answer.abstained:
         output.line(output.paint("Low confidence: what was found is weak. Check the pages it cites.", "amber"))
     for citation in trace.answer.citations:
-        output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}")
+        how = f" ({said})" if (said := recognised_text(citation.recognised)) else ""
+        output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         quote = plain(citation.quote)
         output.line(f"    “{quote[:QUOTE]}{'…' if len(quote) > QUOTE else ''}”")
     for check in trace.checks:

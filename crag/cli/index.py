@@ -15,7 +15,7 @@ from crag.cli.options import add_library, interruptible, opened, target
 from crag.cli.output import Output
 from crag.cli.results import DONE, progress, show
 from crag.core.errors import CancelledError, CragError, DocumentError, LimitError
-from crag.core.ingesting import DocumentAdded, DuplicateFound, Embedding, ReadingPage, ReadingQueued
+from crag.core.ingesting import DocumentAdded, DuplicateFound, IngestStep
 from crag.core.types import Document
 from crag.ingest.media import ENDINGS, READERS
 
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
                     yield file.name, partial(load, file)
 
         for event in engine.add_files(files(), target(options), confidence=options.confidence, cancel=cancel):
-            if isinstance(event, ReadingQueued | ReadingPage | Embedding):
+            if isinstance(event, IngestStep):
                 output.progress(progress(event))
                 continue
             file = begun.popleft()  # one result a file, in the order they were begun
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 _note_file(note, event.document, file.absolute(), modified[file], output)
             counts[show(event, str(file), output)] += 1
         for event in engine.pages.add(addresses, target(options), confidence=options.confidence, cancel=cancel):
-            if isinstance(event, ReadingQueued | ReadingPage | Embedding):
+            if isinstance(event, IngestStep):
                 output.progress(progress(event))
             else:
                 counts[show(event, event.name, output)] += 1

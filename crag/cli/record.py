@@ -24,13 +24,17 @@ Record = dict[str, Any]
 
 
 def hit_record(hit: RetrievedChunk) -> Record:
-    """One retrieved chunk: file name, page from 1, the retriever's own similarity (for ranking, not a relevance)."""
+    """One retrieved chunk: file name, page from 1, the retriever's own similarity (for ranking, not a relevance).
+
+    `recognised`: how sure text recognition is to have read it right, 0..1; None where the file says the words itself.
+    """
     chunk = hit.chunk
     return {
         "rank": hit.rank,
         "source": chunk.source,
         "page": chunk.page,
         "place": chunk.place,
+        "recognised": chunk.recognised,
         "similarity": hit.similarity,
         "text": chunk.text,
         "id": chunk.id,

@@ -9,7 +9,7 @@ from crag.cli.options import add_library, existing, interruptible, named, opened
 from crag.cli.output import Output
 from crag.cli.results import DONE, progress, show
 from crag.core.errors import CancelledError, NotFoundError
-from crag.core.ingesting import Embedding, ReadingPage, ReadingQueued
+from crag.core.ingesting import IngestStep
 from crag.core.purging import age
 from crag.core.types import Document
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         ids = [_wanted(said, held).id for said in options.documents] or None
         looks = engine.pages.refresh(place, ids, older_than=options.older_than, dry_run=options.dry_run, cancel=cancel)
         for event in looks:
-            if isinstance(event, ReadingQueued | ReadingPage | Embedding):
+            if isinstance(event, IngestStep):
                 output.progress(progress(event))
                 continue
             counts[show(event, event.name, output)] += 1

@@ -10,12 +10,13 @@ from crag.core.ingesting import (
     DocumentFailed,
     DocumentRefreshed,
     DuplicateFound,
-    Embedding,
     Found,
+    IngestStep,
     ReadingPage,
     ReadingQueued,
+    RecognisingPage,
 )
-from crag.core.wording import count
+from crag.core.wording import count, left_text
 
 Result = dict[str, Any]
 Ended = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
@@ -26,11 +27,13 @@ DONE = frozenset({"added", "changed", "duplicate", "replaced", "unchanged"})
 _COLOURS: dict[Found, Colour] = {"unchanged": "dim", "replaced": "blue", "changed": "amber", "duplicate": "amber"}
 
 
-def progress(event: ReadingQueued | ReadingPage | Embedding) -> str:
+def progress(event: IngestStep) -> str:
     if isinstance(event, ReadingQueued):
         return f"{event.name}: waits until {event.before} others are read"
     if isinstance(event, ReadingPage):
         return f"{event.name}: page {event.page} of {event.pages}"
+    if isinstance(event, RecognisingPage):
+        return f"{event.name}: recognising page {event.page} of {event.pages}, {left_text(event.seconds_left)}"
     return f"{event.name}: chunk {event.done} of {event.total} embedded"
 
 

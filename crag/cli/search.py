@@ -8,6 +8,7 @@ from crag.cli.options import add_library, add_scope, add_settings, add_strategy,
 from crag.cli.output import Output, plain
 from crag.cli.record import hit_record
 from crag.core.errors import PROGRAM, EmptyLibraryError, QuestionError
+from crag.core.wording import recognised_text
 
 EXCERPT = 240
 
@@ -50,7 +51,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
             output.record(hit_record(hit))
             continue
         place_line = f"{plain(hit.chunk.source)}, {plain(hit.chunk.where)}"
-        output.line(f"{hit.rank:>2}  {output.paint(place_line, 'bold')}  similarity {hit.similarity:.3f}")
+        how = f"  {said}" if (said := recognised_text(hit.chunk.recognised)) else ""
+        output.line(f"{hit.rank:>2}  {output.paint(place_line, 'bold')}  similarity {hit.similarity:.3f}{how}")
         text = plain(hit.chunk.text)
         output.line(f"    {text[:EXCERPT]}{'…' if len(text) > EXCERPT else ''}")
     return 0

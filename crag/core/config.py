@@ -266,6 +266,29 @@ class AppConfig(BaseModel):
         ge=2,
         le=600,
     )
+    recognise_pages: int = setting(
+        500,
+        "Most scanned pages",
+        "Pages of a document without text that are read by text recognition, where it is installed. 0: none.",
+        group="limits",
+        unit="pages",
+        step=50,
+        ge=0,
+        le=20_000,
+    )
+    recognise_memory_mb: int = setting(
+        2048,
+        "Recognition memory",
+        "Memory for text recognition.",
+        group="limits",
+        unit="MB",
+        step=128,
+        ge=1024,
+        le=8192,
+    )
+    recognise_seconds: int = setting(
+        60, "Recognition time", "Processor seconds for a page.", group="limits", unit="seconds", step=10, ge=5, le=600
+    )
     uploads_mb: int = setting(
         1000,
         "Uploads in memory",

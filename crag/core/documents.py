@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from crag.text.amounts import amountless, without_amounts
 
-__all__ = ["INDEXED_AS", "Chunk", "Document", "FromWeb", "LineBox", "Look", "Media", "Rect"]
+__all__ = [
+    *("INDEXED_AS", "LOW_RECOGNITION", "Chunk", "Document", "FromWeb", "LineBox", "Look", "Media", "Rect"),
+    "mean_confidence",
+]
 
 INDEXED_AS = "headings-amountless-1"
 """Names what `Chunk.indexed_text` makes of a chunk: vectors of texts made another way never mix."""
+
+LOW_RECOGNITION = 0.9
+"""Text that recognition is less sure of is said to be of low confidence: benchmarks/results/recognition.md."""
 
 Media = Literal["pdf", "html", "markdown", "text", "docx", "pptx", "xlsx", "csv", "image"]
 """What a document's bytes are."""
@@ -52,6 +58,13 @@ class LineBox:
     end: int
     rect: Rect
     confidence: float = 1.0
+
+
+def mean_confidence(lines: Iterable[LineBox]) -> float | None:
+    """How sure recognition is of the lines that it read, 0..1, by their length; None where it read none of them."""
+    read = [(line.end - line.start, line.confidence) for line in lines if line.confidence < 1]
+    total = sum(size for size, _ in read)
+    return sum(size * sure for size, sure in read) / total if total else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +136,15 @@ class Chunk:
     def where(self) -> str:
         """Where in its document a person finds it: "page 3", "slide 3", "section Risk factors"."""
         return self.place or f"page {self.page}"
+
+    @property
+    def recognised(self) -> float | None:
+        """How sure text recognition is to have read it right, 0..1; None where the file says the words itself."""
+        return mean_confidence(self.lines)
+
+    def recognised_in(self, start: int, end: int) -> float | None:
+        """The same of the characters [start, end) alone."""
+        return mean_confidence(line for line in self.lines if line.start < end and start < line.end)
 
     @property
     def indexed_text(self) -> str:

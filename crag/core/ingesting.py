@@ -15,10 +15,12 @@ __all__ = [
     "Embedding",
     "Found",
     "IngestEvent",
+    "IngestStep",
     "Page",
     "ParsedDocument",
     "ReadingPage",
     "ReadingQueued",
+    "RecognisingPage",
     "TableSpan",
 ]
 
@@ -95,6 +97,20 @@ class ReadingPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecognisingPage:
+    """Of the `pages` pages that have no text, the `page`-th is being read by text recognition.
+
+    `seconds_left`: how long it and those behind it take, about.
+    """
+
+    name: str
+    page: int
+    pages: int
+    seconds_left: float
+    kind: Literal["recognising_page"] = "recognising_page"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding:
     """`done` chunks of `total` are embedded."""
 
@@ -153,6 +169,7 @@ class DocumentRefreshed:
     kind: Literal["document_refreshed"] = "document_refreshed"
 
 
-IngestEvent = (
-    ReadingQueued | ReadingPage | Embedding | DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
-)
+IngestStep = ReadingQueued | ReadingPage | RecognisingPage | Embedding
+"""How far a file is on its way."""
+
+IngestEvent = IngestStep | DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed

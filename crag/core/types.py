@@ -190,7 +190,8 @@ class Citation:
     """A numbered pointer from the answer to the text it rests on.
 
     `page` from 1, None for the web; `url`: of a web page, and of a document that came from the web. `place` and
-    `from_web` as a chunk's.
+    `from_web` as a chunk's. `recognised` 0..1: how sure text recognition is to have read what is cited right; None
+    where it read none of it.
     """
 
     number: int
@@ -203,6 +204,7 @@ class Citation:
     url: str | None = None
     rects: tuple[Rect, ...] = ()
     place: str = ""
+    recognised: float | None = None
     from_web: FromWeb = ""
 
     @property

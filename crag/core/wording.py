@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from crag.core.documents import LOW_RECOGNITION
 from crag.core.events import Failed, Instead, Scoped
 from crag.core.fields import meta
 from crag.core.settings import Settings, StoredSettings
@@ -27,8 +28,8 @@ from crag.text.words import counted
 
 __all__ = [
     *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-    *("kept_reason", "kept_word", "outcome_sentence", "scope_text", "short_text", "stored_sentence"),
-    *("unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
+    *("kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text", "scope_text", "short_text"),
+    *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]
@@ -238,6 +239,24 @@ def _no_web(trace: Trace) -> str:
 
 def _wanted_web(action: Action, trace: Trace) -> bool:
     return not trace.cancelled and not trace.failure and action in Settings.stored(trace.settings).settings.web_on
+
+
+def recognised_text(confidence: float | None) -> str:
+    """That a text was read by text recognition, and whether that is unsure; empty where the file says it itself."""
+    if confidence is None:
+        return ""
+    unsure = f", low confidence ({confidence:.0%})" if confidence < LOW_RECOGNITION else ""
+    return f"read by text recognition{unsure}"
+
+
+def left_text(seconds: float) -> str:
+    """How long something still takes, as people say it: "about 2 min left"."""
+    if seconds < 10:
+        return "a few seconds left"
+    if seconds < 55:
+        return f"about {round(seconds, -1):.0f} s left"
+    minutes = max(1, round(seconds / 60))
+    return f"about {minutes} min left" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min left"
 
 
 def stored_sentence(stored: StoredSettings) -> str:

@@ -71,11 +71,13 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
     place = ""
     from_web: FromWeb = ""
     rects: tuple[Rect, ...] = ()
+    recognised: float | None = None
     match source:
         case Chunk():
             name, page, place = source.source, source.page, source.place
             url, from_web = source.url or None, source.from_web
             rects = source.rects(strip.start + start, strip.start + end)
+            recognised = source.recognised_in(strip.start + start, strip.start + end)
         case WebPage():
             name, url = source.title or source.url, source.url
         case None:
@@ -91,6 +93,7 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
         url=url,
         rects=rects,
         place=place,
+        recognised=recognised,
         from_web=from_web,
     )
 

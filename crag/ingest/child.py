@@ -41,10 +41,13 @@ def main() -> None:
     _limit(job)
     try:
         data = source.read()
-        if job["task"] == "render":
-            _render(data, job, out)
-        else:
-            _read(data, job, out)
+        match job["task"]:
+            case "render":
+                _render(data, job, out)
+            case "recognise":
+                _recognise(data, job, out)
+            case _:
+                _read(data, job, out)
     except FileError as error:
         _send(out, {"error": error.kind, "detail": error.detail})
     except MemoryError:
@@ -86,28 +89,45 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     _send(out, {"done": pages})
 
 
+def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
+    """The pages that the job numbers, read from their pictures. Each has the job's processor time for itself."""
+    from crag.ingest.recognition import recognise
+
+    gc.enable()  # a page takes seconds here, and is megabytes of pixels
+
+    def told(message: dict[str, Any]) -> None:
+        _send(out, message)
+        _allow_from_now(job)
+
+    pages = 0
+    for message in recognise(data, job, told):
+        _send(out, message)
+        pages += 1
+    _send(out, {"done": pages})
+
+
+def _allow_from_now(job: dict[str, Any]) -> None:
+    """The job's seconds anew, beyond what is used already."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime + int(job["seconds"])) + 1, hard))
+
+
 def _render(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     """One page as PNG, highlights drawn over it. Huge pages are made small before a bitmap is made."""
-    import pypdfium2 as pdfium
     from PIL import Image, ImageDraw
 
-    from crag.ingest.pdf import opened
+    from crag.ingest.pictures import pages_of
 
-    document = pdfium.PdfDocument(opened(data))
+    pages = pages_of(data, job["media"])
     number = int(job["page"])
-    if not 1 <= number <= len(document):
-        raise FileError("no such page", str(len(document)))
-    try:
-        page = document[number - 1]
-    except pdfium.PdfiumError as error:
-        raise FileError("damaged", f"page {number} can't be loaded") from error
-    width, height = page.get_size()
-    if width <= 0 or height <= 0:
-        raise FileError("damaged", f"page {number} has no size")
+    if not 1 <= number <= pages.count:
+        raise FileError("no such page", str(pages.count))
+    width, height = pages.size(number)
     scale = int(job["width"]) / width
     scale *= min(1.0, (_MOST_PIXELS / max(1.0, width * height * scale * scale)) ** 0.5)
     scale = max(scale, 1.0 / min(width, height))
-    picture = page.render(scale=scale).to_pil().convert("RGBA")
+    picture = pages.draw(number, scale).convert("RGBA")
     if job["highlights"] or job["strong"]:
         layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
         draw = ImageDraw.Draw(layer)

@@ -16,6 +16,9 @@ from crag.ingest.units import Carried
 from crag.ingest.words import PageWords
 
 _SCANNED_SHARE, _SCANNED_CHARS = 0.4, 40
+_PICTURED_SHARE, _PICTURED_CHARS = 0.9, 250  # a scan with a stamp over it
+_PICTURED_EDGES = 8  # more of them are drawn, not scanned
+_ANY_SHARE = 0.02  # of a page without any text: smaller pictures are ornaments
 _EDGE_ROWS = 3
 _TOP = 0.3  # of a page's height, in which a header stands
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
@@ -53,9 +56,10 @@ class LaidPage:
 
 @dataclass(slots=True)
 class ComposedPage:
-    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom).
+    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom, confidence).
 
     `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
+    `pictured`: a picture fills the page, and little text stands over it; or there is a picture and no text at all.
     `place` and `by_heading` as a `Page`'s.
     """
 
@@ -63,10 +67,11 @@ class ComposedPage:
     width: float
     height: float
     text: str = ""
-    lines: list[tuple[int, int, float, float, float, float]] = field(default_factory=list)
+    lines: list[tuple[int, int, float, float, float, float, float]] = field(default_factory=list)
     tables: list[tuple[int, int, str]] = field(default_factory=list)
     headings: list[tuple[int, str]] = field(default_factory=list)
     scanned: bool = False
+    pictured: bool = False
     largest: list[tuple[str, float]] = field(default_factory=list)
     failed: bool = False
     cut: bool = False
@@ -141,6 +146,8 @@ def compose(
     out.text = "".join(writer.parts).rstrip().replace("\u00ad", "-")
     letters = len("".join(out.text.split()))
     out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
+    stamped = letters < _PICTURED_CHARS and page.image_share > _PICTURED_SHARE and len(page.edges) <= _PICTURED_EDGES
+    out.pictured = stamped or (not letters and page.image_share > _ANY_SHARE)
     return out
 
 
@@ -191,7 +198,7 @@ class _Writer:
                     self._put(piece.text)
                 else:
                     self._join_hyphen(piece.text)
-                    self._put(piece.text, frame.back(piece.segment.box))
+                    self._put(piece.text, frame.back(piece.segment.box), piece.segment.confidence)
             self._break()
         if self.length - 1 > start:
             self.page.tables.append((start, self.length - 1, table.said))
@@ -200,7 +207,7 @@ class _Writer:
         for segment in row.segments:
             if not self._join_hyphen(segment.text):
                 self._space()
-            self._put(segment.text, frame.back(segment.box))
+            self._put(segment.text, frame.back(segment.box), segment.confidence)
 
     def _join_hyphen(self, following: str) -> bool:
         """Undo a word's division at the line's end. A compound's own hyphen stays where that is likely."""
@@ -219,7 +226,7 @@ class _Writer:
             self.page.lines[-1] = (line[0], self.length, *line[2:])
         return True
 
-    def _put(self, text: str, box: Box | None = None) -> None:
+    def _put(self, text: str, box: Box | None = None, confidence: float = 1.0) -> None:
         if "\u00ad" in text[:-1] or (box is None and "\u00ad" in text):
             text = text[:-1].replace("\u00ad", "") + text[-1:]
         if not text:
@@ -227,7 +234,7 @@ class _Writer:
         self.parts.append(text)
         if box is not None:
             left, top, right, bottom = (round(value, 2) for value in box)
-            self.page.lines.append((self.length, self.length + len(text), left, top, right, bottom))
+            self.page.lines.append((self.length, self.length + len(text), left, top, right, bottom, confidence))
         self.length += len(text)
 
     def _space(self) -> None:

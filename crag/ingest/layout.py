@@ -51,6 +51,14 @@ class Segment(NamedTuple):
     box: Box
     text: str
 
+    @property
+    def confidence(self) -> float:
+        """The mean of its words', by their length."""
+        if all(word.confidence == 1 for word in self.words):
+            return 1.0
+        letters = sum(len(word.text) for word in self.words)
+        return round(sum(word.confidence * len(word.text) for word in self.words) / max(1, letters), 3)
+
 
 def segment_of(words: list[Word]) -> Segment:
     """The words, in this order, as one segment."""

@@ -17,6 +17,7 @@ READERS: Mapping[Media, str] = MappingProxyType(
         "html": "crag.ingest.hypertext",
         "markdown": "crag.ingest.plain",
         "text": "crag.ingest.plain",
+        "image": "crag.ingest.pictures",
     }
 )
 """Which module reads what, in the reader's child process: its function `read`, a `crag.ingest.child.Reader`."""
@@ -47,7 +48,7 @@ ENDINGS: Mapping[str, Media] = MappingProxyType(
 _PDF_WITHIN = 1024
 _LOOKED_AT = 4096
 _PARTS: Mapping[bytes, Media] = {b"word/": "docx", b"ppt/": "pptx", b"xl/": "xlsx"}
-_IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"BM")
+_IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
 _HTML = (b"<!doctype html", b"<html", b"<head", b"<body")
 _MARKS = {b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"}
 _UNTEXTED = bytes(each for each in range(32) if each not in b"\t\n\v\f\r\x1b")
@@ -61,7 +62,7 @@ def media_of(data: bytes, name: str) -> Media | None:
     if head.startswith(b"PK\x03\x04"):
         listed = _directory(data)
         return next((media for part, media in _PARTS.items() if part in listed), None)
-    if head.startswith(_IMAGES) or (head.startswith(b"RIFF") and head[8:12] == b"WEBP"):
+    if head.startswith(_IMAGES) or (head.startswith(b"RIFF") and head[8:12] == b"WEBP") or _is_bitmap(head):
         return "image"
     if not _is_text(head) or b"%PDF-" in head:
         return None
@@ -69,6 +70,11 @@ def media_of(data: bytes, name: str) -> Media | None:
         return "html"
     hint = ENDINGS.get(name.rpartition(".")[2].lower())
     return hint if hint in ("html", "markdown", "csv") else "text"
+
+
+def _is_bitmap(head: bytes) -> bool:
+    """Whether these bytes begin a BMP: text may begin with the same two letters, but has no zeros behind them."""
+    return head.startswith(b"BM") and head[6:10] == bytes(4)
 
 
 def old_office(data: bytes) -> bool:

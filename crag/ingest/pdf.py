@@ -44,7 +44,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     heights: Counter[float] = Counter()
     proof = Proof(document, int(job["seconds"]))
     carried = Carried()
-    for laid, repeated in _with_repeats(_laid(document, pages, heights, proof)):
+    for laid, repeated in with_repeats(_laid(document, pages, heights, proof)):
         body = heights.most_common(1)[0][0] if heights else 10.0
         yield {"page": as_message(compose(laid, repeated, body, carried))}
 
@@ -73,7 +73,7 @@ def _laid(document: Any, pages: int, heights: Counter[float], proof: Any) -> Ite
         yield lay_out(number, words)
 
 
-def _with_repeats(laid: Iterator[Any]) -> Iterator[tuple[Any, set[Any]]]:
+def with_repeats(laid: Iterator[Any]) -> Iterator[tuple[Any, set[Any]]]:
     """Each page with the edge lines that at least three pages near it share; pages stay few in memory."""
     from crag.ingest.compose import edge_keys
 

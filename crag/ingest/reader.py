@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from crag.core.config import AppConfig
@@ -12,14 +13,17 @@ from crag.core.errors import DamagedError, EmptyError, EncryptedError, LimitErro
 from crag.core.ingesting import Page, ParsedDocument, TableSpan
 from crag.core.metadata import days_in
 from crag.core.types import LineBox, Media, Rect
+from crag.ingest import scans
 from crag.ingest.identity import safe_name
 from crag.ingest.media import NAMES, READERS, media_of, old_office
 from crag.ingest.remarks import remarks
 from crag.ingest.sandbox import run_child
+from crag.ingest.scans import named
 from crag.ingest.titles import document_title
 
 _MOST_PLACES = 5  # named in a warning
 _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
+_MUCH_MORE = 2  # times the text that stands over a picture, for recognition to have read a page
 
 
 def checked(data: bytes, name: str, config: AppConfig, told: Media | None = None) -> Media:
@@ -51,21 +55,21 @@ def read_document(
     config: AppConfig,
     *,
     on_page: Callable[[int, int], None] | None = None,
+    on_recognising: scans.Progress | None = None,
     cancel: threading.Event | None = None,
     media: Media | None = None,
 ) -> ParsedDocument:
     """The document's pages. `on_page(page, pages)` is called as each is read; `cancel` kills the reader at once.
 
     What the bytes say decides how they are read, not the name; or `media`, where it is known whatever they look like.
+    Pages without text are read by text recognition where it is installed, and `on_recognising(page, pages, seconds
+    left)` is called before each.
     Raises UnknownMediaError, EncryptedError, DamagedError, EmptyError, LimitError, CancelledError.
     """
     label = safe_name(name)
     media = checked(data, label, config, media)
-    pages: list[Page] = []
+    read = _Read()
     total, metadata, published = 0, "", ""
-    largest: list[tuple[str, float]] = []
-    failed: list[int] = []
-    cut: list[int] = []
     noted: tuple[str, ...] = ()
     try:
         for message, _ in run_child({"task": "read", "media": media}, data, label, config, cancel):
@@ -74,65 +78,93 @@ def read_document(
                 published = str(message.get("published", ""))
                 noted = tuple(remarks(message.get("notes", {})))
             elif "page" in message:
-                raw = message["page"]
-                page = _page(raw, len(pages) + 1)
-                pages.append(page)
-                if raw["failed"]:
-                    failed.append(page.number)
-                if raw["cut"]:
-                    cut.append(page.number)
-                if page.number == 1:
-                    largest = [(str(text)[:200], float(height)) for text, height in raw["largest"][:100]]
+                read.add(message["page"], len(read.pages) + 1)
                 if on_page is not None:
-                    on_page(page.number, total)
+                    on_page(len(read.pages), total)
+        if len(read.pages) != total:
+            raise DamagedError(f"{label} can't be read: only {len(read.pages)} of {total} pages came.")
+        unread = scans.recognise(
+            data, media, label, config, read.pages, read.pictured, read.replace, on_recognising, cancel
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error
-    if len(pages) != total:
-        raise DamagedError(f"{label} can't be read: only {len(pages)} of {total} pages came.")
     return ParsedDocument(
-        title=document_title(_clean(metadata), largest, label, own=media == "html"),
-        pages=tuple(pages),
-        warnings=(*_warnings(label, pages, failed, cut), *noted),
+        title=document_title(_clean(metadata), read.largest, label, own=media == "html"),
+        pages=tuple(read.pages),
+        warnings=(*_warnings(label, read, unread), *noted),
         kind=media,
         published=published if days_in(published) else "",
     )
 
 
-def _warnings(label: str, pages: Sequence[Page], failed: Sequence[int], cut: Sequence[int]) -> tuple[str, ...]:
-    """What a person should know of the pages. Raises EmptyError or DamagedError when none has text."""
-    scanned = [page.number for page in pages if page.scanned]
+@dataclass(slots=True)
+class _Read:
+    """What came of a file so far. `largest`: the first page's lines with their heights."""
+
+    pages: list[Page] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+    cut: list[int] = field(default_factory=list)
+    pictured: set[int] = field(default_factory=set)
+    largest: list[tuple[str, float]] = field(default_factory=list)
+
+    def add(self, raw: Mapping[str, Any], expected: int) -> None:
+        """The next page. Raises KeyError, TypeError, ValueError for what is none."""
+        self.pages.append(_page(raw, expected))
+        self._note(raw, expected)
+
+    def replace(self, raw: Mapping[str, Any]) -> None:
+        """A page that was read again from its picture, if there is much more in it. Raises as `add`."""
+        number = _count(raw["number"], 1)
+        before, page = self.pages[number - 1], _page(raw, number)
+        if len(page.text) < _MUCH_MORE * len(before.text) or not page.text:
+            if raw["failed"] and not before.text.strip() and number not in self.failed:
+                self.failed.append(number)
+            return
+        self.pages[number - 1] = page
+        self._note(raw, number)
+
+    def _note(self, raw: Mapping[str, Any], number: int) -> None:
+        if raw["failed"]:
+            self.failed.append(number)
+        if raw["cut"]:
+            self.cut.append(number)
+        if raw["pictured"]:
+            self.pictured.add(number)
+        if number == 1:
+            self.largest = [(str(text)[:200], float(height)) for text, height in raw["largest"][:100]]
+
+
+def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tuple[str, ...]:
+    """What a person should know of the pages. Raises EmptyError, DamagedError or LimitError when none has text."""
+    pages, failed = read.pages, read.failed
     unseen = [page for page in pages if page.unseen]
-    recognised = [page.number for page in pages if page.recognised]
-    if not any(page.text.strip() for page in pages) or len(scanned) == len(pages):
-        if scanned:
-            raise EmptyError(f"{label} is a scan: {_named(scanned)} {_images(scanned)} without text.")
+    behind = [page.number for page in pages if page.recognised and scans.confidence(page) is None]
+    if not any(page.text.strip() for page in pages) or all(page.scanned for page in pages):
+        if failed and len(failed) == len(pages):
+            raise DamagedError(f"{label} is damaged: {named(failed)} can't be read.")
+        if error := scans.empty(label, pages, unread):
+            raise error
         if failed:
-            raise DamagedError(f"{label} is damaged: {_named(failed)} can't be read.")
+            raise DamagedError(f"{label} is damaged: {named(failed)} can't be read.")
         if unseen:
             raise EmptyError(
                 f"{label} holds only text that can't be seen ({_words(pages)}{_placed(unseen, ' on ')}).",
                 "Open the file in its own program to see what it shows, then try another copy.",
             )
         raise EmptyError(f"{label} has no text on any page.")
-    found = []
-    if scanned:
-        found.append(f"{_named(scanned)} {_images(scanned)} without text.")
+    found = scans.notices(pages, unread)
     if failed:
-        found.append(f"{_named(failed)} can't be read: the file is damaged there.")
-    if cut:
-        found.append(f"{_named(cut)} too long: only the first part is read.")
+        found.append(f"{named(failed)} can't be read: the file is damaged there.")
+    if read.cut:
+        found.append(f"{named(read.cut)} too long: only the first part is read.")
     if unseen:
         hold = "holds" if len(unseen) == 1 or unseen[0].by_heading else "hold"
         found.append(f"{_placed(unseen) or 'It'} {hold} text that can't be seen ({_words(pages)}): it was left out.")
-    if recognised:
-        what = "is a picture" if len(recognised) == 1 else "are pictures"
-        behind = "with text from recognition behind"
-        found.append(f"{_named(recognised)} {what} {behind}: that text is read, but was not compared with what shows.")
+    if behind:
+        what = "is a picture" if len(behind) == 1 else "are pictures"
+        with_text = "with text from recognition behind"
+        found.append(f"{named(behind)} {what} {with_text}: that text is read, but was not compared with what shows.")
     return tuple(found)
-
-
-def _images(numbers: Sequence[int]) -> str:
-    return "is an image" if len(numbers) == 1 else "are images"
 
 
 def _words(pages: Sequence[Page]) -> str:
@@ -141,26 +173,14 @@ def _words(pages: Sequence[Page]) -> str:
     return "1 word" if count == 1 else f"{count:,} words"
 
 
-def _named(numbers: Sequence[int]) -> str:
-    """Page numbers as people write them: "pages 3, 7-9"."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    text = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-    return f"{'page' if len(numbers) == 1 else 'pages'} {text}"
-
-
 def _placed(pages: Sequence[Page], before: str = "") -> str:
     """Pages as people call them, by number or by their places; nothing for those that have neither."""
     if pages[0].by_heading:
         return ""
     if not pages[0].place:
-        return before + _named([page.number for page in pages])
-    named = ", ".join(page.place for page in pages[:_MOST_PLACES])
-    return before + (f"{named} and {len(pages) - _MOST_PLACES} more" if len(pages) > _MOST_PLACES else named)
+        return before + named([page.number for page in pages])
+    places = ", ".join(page.place for page in pages[:_MOST_PLACES])
+    return before + (f"{places} and {len(pages) - _MOST_PLACES} more" if len(pages) > _MOST_PLACES else places)
 
 
 def _count(value: Any, least: int) -> int:
@@ -180,6 +200,13 @@ def _number(value: Any) -> float:
     return number
 
 
+def _share(value: Any) -> float:
+    share = float(value)
+    if not 0 <= share <= 1:
+        raise ValueError("a share that is none")
+    return share
+
+
 def _page(raw: Mapping[str, Any], expected: int) -> Page:
     """A page from the child's plain values. Raises KeyError, TypeError, ValueError for what is none."""
     if raw["number"] != expected:
@@ -188,10 +215,10 @@ def _page(raw: Mapping[str, Any], expected: int) -> Page:
     text.encode("utf-8")  # a lone surrogate would fail later, in the database
     size = len(text)
     lines = []
-    for start, end, left, top, right, bottom in raw["lines"]:
+    for start, end, left, top, right, bottom, confidence in raw["lines"]:
         _span(start, end, size)
         rect = Rect(page=expected, left=_number(left), top=_number(top), right=_number(right), bottom=_number(bottom))
-        lines.append(LineBox(start=start, end=end, rect=rect))
+        lines.append(LineBox(start=start, end=end, rect=rect, confidence=_share(confidence)))
     tables = []
     for start, end, header in raw["tables"]:
         _span(start, end, size)

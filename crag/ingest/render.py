@@ -33,11 +33,12 @@ def render_page(
     """
     if not 16 <= width <= _WIDEST:
         raise SettingsError(f"An image is 16 to {_WIDEST} pixels wide, not {width}.")
-    if checked(data, "The document", config) != "pdf":
+    media = checked(data, "The document", config)
+    if media not in ("pdf", "image"):
         raise DocumentError("This document has no pages to be drawn.", "Read its text instead.")
     boxes = [[r.left, r.top, r.right, r.bottom] for r in highlights if r.page == page]
     over = [[r.left, r.top, r.right, r.bottom] for r in strong if r.page == page]
-    job = {"task": "render", "page": page, "width": width, "highlights": boxes, "strong": over}
+    job = {"task": "render", "media": media, "page": page, "width": width, "highlights": boxes, "strong": over}
     image = b""
     with _AT_ONCE:
         for message, body in run_child(job, data, "The document", config):

@@ -1,4 +1,4 @@
-"""Runs the child process that parses a file, and turns every way it can end into a frame or one clear error."""
+"""Runs the child process that reads a file, and turns every way it can end into a frame or one clear error."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +28,34 @@ _PACKAGE_PARENT = Path(__file__).resolve().parent.parent.parent
 Frame = tuple[dict[str, Any], bytes]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a child may take: `seconds` of the processor for the whole file, or, with `each`, for every page anew.
+
+    `what` names it in Settings.
+    """
+
+    what: str
+    memory_mb: int
+    seconds: int
+    each: bool = False
+
+
+def reading(config: AppConfig) -> Limits:
+    """What reading a file and drawing a page may take; of the processor, a tenth of a second more for each page."""
+    return Limits(what="the reader's", memory_mb=config.read_memory_mb, seconds=config.read_seconds)
+
+
+def recognising(config: AppConfig) -> Limits:
+    """What text recognition may take."""
+    return Limits(
+        what="text recognition's",
+        memory_mb=config.recognise_memory_mb,
+        seconds=config.recognise_seconds,
+        each=True,
+    )
+
+
 def run_child(
     job: Mapping[str, Any],
     data: bytes,
@@ -34,16 +63,18 @@ def run_child(
     config: AppConfig,
     cancel: threading.Event | None = None,
     *,
+    limits: Limits | None = None,
     command: Sequence[str] = (sys.executable, "-m", "crag.ingest.child"),
     spare: float = _WALL_SPARE,
 ) -> Iterator[Frame]:
     """The frames that the child sends for `job`, as they come; the child is dead when the iterator is.
 
     `command` is what runs as the child: another program that speaks the protocol may stand in for it. The child has
-    the processor seconds of `config` and `spare` more on the clock.
+    the processor seconds of `limits` (those of reading, if not given) and `spare` more on the clock.
     Raises a DocumentError subclass that says why there are no more frames, or CancelledError.
     """
-    full = {**job, "memory_mb": config.read_memory_mb, "seconds": config.read_seconds, "max_pages": config.max_pages}
+    limits = limits or reading(config)
+    full = {**job, "memory_mb": limits.memory_mb, "seconds": limits.seconds, "max_pages": config.max_pages}
     process = subprocess.Popen(
         list(command),
         stdin=subprocess.PIPE,
@@ -63,7 +94,7 @@ def run_child(
     writer.start()
     reader.start()
     try:
-        yield from _frames(process, frames, name, config, cancel, spare)
+        yield from _frames(process, frames, name, config, limits, cancel, spare)
     finally:
         stopped.set()
         with contextlib.suppress(ProcessLookupError):
@@ -129,6 +160,7 @@ def _frames(
     frames: queue.Queue[Frame | str | None],
     name: str,
     config: AppConfig,
+    limits: Limits,
     cancel: threading.Event | None,
     spare: float,
 ) -> Iterator[Frame]:
@@ -137,34 +169,37 @@ def _frames(
     while True:
         if cancel is not None and cancel.is_set():
             raise CancelledError(f"Reading {name} was stopped.", "Add the file again when ready.")
-        allowed = config.read_seconds + spare + read / 5
+        allowed = limits.seconds + spare + read / 5
         if time.monotonic() - began > allowed:
-            raise _too_slow(name, config)
+            raise _too_slow(name, limits)
         try:
             item = frames.get(timeout=_BEAT)
         except queue.Empty:
             continue
         if item is None:
             if not finished:
-                raise _died(process, name, config)
+                raise _died(process, name, limits)
             return
         if isinstance(item, str):
             raise DamagedError(f"{name} can't be read: {item}.")
         message, _ = item
         if "error" in message:
-            raise _error_from(message, name, config)
-        read += "page" in message
+            raise _error_from(message, name, config, limits)
+        if limits.each:
+            began = time.monotonic()
+        else:
+            read += "page" in message
         finished = finished or "done" in message or "image" in message
         yield item
 
 
-def _died(process: subprocess.Popen[bytes], name: str, config: AppConfig) -> DocumentError:
+def _died(process: subprocess.Popen[bytes], name: str, limits: Limits) -> DocumentError:
     """Why a child ended without saying so."""
     status = process.wait()
     if status == -signal.SIGXCPU:
-        return _too_slow(name, config)
+        return _too_slow(name, limits)
     if status == -signal.SIGKILL:
-        return _too_large(name, config)
+        return _too_large(name, limits)
     if status < 0:
         try:
             word = signal.Signals(-status).name
@@ -172,26 +207,27 @@ def _died(process: subprocess.Popen[bytes], name: str, config: AppConfig) -> Doc
             word = f"signal {-status}"
         return DamagedError(
             f"{name} made the reader stop ({word}): it is damaged, built to do harm, "
-            f"or needs more than {config.read_memory_mb} MB of memory."
+            f"or needs more than {limits.memory_mb} MB of memory."
         )
     return DamagedError(f"{name} can't be read: the reader gave up (status {status}).")
 
 
-def _too_slow(name: str, config: AppConfig) -> LimitError:
+def _too_slow(name: str, limits: Limits) -> LimitError:
+    took = f"a page of {name}" if limits.each else name
     return LimitError(
-        f"Reading {name} took more than {config.read_seconds} seconds and was stopped.",
-        "Try another copy; split the document, or raise the reader's time in Settings.",
+        f"Reading {took} took more than {limits.seconds} seconds and was stopped.",
+        f"Try another copy; split the document, or raise {limits.what} time in Settings.",
     )
 
 
-def _too_large(name: str, config: AppConfig) -> LimitError:
+def _too_large(name: str, limits: Limits) -> LimitError:
     return LimitError(
-        f"Reading {name} took more than {config.read_memory_mb} MB of memory and was stopped.",
-        "Try another copy; split the document, or raise the reader's memory in Settings.",
+        f"Reading {name} took more than {limits.memory_mb} MB of memory and was stopped.",
+        f"Try another copy; split the document, or raise {limits.what} memory in Settings.",
     )
 
 
-def _error_from(message: Mapping[str, Any], name: str, config: AppConfig) -> DocumentError:
+def _error_from(message: Mapping[str, Any], name: str, config: AppConfig, limits: Limits) -> DocumentError:
     """The error that the child told of."""
     kind, detail = str(message.get("error")), str(message.get("detail", ""))[:200]
     match kind:
@@ -209,7 +245,13 @@ def _error_from(message: Mapping[str, Any], name: str, config: AppConfig) -> Doc
         case "pages":
             return LimitError(f"{name} has {detail} pages; at most {config.max_pages} are read.")
         case "memory":
-            return _too_large(name, config)
+            return _too_large(name, limits)
+        case "pixels":
+            size = f" ({detail})" if detail else ""
+            return LimitError(
+                f"{name} holds a picture of too many pixels{size}: at most 80 million are read.",
+                "Save it with fewer dots an inch: 300 are enough.",
+            )
         case "no such page":
             return DocumentError(f"{name} has only {detail} pages.", "Choose a page that exists.")
         case _:

@@ -42,6 +42,7 @@ class Word:
     """Characters without white space and their box in displayed points, origin at the top left.
 
     `turn` counts quarter turns of the text, counter-clockwise as displayed; `first`, `last` are character indices.
+    `confidence` 0..1: below 1 where recognition read it.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Word:
     first: int
     last: int
     bold: bool = False
+    confidence: float = 1.0
 
     @property
     def key(self) -> tuple[str, int, int]:

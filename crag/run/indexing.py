@@ -24,6 +24,7 @@ from crag.core.ingesting import (
     ParsedDocument,
     ReadingPage,
     ReadingQueued,
+    RecognisingPage,
 )
 from crag.core.protocols import Embedder
 from crag.core.turns import Turns
@@ -31,6 +32,7 @@ from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, safe_name
 from crag.ingest.reader import read_document
+from crag.ingest.scans import Progress
 from crag.library.library import Library
 
 EMBED_BATCH = 256
@@ -54,10 +56,11 @@ class Original:
         name: str,
         config: AppConfig,
         on_page: Callable[[int, int], None],
+        on_recognising: Progress,
         cancel: threading.Event,
     ) -> ParsedDocument:
         """Its pages. Raises what `read_document` does."""
-        return read_document(self.data, name, config, on_page=on_page, cancel=cancel)
+        return read_document(self.data, name, config, on_page=on_page, on_recognising=on_recognising, cancel=cancel)
 
     def settled(self, parsed: ParsedDocument) -> Ended | None:
         """What came of it, where nothing of what was read is to be stored."""
@@ -90,7 +93,9 @@ class _Reading:
     original: Original
     id: str
     began: float = field(default_factory=time.perf_counter)
-    progress: queue.SimpleQueue[ReadingQueued | ReadingPage | None] = field(default_factory=queue.SimpleQueue)
+    progress: queue.SimpleQueue[ReadingQueued | ReadingPage | RecognisingPage | None] = field(
+        default_factory=queue.SimpleQueue
+    )
     result: Future[tuple[ParsedDocument, list[Chunk]]] | None = None
 
 
@@ -212,9 +217,12 @@ def _read(
     def on_page(page: int, pages: int) -> None:
         reading.progress.put(ReadingPage(name=reading.name, page=page, pages=pages))
 
+    def on_recognising(page: int, pages: int, seconds: float) -> None:
+        reading.progress.put(RecognisingPage(name=reading.name, page=page, pages=pages, seconds_left=seconds))
+
     try:
         with readers.taken(cancel, waits):
-            parsed = reading.original.read(reading.name, config, on_page, cancel)
+            parsed = reading.original.read(reading.name, config, on_page, on_recognising, cancel)
         return parsed, chunk_document(parsed, reading.id, reading.name)
     finally:
         reading.progress.put(None)

@@ -32,6 +32,7 @@ from crag.core.turns import Turns
 from crag.core.types import Chunk, Document
 from crag.ingest.identity import content_id
 from crag.ingest.media import media_of
+from crag.ingest.scans import Progress
 from crag.library.library import Library
 from crag.run.indexing import Ended, Load, Original, index_files
 from crag.web.download import Download, Downloads, page_address, page_name
@@ -240,13 +241,18 @@ class _Page(Original):
     got: Download
 
     def read(
-        self, name: str, config: AppConfig, on_page: Callable[[int, int], None], cancel: threading.Event
+        self,
+        name: str,
+        config: AppConfig,
+        on_page: Callable[[int, int], None],
+        on_recognising: Progress,
+        cancel: threading.Event,
     ) -> ParsedDocument:
         """Its pages. Raises SignInError too, and EmptyError of a page that only scripts would fill."""
         ending = _ending(self.data, name, self.got.kind)
         asks = _PASSWORD.search(self.data) is not None
         try:
-            parsed = super().read(name + ending, config, on_page, cancel)
+            parsed = super().read(name + ending, config, on_page, on_recognising, cancel)
         except EmptyError as error:
             if asks:
                 raise _sign_in(name) from error

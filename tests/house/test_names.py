@@ -14,7 +14,10 @@ PUBLIC = {
     "crag.core.clauses": ["Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation", "WORD"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
-    "crag.core.documents": ["Chunk", "Document", "FromWeb", "INDEXED_AS", "LineBox", "Look", "Media", "Rect"],
+    "crag.core.documents": [
+        *("Chunk", "Document", "FromWeb", "INDEXED_AS", "LOW_RECOGNITION", "LineBox", "Look", "Media", "Rect"),
+        "mean_confidence",
+    ],
     "crag.core.errors": [
         *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
         *("EmptyLibraryError", "EncryptedError", "FilterError", "InputError", "KeyRejectedError", "LibraryError"),
@@ -76,7 +79,7 @@ PUBLIC = {
     "crag.core.fields": ["days_of", "first_problem", "meta", "setting"],
     "crag.core.ingesting": [
         *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
-        *("DocumentRefreshed", "Found", "ReadingPage", "ReadingQueued", "TableSpan"),
+        *("DocumentRefreshed", "Found", "IngestStep", "ReadingPage", "ReadingQueued", "RecognisingPage", "TableSpan"),
     ],
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
@@ -162,8 +165,9 @@ PUBLIC = {
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
         *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
-        *("instead_sentence", "kept_reason", "kept_word", "outcome_sentence", "scope_text", "short_text"),
-        *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
+        *("instead_sentence", "kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text"),
+        *("scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),
+        *("why_sentence", "words_text"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.index.milvus": ["MilvusIndex"],

@@ -18,9 +18,12 @@ from crag.core.ingesting import (
     Embedding,
     Found,
     IngestEvent,
+    IngestStep,
     ReadingPage,
     ReadingQueued,
+    RecognisingPage,
 )
+from crag.core.wording import left_text
 from ui.app.jobs import Job
 from ui.kit import html as h
 from ui.kit import problems, words
@@ -28,7 +31,6 @@ from ui.kit.drawing import draw
 from ui.kit.html import Html
 
 Result = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
-Step = ReadingQueued | ReadingPage | Embedding
 
 _LOOKS: Mapping[Found, str] = {
     "unchanged": "unchanged",
@@ -61,7 +63,7 @@ class Progress:
 
     names: tuple[str, ...] = ()
     results: list[Result] = field(default_factory=list)
-    step: Step | None = None
+    step: IngestStep | None = None
 
     def apply(self, events: Iterable[UploadEvent]) -> None:
         for event in events:
@@ -71,7 +73,7 @@ class Progress:
                 case DocumentAdded() | DuplicateFound() | DocumentFailed() | DocumentRefreshed():
                     self.results.append(event)
                     self.step = None
-                case ReadingQueued() | ReadingPage() | Embedding():
+                case ReadingQueued() | ReadingPage() | RecognisingPage() | Embedding():
                     self.step = event
                 case _:
                     assert_never(event)
@@ -167,7 +169,7 @@ def _now(progress: Progress, label: str) -> list[object]:
     return [h.b[name], " ", h.span("quiet num")[_said(step)]]
 
 
-def _said(step: Step | None) -> str:
+def _said(step: IngestStep | None) -> str:
     match step:
         case None:
             return "starting"
@@ -175,16 +177,20 @@ def _said(step: Step | None) -> str:
             return f"waits for its turn: {words.count(step.before, 'file')} before it"
         case ReadingPage():
             return f"reading page {step.page:,} of {step.pages:,}"
+        case RecognisingPage():
+            return f"recognising page {step.page:,} of {step.pages:,}, {left_text(step.seconds_left)}"
         case Embedding():
             return f"indexing chunk {step.done:,} of {step.total:,}"
         case _:
             assert_never(step)
 
 
-def _share(step: Step | None) -> float:
+def _share(step: IngestStep | None) -> float:
     match step:
         case ReadingPage():
             return 0.5 * step.page / max(1, step.pages)
+        case RecognisingPage():
+            return 0.5 * (step.page - 1) / max(1, step.pages)
         case Embedding():
             return 0.5 + 0.5 * step.done / max(1, step.total)
         case _:

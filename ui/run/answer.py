@@ -24,6 +24,7 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 from ui.run import faults, shelf
+from ui.run.passage import recognised
 from ui.run.path import chip
 from ui.run.shelf import Shelf
 
@@ -259,7 +260,7 @@ def sources(
             h.li[
                 h.button(data_pick=f"cite:{citation.number}", class_="open" if opened == citation.number else "")[
                     h.span("n num")[citation.number],
-                    h.span("where")[mark, page, h.span("name")[citation.source]],
+                    h.span("where")[mark, page, h.span("name")[citation.source], recognised(citation.recognised)],
                     noted,
                     h.span,
                     h.span("quote")[citation.quote],

@@ -15,7 +15,7 @@ from ui.kit import words
 from ui.kit.html import Html
 from ui.kit.safe import excerpt, link, site
 from ui.run import approval, faults, outdated, shelf, thumbs
-from ui.run.passage import View, passage, surroundings
+from ui.run.passage import View, passage, recognised, surroundings
 
 __all__ = ["View", "chunks", "passage", "surroundings", "web"]
 
@@ -128,7 +128,12 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         h.span("rank num")[found.rank],
         h.span[
             h.span("where")[
-                marks, shelf.tag(chunk), h.span("page")[words.place(chunk)], h.span("name")[chunk.source], _local(grade)
+                marks,
+                shelf.tag(chunk),
+                h.span("page")[words.place(chunk)],
+                h.span("name")[chunk.source],
+                recognised(chunk.recognised),
+                _local(grade),
             ],
             _noted(chunk.id, view),
             outdated.tag(chunk, view.stale),

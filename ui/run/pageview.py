@@ -20,7 +20,7 @@ from ui.kit.drawing import draw
 from ui.kit.problems import reported
 from ui.kit.safe import link
 from ui.run import shelf, textview
-from ui.run.passage import View, surroundings
+from ui.run.passage import View, recognised, surroundings
 
 _WIDTH = 1100
 _METRES_A_POINT = 0.0254 / 72
@@ -79,7 +79,8 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
     pages = document.pages
     number = f"Source {citation.number}: " if citation else ""
     leaf = st.session_state.get("leaf", home)
-    draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[f", page {leaf} of {pages}"]])
+    sure = citation.recognised if citation else chunk.recognised
+    draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[f", page {leaf} of {pages}"], " ", recognised(sure)])
     bar.button("‹ Page before", key="page-back", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
     bar.button("Page after ›", key="page-on", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
     here = [rect for rect in rects if rect.page == leaf]

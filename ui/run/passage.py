@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Kept, Strip
-from crag.core.wording import kept_reason, kept_word
+from crag.core.wording import kept_reason, kept_word, recognised_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -18,6 +18,15 @@ _WHOLE = 2500
 """Characters up to which a web page is shown whole."""
 _BESIDE = 3
 """Strips shown before and after a kept one of a longer page."""
+
+
+def recognised(confidence: float | None) -> Html:
+    """The mark of a text that stands in a picture and was read by text recognition, as sure as that is (0..1)."""
+    said = recognised_text(confidence)
+    if not said or confidence is None:
+        return Html()
+    about = f"Text recognition is {confidence:.0%} sure of it: compare what matters with the page."
+    return h.span("tag", title=about)[said]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,129 @@
+"""Image files as pages: their sizes, turns, modes and pictures, and how they are drawn. Nothing is recognised here."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import pytest
+from PIL import Image
+
+from crag.core.config import AppConfig
+from crag.core.errors import LimitError
+from crag.core.types import Rect
+from crag.ingest.fault import FileError
+from crag.ingest.media import media_of
+from crag.ingest.pictures import pages_of, read
+from crag.ingest.reader import read_document
+from crag.ingest.render import render_page
+
+
+def saved(image: Image.Image, kind: str, **more: object) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **more)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def half(mode: str = "RGB", size: tuple[int, int] = (300, 600)) -> Image.Image:
+    """White above, black below."""
+    image = Image.new("L", size, 255)
+    image.paste(0, (0, size[1] // 2, *size))
+    if mode == "I;16":
+        return image.convert("I").point(lambda value: value * 256).convert("I;16")
+    return image.convert(mode)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "WEBP", "BMP"])
+def test_each_kind_is_known_by_its_bytes_and_drawn(kind: str) -> None:
+    data = saved(half(), kind)
+    assert media_of(data, "a.txt") == "image"
+    pages = pages_of(data, "image")
+    assert pages.count == 1
+    picture = pages.draw(1, pages.density(1))
+    assert (picture.mode, picture.size) == ("RGB", (300, 600))
+    assert picture.getpixel((150, 100)) > (240, 240, 240) and picture.getpixel((150, 500)) < (15, 15, 15)
+
+
+def test_text_that_begins_as_a_bitmap_does_is_text() -> None:
+    assert media_of(b"BMW builds cars in Munich.", "a.txt") == "text"
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "LA", "RGBA", "I;16", "CMYK"])
+def test_every_mode_is_drawn_as_it_looks(mode: str) -> None:
+    picture = pages_of(saved(half(mode), "TIFF"), "image").draw(1, 1.0)
+    assert picture.getpixel((150, 100)) > (240, 240, 240) and picture.getpixel((150, 500)) < (15, 15, 15)
+
+
+def test_what_lets_light_through_lies_on_white_paper() -> None:
+    picture = pages_of(saved(Image.new("RGBA", (40, 40), (0, 0, 0, 0)), "PNG"), "image").draw(1, 1.0)
+    assert picture.getpixel((20, 20)) == (255, 255, 255)
+
+
+@pytest.mark.parametrize(
+    ("size", "dpi", "points"),
+    [
+        ((1700, 2200), 200, (612, 792)),
+        ((300, 600), None, (300, 600)),
+        ((3000, 4000), None, (594, 792)),  # a photograph: taken for a sheet
+        ((3000, 4000), 72, (594, 792)),  # four feet of it: no scanner said that
+        ((1700, 2200), 1, (612, 792)),
+    ],
+)
+def test_a_page_is_as_large_as_its_resolution_says(
+    size: tuple[int, int], dpi: int | None, points: tuple[int, int]
+) -> None:
+    more = {} if dpi is None else {"dpi": (dpi, dpi)}
+    assert pages_of(saved(Image.new("L", size, 255), "PNG", **more), "image").size(1) == pytest.approx(points, abs=1)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "TIFF", "PNG"])
+def test_a_picture_that_lies_on_its_side_is_turned_up(kind: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned clockwise
+    data = saved(half(), kind, exif=exif)
+    pages = pages_of(data, "image")
+    assert pages.size(1) == (600, 300)
+    picture = pages.draw(1, 1.0)
+    assert picture.size == (600, 300)
+    assert picture.getpixel((500, 150)) > (240, 240, 240) and picture.getpixel((100, 150)) < (15, 15, 15)
+    assert pages.size(1) == (600, 300)
+
+
+def test_a_tiff_has_a_page_for_each_picture() -> None:
+    others = [Image.new("L", (100 * place, 100), 255) for place in (2, 3)]
+    data = saved(Image.new("L", (100, 100), 255), "TIFF", save_all=True, append_images=others)
+    told = list(read(data, {"max_pages": 3}))
+    assert told[0] == {"pages": 3, "title": ""}
+    assert [(each["page"]["width"], each["page"]["scanned"]) for each in told[1:]] == [
+        (100, True),
+        (200, True),
+        (300, True),
+    ]
+    with pytest.raises(LimitError, match="3 pages"):
+        read_document(data, "a.tiff", AppConfig(max_pages=2))
+
+
+def test_a_marked_line_shows_on_the_picture() -> None:
+    rect = Rect(page=1, left=50, top=100, right=250, bottom=120)
+    shown = Image.open(io.BytesIO(render_page(saved(half(), "PNG"), 1, AppConfig(), highlights=[rect], width=600)))
+    assert shown.size == (600, 1200)
+    red, _, blue = shown.getpixel((300, 220))  # type: ignore[misc]
+    assert red > 200 and blue < 200
+
+
+def _huge() -> bytes:
+    """A few bytes that say they are a picture of 900 million pixels."""
+
+    def part(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    head = struct.pack(">IIBBBBB", 30_000, 30_000, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(bytes(99))) + part(b"IEND", b"")
+
+
+def test_a_picture_of_too_many_pixels_is_refused_before_it_is_decoded() -> None:
+    with pytest.raises(LimitError, match="too many pixels"):
+        read_document(_huge(), "bomb.png", AppConfig())
+    with pytest.raises(FileError, match="pixels"):
+        pages_of(saved(Image.new("1", (9_100, 9_000)), "PNG"), "image").size(1)
