@@ -161,7 +161,7 @@ def test_a_question_before_any_document_says_what_to_do(tmp_path: Path) -> None:
     ran = crag("ask", "Who kept the light?", "--json", CRAG_DATA=str(tmp_path / "data"))
     record = parts(ran)[1]
     assert ran.code == 1
-    assert "Add a PDF" in record["error"]
+    assert "Add files" in record["error"]
     assert crag("search", "Who kept the light?", CRAG_DATA=str(tmp_path / "data")).code == 1
     shown = crag("documents", CRAG_DATA=str(tmp_path / "data"))
     assert (shown.code, shown.out) == (0, "")

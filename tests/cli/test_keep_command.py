@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,7 +54,6 @@ def test_a_page_is_kept_from_the_shell_and_answers_the_next_question(place: Path
     ("arguments", "said"),
     [
         (("keep", "nowhere"), "no run"),
-        (("keep", "last"), "no run"),
         (("ask", "why?", "--of", "nowhere.pdf"), "no document called nowhere.pdf"),
         (("search", "why?", "--tag", "finance"), "No document has the tag finance"),
     ],
@@ -60,6 +61,13 @@ def test_a_page_is_kept_from_the_shell_and_answers_the_next_question(place: Path
 def test_what_there_is_not_is_told(place: Path, arguments: tuple[str, ...], said: str) -> None:
     ran = crag(*arguments, "--library", place)
     assert ran.code == 1 and said in ran.err and "Traceback" not in ran.err
+
+
+def test_where_nothing_was_asked_there_is_no_last_run(place: Path) -> None:
+    with closing(sqlite3.connect(place / "library.db")) as records, records:
+        records.execute("DELETE FROM runs")  # other tests ask the library that this is a copy of
+    ran = crag("keep", "last", "--library", place)
+    assert ran.code == 1 and "no run" in ran.err
 
 
 def test_a_search_is_limited_to_a_tag_or_a_document(place: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_question_that_cannot_be_asked_is_a_failure_with_a_remedy(engine: Engi
 
 def test_a_question_before_any_document_says_what_to_do(engine: Engine) -> None:
     failure = Trace.from_events(engine.ask(QUESTION)).failure
-    assert failure is not None and "Add a PDF" in failure.remedy
+    assert failure is not None and "Add files" in failure.remedy
 
 
 def test_a_lone_surrogate_in_a_question_is_no_crash(engine: Engine) -> None:

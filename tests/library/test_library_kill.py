@@ -16,7 +16,7 @@ from tests.support.kills import Confirmed, work_until_killed
 from tests.support.library_makers import HashEmbedder, index_at
 from tests.support.sizes import sized
 
-KILLS = sized(100, 4)
+KILLS = sized(100, 2)
 MOST = sized(60, 15)
 MOST_SAID = 14
 """Seven documents were added, one deleted and one purged by then, at least."""

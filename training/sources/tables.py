@@ -101,7 +101,7 @@ def chunked(blocks: Sequence[Block], title: str, *, ruled: bool = False) -> list
     for chunk in chunk_document(ParsedDocument(title=title, pages=(read,)), "table", "table.pdf"):
         inside = [
             (start - chunk.start, end - chunk.start, *sheet.place[round(top)])
-            for start, end, _, top, _, _ in made.lines
+            for start, end, _, top, *_ in made.lines
             if start < chunk.end and chunk.start < end and round(top) in sheet.place
         ]
         found.append(Piece(chunk.context, chunk.text, _lines(chunk.text, inside)))
