@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from crag.core.events import ActionTaken, Event, Failed, Scoped, event_to_json
+from crag.core.eventlog import event_to_json
+from crag.core.events import ActionTaken, Event, Failed, Scoped
 from crag.core.trace import Trace
 from crag.core.types import Decision, Grade, RetrievedChunk, Strip, WebPage
 from crag.core.wording import (

@@ -1,21 +1,18 @@
-"""The closed union of events that one run is made of, and their JSON form.
+"""The closed union of events that one run is made of. `crag.core.eventlog` has their JSON form.
 
 Every event carries `at`: seconds since the run began. Consumers `match` on the class and end in `assert_never`.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, get_args
-
-from pydantic import Field, TypeAdapter
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from crag.core.errors import CragError, Reason
 from crag.core.meter import Call
 from crag.core.types import (
     Answer,
+    Citation,
     Decision,
     Grade,
     Origin,
@@ -26,7 +23,6 @@ from crag.core.types import (
     Unread,
     WebPage,
 )
-from crag.core.upgrade import upgraded_event
 
 __all__ = [
     "ActionTaken",
@@ -52,10 +48,6 @@ __all__ = [
     "StepStarted",
     "Token",
     "Verified",
-    "event_from_json",
-    "event_to_json",
-    "events_from_jsonl",
-    "events_to_jsonl",
 ]
 
 Instead = Literal[
@@ -255,11 +247,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """The check of every sentence against what it cites. `faithfulness` is the supported share, None if unscored."""
+    """The check of every sentence against what it cites. `faithfulness` is the supported share, None if unscored.
+
+    `found`: citations that the answer did not make, found afterwards for sentences that had none; numbered on from
+    the answer's own.
+    """
 
     checks: tuple[SentenceCheck, ...]
     faithfulness: float | None
     at: float
+    found: tuple[Citation, ...] = ()
     kind: Literal["verified"] = "verified"
 
 
@@ -356,38 +353,3 @@ Event = (
     | Skipped
     | RunFinished
 )
-
-_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
-_KINDS = {part.default for each in get_args(Event) for part in fields(each) if part.name == "kind"}
-
-
-def event_to_json(event: Event) -> str:
-    """One event as one line of JSON."""
-    return _EVENT.dump_json(event).decode()
-
-
-def event_from_json(line: str | bytes) -> Event:
-    """The event of one line, of this or an earlier build; Skipped where it is of a kind not known here.
-
-    Raises pydantic.ValidationError on anything that is not exactly an event.
-    """
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return _EVENT.validate_json(line)
-    if isinstance(found, dict):
-        found = upgraded_event(found)
-        kind = found.get("kind")
-        if isinstance(kind, str) and kind not in _KINDS:
-            found = {"kind": "skipped", "name": kind, "at": found.get("at")}
-    return _EVENT.validate_python(found)
-
-
-def events_to_jsonl(events: Iterable[Event]) -> str:
-    """One event a line, in order, each line ended."""
-    return "".join(event_to_json(event) + "\n" for event in events)
-
-
-def events_from_jsonl(text: str) -> list[Event]:
-    """The inverse of `events_to_jsonl`."""
-    return [event_from_json(line) for line in text.split("\n") if line]

@@ -15,6 +15,7 @@ from crag.core.types import (
     Action,
     Answer,
     Chunk,
+    Citation,
     Decision,
     Grade,
     Origin,
@@ -193,7 +194,8 @@ class Trace:
             case ev.Answered():
                 return replace(after, answer=event.answer, text=event.answer.text)
             case ev.Verified():
-                return replace(after, checks=event.checks, faithfulness=event.faithfulness)
+                checked = replace(after, checks=event.checks, faithfulness=event.faithfulness)
+                return checked._citing(event.found)
             case ev.Failed():
                 return replace(after, failures=(*self.failures, event))
             case ev.Called():
@@ -211,6 +213,12 @@ class Trace:
         rounds = list(self.rounds)
         rounds[number] = replace(rounds[number], **changes)
         return replace(self, rounds=tuple(rounds))
+
+    def _citing(self, found: tuple[Citation, ...]) -> Trace:
+        """With citations that were found afterwards."""
+        if self.answer is None or not found:
+            return self
+        return replace(self, answer=replace(self.answer, citations=(*self.answer.citations, *found)))
 
     @property
     def round(self) -> Round | None:

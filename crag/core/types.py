@@ -16,15 +16,19 @@ __all__ = [
     "Chunk",
     "Citation",
     "Decision",
+    "Disagreement",
     "Document",
+    "FigureCheck",
     "FromWeb",
     "Grade",
+    "Judgement",
     "Kept",
     "LineBox",
     "Media",
     "Origin",
     "Passage",
     "Rect",
+    "Reported",
     "RetrievedChunk",
     "SentenceCheck",
     "ShortAnswer",
@@ -191,7 +195,7 @@ class Citation:
 
     `page` from 1, None for the web; `url`: of a web page, and of a document that came from the web. `place` and
     `from_web` as a chunk's. `recognised` 0..1: how sure text recognition is to have read what is cited right; None
-    where it read none of it.
+    where it read none of it. `found`: the answer did not cite it; it was found afterwards to support a sentence.
     """
 
     number: int
@@ -206,6 +210,7 @@ class Citation:
     place: str = ""
     recognised: float | None = None
     from_web: FromWeb = ""
+    found: bool = False
 
     @property
     def where(self) -> str:
@@ -244,12 +249,32 @@ class ShortAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """One of the values that sources give for a thing: as it stands there, its citation, and how old its source is.
+
+    `dated` is an ISO 8601 date; empty where the source has none.
+    """
+
+    value: str
+    citation: int
+    dated: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """Kept strips that give different values for the same thing, named by `subject` in words of theirs."""
+
+    subject: str
+    values: tuple[Reported, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """`text` holds citation marks like [1]. `by` names what wrote it: `extractive` or a model.
 
     An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it. `short`:
     the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
-    nothing that was found does.
+    nothing that was found does. `disagreements`: where what it rests on does not agree.
     """
 
     text: str
@@ -260,6 +285,42 @@ class Answer:
     instead_of: str = ""
     short: ShortAnswer | None = None
     unnamed: tuple[str, ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What one judge says of a sentence and what it cites. `supported` None: it can't tell, or failed.
+
+    `judge`: words (is it there literally), figures (do its numbers, dates and names stand there), evaluator, model.
+    `by`: the id of the one that scored. `why` it failed is a sentence, or what is said of `who`, the id of a model.
+    """
+
+    judge: Literal["words", "figures", "evaluator", "model"]
+    supported: bool | None
+    score: float | None = None
+    by: str = ""
+    why: str = ""
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureCheck:
+    """Whether a number, date or name of a sentence stands in what the sentence cites.
+
+    It is the characters [start, end) of `SentenceCheck.sentence`. stands: the same value is there, written so or
+    otherwise. computed: it is worked out from values that are there, as `how` says ("1,577 - 1,498"). missing: it is
+    not. `source_id` and `strip_id` say where it stands; empty where it is missing.
+    """
+
+    start: int
+    end: int
+    text: str
+    kind: Literal["number", "date", "name"]
+    state: Literal["stands", "computed", "missing"]
+    how: str = ""
+    source_id: str = ""
+    strip_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,15 +328,19 @@ class SentenceCheck:
     """Whether the cited strips support one sentence of the answer. `supported` None: not checkable.
 
     `note` says how that was found; `by`: the evaluator that scored. `why` it was not scored is a sentence, or what is
-    said of `who`, the id of a model. `invented`: the numbers that stand for no cited text.
+    said of `who`, the id of a model. `invented`: the numbers that stand for no cited text. `attributed`: the sentence
+    cited nothing, and `citations` were found for it afterwards. `judgements`: all that judged it, each with its word.
     """
 
     sentence: str
     citations: tuple[int, ...]
     supported: bool | None
     score: float | None = None
-    note: Literal["", "no citation", "invented", "quoted", "scored", "not scored"] = ""
+    note: Literal["", "no citation", "nothing shown", "invented", "quoted", "scored", "not scored", "figures"] = ""
     by: str = ""
     why: str = ""
     who: str = ""
     invented: tuple[int, ...] = ()
+    attributed: bool = False
+    judgements: tuple[Judgement, ...] = ()
+    figures: tuple[FigureCheck, ...] = ()

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, Integer, and_, case, delete, func, insert, literal_column, select
 
 from crag.core.errors import NotFoundError, StorageError
-from crag.core.events import Event, events_from_jsonl, events_to_jsonl
+from crag.core.eventlog import events_from_jsonl, events_to_jsonl
+from crag.core.events import Event
 from crag.core.meter import DaySpending
 from crag.core.trace import Trace
 from crag.library import tracks

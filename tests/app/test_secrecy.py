@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from crag.core.config import AppConfig
-from crag.core.events import events_to_jsonl
+from crag.core.eventlog import events_to_jsonl
 from crag.core.keys import Keys
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.trace import Trace

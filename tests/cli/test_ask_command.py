@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from crag.core.events import Event, RunFinished, RunStarted, event_from_json
+from crag.core.eventlog import event_from_json
+from crag.core.events import Event, RunFinished, RunStarted
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.sample import Sample

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from crag.core import events as ev
+from crag.core.eventlog import event_from_json, event_to_json, events_from_jsonl, events_to_jsonl
 from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import (
@@ -91,7 +92,7 @@ def test_every_event_class_is_in_the_sample_run() -> None:
 
 
 def test_events_and_trace_are_equal_after_a_round_trip() -> None:
-    again = ev.events_from_jsonl(ev.events_to_jsonl(RUN))
+    again = events_from_jsonl(events_to_jsonl(RUN))
     assert again == RUN
     trace = Trace.from_events(RUN)
     assert Trace.from_json(trace.to_json()) == trace == Trace.from_events(again)
@@ -100,9 +101,9 @@ def test_events_and_trace_are_equal_after_a_round_trip() -> None:
 @given(st.text())
 def test_any_text_in_an_event_survives_a_round_trip_as_one_line(text: str) -> None:
     event = ev.Token(text=text, at=0.0)
-    line = ev.event_to_json(event)
+    line = event_to_json(event)
     assert "\n" not in line
-    assert ev.event_from_json(line) == event
+    assert event_from_json(line) == event
 
 
 def test_applying_changes_nothing_that_was_there_before() -> None:
@@ -145,4 +146,4 @@ def test_a_run_waits_for_its_person_from_the_question_to_the_word() -> None:
 )
 def test_what_is_no_event_is_refused(line: str) -> None:
     with pytest.raises(ValidationError):
-        ev.event_from_json(line)
+        event_from_json(line)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from crag.core import events as ev
+from crag.core.eventlog import event_from_json, event_to_json, events_from_jsonl, events_to_jsonl
 from crag.core.trace import FORMAT, Trace
 from crag.core.types import Grade, SentenceCheck, Unread
 from crag.core.upgrade import in_words, upgraded_event
@@ -20,7 +21,7 @@ BROKEN = "failed (status 500)."
 
 
 def read(kind: str, **values: Any) -> Any:
-    return ev.event_from_json(json.dumps({"kind": kind, "at": 1.0, **values}))
+    return event_from_json(json.dumps({"kind": kind, "at": 1.0, **values}))
 
 
 def failed(message: str, instead: str = "") -> ev.Failed:
@@ -114,9 +115,9 @@ def test_a_failed_call_and_the_problems_of_a_search() -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_an_event_of_today_stays_as_it_is(name: str) -> None:
-    events = ev.events_from_jsonl((DATA / "runs" / f"{name}.jsonl").read_text(encoding="utf-8"))
+    events = events_from_jsonl((DATA / "runs" / f"{name}.jsonl").read_text(encoding="utf-8"))
     for event in events:
-        told = json.loads(ev.event_to_json(event))
+        told = json.loads(event_to_json(event))
         assert upgraded_event(told) == told
 
 
@@ -125,7 +126,7 @@ def test_a_stored_run_reads_as_it_did(name: str) -> None:
     """Every failure, word for word, is what its event said then."""
     lines = (DATA / "runs" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     old = [json.loads(line) for line in lines]
-    for before, event in zip(old, ev.events_from_jsonl("\n".join(lines)), strict=True):
+    for before, event in zip(old, events_from_jsonl("\n".join(lines)), strict=True):
         match event:
             case ev.Failed():
                 assert failure_sentence(event) == before["message"] and event.remedy == before["remedy"]
@@ -144,17 +145,17 @@ def test_a_stored_run_reads_as_it_did(name: str) -> None:
 )
 def test_what_is_half_an_old_event_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
-        ev.event_from_json(line)
+        event_from_json(line)
 
 
 def test_an_event_of_a_newer_build_is_skipped_and_it_is_known() -> None:
-    lines = ev.events_to_jsonl([ev.Token(text="a", at=1.0), ev.RunFinished(at=3.0)]).splitlines()
+    lines = events_to_jsonl([ev.Token(text="a", at=1.0), ev.RunFinished(at=3.0)]).splitlines()
     lines.insert(1, json.dumps({"kind": "of_tomorrow", "at": 2.0, "more": [1]}))
-    events = ev.events_from_jsonl("\n".join(lines))
+    events = events_from_jsonl("\n".join(lines))
     assert events[1] == ev.Skipped(name="of_tomorrow", at=2.0)
     trace = Trace.from_events(events)
     assert trace.newer and trace.finished and not Trace.from_events([events[0], events[2]]).newer
-    assert ev.events_from_jsonl(ev.events_to_jsonl(events)) == events
+    assert events_from_jsonl(events_to_jsonl(events)) == events
 
 
 def test_a_record_of_a_newer_build_is_read_as_far_as_it_is_known() -> None:

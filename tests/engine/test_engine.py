@@ -19,6 +19,7 @@ from crag.core.errors import (
     QuestionError,
     SettingsError,
 )
+from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
@@ -75,7 +76,7 @@ def test_a_lone_surrogate_in_a_question_is_no_crash(engine: Engine) -> None:
     fill(engine)
     events = list(engine.ask("hiring \ud800 days?"))
     assert Trace.from_events(events).answer is not None
-    assert ev.events_from_jsonl(ev.events_to_jsonl(events)) == events
+    assert events_from_jsonl(events_to_jsonl(events)) == events
 
 
 def test_an_unknown_strategy_is_refused_before_any_event(engine: Engine) -> None:

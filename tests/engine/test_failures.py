@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import BudgetError, UnreachableError
+from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Call, Meter
 from crag.core.trace import Trace
@@ -148,8 +149,8 @@ def sound(run: Run) -> Trace:
 
 def recorded(run: Run) -> None:
     """The whole run survives JSON and the library, and holds neither a key nor a word that a failing server said."""
-    lines, trace = ev.events_to_jsonl(run.events), run.trace.to_json()
-    assert ev.events_from_jsonl(lines) == run.events == run.engine.library().runs.events(run.trace.run_id)
+    lines, trace = events_to_jsonl(run.events), run.trace.to_json()
+    assert events_from_jsonl(lines) == run.events == run.engine.library().runs.events(run.trace.run_id)
     assert Trace.from_json(trace) == run.trace
     assert not any(secret in lines + trace for secret in (LLM_KEY, TAVILY_KEY, SERVER_WORDS))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crag.core.errors import InputError
-from crag.core.events import events_from_jsonl, events_to_jsonl
+from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.scope import Scope, narrowed
 from crag.core.trace import Trace
 from crag.engine import Engine

@@ -43,6 +43,7 @@ PUBLIC = {
             "WebSearchError",
         ),
     ],
+    "crag.core.eventlog": ["event_from_json", "event_to_json", "events_from_jsonl", "events_to_jsonl"],
     "crag.core.events": [
         *(
             "ActionTaken",
@@ -68,8 +69,7 @@ PUBLIC = {
             "Searched",
             "StepFinished",
         ),
-        *("StepStarted", "Token", "Verified", "event_from_json", "event_to_json", "events_from_jsonl"),
-        "events_to_jsonl",
+        *("StepStarted", "Token", "Verified"),
     ],
     "crag.testing.fakes": [
         *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader"),
@@ -145,8 +145,7 @@ PUBLIC = {
     "crag.core.turns": ["Turn", "Turns"],
     "crag.core.types": [
         *("Action", "Aggregation", "Answer", "Chunk", "Citation", "Decision", "Document", "Grade", "INDEXED_AS"),
-        "FromWeb",
-        "Kept",
+        *("Disagreement", "FigureCheck", "FromWeb", "Judgement", "Kept", "Reported"),
         *(
             "LineBox",
             "Media",

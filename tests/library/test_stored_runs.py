@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crag.comparing.differences import differences, figures
-from crag.core.events import events_from_jsonl, events_to_jsonl
+from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.wording import outcome_sentence

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, KeyRejectedError, ReplyError, UnreachableError
+from crag.core.eventlog import event_to_json
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Call, Meter
 from crag.core.settings import Settings
@@ -216,5 +217,5 @@ def test_a_whole_run_on_this_server(real_server: RealServer, tmp_path: Path) -> 
     assert len(pieces) > 1 and "".join(pieces).strip() == answered.answer.text.strip()
     called = [event.call for event in events if isinstance(event, ev.Called)]
     assert {"evaluate", "answer"} <= {call.step for call in called} and all(call.output_tokens for call in called)
-    assert not any(KEY in ev.event_to_json(event) for event in events)
+    assert not any(KEY in event_to_json(event) for event in events)
     assert not any(KEY.encode() in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
+from crag.core.eventlog import events_to_jsonl
 from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
@@ -38,7 +38,7 @@ def ask(tmp_path: Path) -> Iterator[object]:
     def asked(keys: Keys | None = None, strategy: str = "balanced", **config: object) -> tuple[Trace, str]:
         chosen = AppConfig.from_environment({}, **{"data": tmp_path, **config})
         events = list(made.ask(QUESTION, strategy, config=chosen, keys=keys or Keys()))
-        return Trace.from_events(events), ev.events_to_jsonl(events)
+        return Trace.from_events(events), events_to_jsonl(events)
 
     yield asked
     made.close()

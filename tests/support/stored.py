@@ -11,7 +11,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from crag.core.events import Event, events_from_jsonl
+from crag.core.eventlog import events_from_jsonl
+from crag.core.events import Event
 
 __all__ = ["RUNS", "stored_library", "stored_run"]
 

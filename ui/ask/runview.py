@@ -10,7 +10,8 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import CragError, NotFoundError
-from crag.core.events import Event, events_to_jsonl
+from crag.core.eventlog import events_to_jsonl
+from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
