@@ -28,8 +28,9 @@ from crag.text.words import counted
 
 __all__ = [
     *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-    *("kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text", "scope_text", "short_text"),
-    *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
+    *("kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence", "recognised_text", "scope_text"),
+    *("short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence"),
+    "words_text",
 ]
 
 Name = Callable[[str], str]
@@ -94,6 +95,19 @@ def scope_text(scope: Scoped) -> str:
 def web_origin(from_web: FromWeb) -> str:
     """What is said of a page that was kept from the web, wherever it is cited; nothing of any other document."""
     return f"kept from the web, {from_web}" if from_web else ""
+
+
+def lost_text(labels: int, records: int, verified: bool) -> str:
+    """What people and runs said of a document's old text that is true of no chunk of its new one, without a full stop.
+
+    Nothing where all of it went over.
+    """
+    said = [
+        *([count(labels, "label")] if labels else []),
+        *([f"the track record of {count(records, 'chunk')}"] if records else []),
+        *(["that a person verified it"] if verified else []),
+    ]
+    return f"lost with the old text: {', '.join(said)}" if said else ""
 
 
 def words_text(kept: Iterable[Strip], most: int = 0) -> str:

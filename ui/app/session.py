@@ -41,6 +41,7 @@ class Session:
         state.setdefault("strategy", "balanced")
         state.setdefault("opened", None)
         state.setdefault("selected", None)
+        state.setdefault("scope", Scope())
         if state.get("stood-in") != self.workspace:
             self._stand_in()
 
@@ -191,14 +192,12 @@ class Session:
     @property
     def scope(self) -> Scope:
         """The documents, by id, and tags that the next question is asked of; none: of all."""
-        documents = tuple(st.session_state.get("scope", ()))
-        beside, tags = st.session_state.get("scope-tags", ((), ()))
-        return Scope(documents, tags if beside == documents else ())  # another page chose other documents since
+        found: Scope = st.session_state.scope
+        return found
 
     def limit(self, scope: Scope) -> None:
         """Ask these from now on."""
-        st.session_state["scope"] = scope.documents
-        st.session_state["scope-tags"] = (scope.documents, scope.tags)
+        st.session_state.scope = scope
 
     # Settings of this session
 
