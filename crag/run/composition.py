@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from crag.conversation.rules import RuleContextualizer
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
+from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Meter
 from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, StripGrader, WebSearch
@@ -57,7 +59,7 @@ class Local:
 class Asked:
     """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter.
 
-    `clock` tells the time there is for outside calls.
+    `clock` tells the time there is for outside calls. `history` and `standalone` as in `Engine.ask`.
     """
 
     settings: Settings
@@ -67,6 +69,8 @@ class Asked:
     cancel: threading.Event
     began: float
     clock: Clock = CLOCK
+    history: tuple[Exchange, ...] = ()
+    standalone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 
     evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
+    rules = RuleContextualizer()
     rewriters = [LlmRewriter(chat), local.rewriter] if chat else [local.rewriter]
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (asked.allowed or _refused) if config.ask_before_web else None
@@ -129,6 +134,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         rewriter=FallbackRewriter(rewriters, outlet),
         web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
+        contextualizer=rules,
         verifier=CitationVerifier(support),
         meter=meter,
         outlet=outlet,
