@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from crag.conversation.model import LlmContextualizer
 from crag.conversation.rules import RuleContextualizer
 from crag.core import events as ev
 from crag.core.config import AppConfig
@@ -31,7 +32,13 @@ from crag.library.library import Library
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import LLM, LOCAL
 from crag.providers.rerank import Reranker
-from crag.run.fallback import FallbackGenerator, FallbackRetriever, FallbackRewriter, FallbackWeb
+from crag.run.fallback import (
+    FallbackContextualizer,
+    FallbackGenerator,
+    FallbackRetriever,
+    FallbackRewriter,
+    FallbackWeb,
+)
 from crag.run.guarded import guarded_evaluator, guarded_web
 from crag.run.parts import Outlet, Parts
 from crag.run.status import problem
@@ -134,7 +141,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         rewriter=FallbackRewriter(rewriters, outlet),
         web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
-        contextualizer=rules,
+        contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, outlet) if chat else rules,
         verifier=CitationVerifier(support),
         meter=meter,
         outlet=outlet,

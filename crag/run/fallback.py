@@ -37,11 +37,13 @@ class FallbackContextualizer:
         self._first, self._second, self._outlet, self.by = first, second, outlet, first.by
 
     def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
-        self.by = self._first.by
         try:
-            return self._first.standalone(question, history)
+            made = self._first.standalone(question, history)
         except ProviderError as error:
             self._outlet.worked_around("contextualize", error, "rules", self._second.by)
+        else:
+            self.by = self._first.by
+            return made
         self.by = self._second.by
         return self._second.standalone(question, history)
 
