@@ -51,6 +51,7 @@ CRAG = {
         "text",
         "core",
         "ingest",
+        "conversation",
         "strategies",
         "evaluator",
         "engine",
@@ -81,6 +82,7 @@ UI = {
 
 # Outside crag only the pure parts of a step may be used beside the engine.
 PURE = {
+    "crag.conversation.history",
     "crag.evaluator.trigger",
     "crag.generate.verification",
     "crag.correct.keeping",

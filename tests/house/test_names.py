@@ -166,6 +166,7 @@ PUBLIC = {
     "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
+        "context_text",
         *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
         *("instead_sentence", "kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text"),
         *("scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),

@@ -18,7 +18,7 @@ from crag.core.types import Action
 from crag.core.wording import short_text, stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
-from ui.ask import conversation, sliders
+from ui.ask import conversation, followups, sliders
 from ui.compare import state
 from ui.kit import html as h
 from ui.kit import problems, words
@@ -108,6 +108,7 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
             continue
         slots.question = st.empty()
         draw(answer.question(trace), slots.question)
+        followups.rewording(session, trace)
         slots.answer = st.empty()
         stop = st.empty()
         job = session.job(run)
