@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
-from crag.core.events import Failed, Instead, Scoped
+from crag.core.events import Contextualized, Failed, Instead, Scoped
 from crag.core.fields import meta
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
@@ -27,10 +27,10 @@ from crag.core.types import (
 from crag.text.words import counted
 
 __all__ = [
-    *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-    *("kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence", "recognised_text", "scope_text"),
-    *("short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence"),
-    "words_text",
+    *("about", "cell_text", "check_sentence", "context_text", "count", "decision_sentence", "failure_sentence"),
+    *("instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence"),
+    *("recognised_text", "scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence"),
+    *("web_origin", "why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]
@@ -39,6 +39,7 @@ _INSTEAD: dict[Instead, str] = {
     "": "",
     "local evaluator": "The local evaluator graded instead.",
     "rewriter": "It is rewritten by {by} instead.",
+    "rules": "The question is made to stand alone by rules instead.",
     "same query": "The library was not searched again.",
     "question": "The question itself is searched for.",
     "web": "{by} is asked instead.",
@@ -90,6 +91,13 @@ def scope_text(scope: Scoped) -> str:
     tags = [f"tag {tag}" for tag in scope.tags]
     gone = [f"{count(scope.gone, 'document')} no longer in the library"] if scope.gone else []
     return "; ".join([*named, *tags, *gone])
+
+
+def context_text(context: Contextualized, name: Name = str) -> str:
+    """Who worded what is asked in place of a follow-up, and what it took over: "By rules. From the conversation: …"."""
+    who = {"rules": "By rules", "person": "In your words"}.get(context.by) or f"By {name(context.by)}"
+    said = [f"“{each.text}”{' (an answer)' if each.found_in == 'answer' else ''}" for each in context.carried]
+    return f"{who}. From the conversation: {', '.join(said)}." if said else f"{who}."
 
 
 def web_origin(from_web: FromWeb) -> str:

@@ -23,6 +23,7 @@ CRAG = {
     "library": {"text", "core", "index"},
     "evaluator": {"text", "core", "models"},
     "correct": {"text", "core"},
+    "conversation": {"text", "core"},
     "web": {"text", "core"},
     "generate": {"text", "core"},
     "providers": {"text", "core", "evaluator", "web"},
@@ -35,7 +36,10 @@ CRAG = {
     "comparing": {"text", "core", "spending"},
     "whatif": {"text", "core", "evaluator", "correct"},
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
-    "run": {"text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"},
+    "run": {
+        *("text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"),
+        "conversation",
+    },
     "engine": {
         *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
         *("strategies", "sample", "run"),
@@ -47,6 +51,7 @@ CRAG = {
         "text",
         "core",
         "ingest",
+        "conversation",
         "strategies",
         "evaluator",
         "engine",
@@ -77,6 +82,7 @@ UI = {
 
 # Outside crag only the pure parts of a step may be used beside the engine.
 PURE = {
+    "crag.conversation.history",
     "crag.evaluator.trigger",
     "crag.generate.verification",
     "crag.correct.keeping",

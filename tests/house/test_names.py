@@ -52,6 +52,7 @@ PUBLIC = {
             "ApprovalGiven",
             "Called",
             "Cancelled",
+            "Contextualized",
             "Event",
             "Failed",
             "Instead",
@@ -75,6 +76,7 @@ PUBLIC = {
         *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader"),
         *("ScriptedStripGrader", "chunk_of"),
     ],
+    "crag.core.exchanges": ["Carried", "Exchange", "Standalone"],
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["days_of", "first_problem", "meta", "setting"],
     "crag.core.ingesting": [
@@ -116,6 +118,7 @@ PUBLIC = {
     ],
     "crag.core.protocols": [
         *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
+        "Contextualizer",
         *(
             "QuestionEmbedder",
             "RerankServer",
@@ -164,6 +167,7 @@ PUBLIC = {
     "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
+        "context_text",
         *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
         *("instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence"),
         *(

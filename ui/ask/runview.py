@@ -18,7 +18,7 @@ from crag.core.types import Action
 from crag.core.wording import short_text, stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
-from ui.ask import conversation, sliders
+from ui.ask import conversation, followups, sliders
 from ui.compare import state
 from ui.kit import html as h
 from ui.kit import problems, words
@@ -47,7 +47,7 @@ def show(session: Session, run: str, past: Any) -> None:
         session.forget(run)
         raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
     problem = st.empty()
-    labels = thumbs.labels_of(session, trace.question)
+    labels = thumbs.labels_of(session, trace.meant)
     slots = Slots(_cited(session.opened))
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
@@ -108,6 +108,7 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
             continue
         slots.question = st.empty()
         draw(answer.question(trace), slots.question)
+        followups.rewording(session, trace)
         slots.answer = st.empty()
         stop = st.empty()
         job = session.job(run)

@@ -167,7 +167,7 @@ _PAGE = Html(
 
 def file_name(trace: Trace, ending: str) -> str:
     """A name made of the question's first words."""
-    stem = "-".join(re.findall(r"[a-z0-9]+", trace.question.lower())[:6])[:50] or "run"
+    stem = "-".join(re.findall(r"[a-z0-9]+", trace.meant.lower())[:6])[:50] or "run"
     return f"crag-{stem}.{ending}"
 
 
@@ -186,7 +186,7 @@ def page(
     script = (ASSETS / "replay.js").read_text(encoding="utf-8")
     return _PAGE.format(
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        question=trace.question,
+        question=trace.meant,
         stylesheet=stylesheet(),
         style=_STYLE,
         controls=_CONTROLS,
