@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.order import begun_first
+from tests.support.order import begun_first, done_with
 from tests.support.sizes import sized
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
+
     from tests.support.milvus_server import MilvusServer
     from tests.support.postgres_server import PostgresServer
 
@@ -40,6 +43,20 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin first, so that no worker is left with one at the end."""
     items.sort(key=lambda item: begun_first(item.nodeid.partition("::")[0]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Whole files go to workers, some of them together."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return done_with(super()._split_scope(nodeid))
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture(autouse=True)

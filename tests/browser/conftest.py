@@ -68,12 +68,12 @@ def tab(browser):
 @pytest.fixture
 def open_page(request, browser, tab):
     """Opens a page of the app: the first in the tab that the test before left, with nothing that it stored, any other
-    (and with `own` the first too) in a browser profile of its own.
+    (and with `own` the first too) in a browser profile of its own, or in another tab of the page `beside`.
 
     At the end nothing may have left this machine, every answer must have carried the app's policy, and the app may have
     wanted nothing that this forbids.
     """
-    left, contexts, forbidden, unarmed = [], [], [], []
+    left, opened_here, forbidden, unarmed = [], [], [], []
     heard = {
         "request": lambda request: left.append(request.url),
         "response": lambda found: HEADER in found.headers or unarmed.append(found.url),
@@ -81,10 +81,13 @@ def open_page(request, browser, tab):
     }
     pages, apps = [], []
 
-    def opened(path: str = "", *, width: int = 1440, theme: str = "light", base: str = "", own: bool = False):
-        if pages or own:
-            contexts.append(browser.new_context())
-            page = contexts[-1].new_page()
+    def opened(path: str = "", *, width=1440, theme="light", base="", own=False, beside=None):
+        if beside is not None:
+            page = beside.context.new_page()
+            opened_here.append(page)
+        elif pages or own:
+            opened_here.append(browser.new_context())
+            page = opened_here[-1].new_page()
         else:
             page = tab
             page.context.clear_cookies()
@@ -105,8 +108,8 @@ def open_page(request, browser, tab):
     for name, listen in heard.items():
         for page in pages:
             page.remove_listener(name, listen)
-    for context in contexts:
-        context.close()
+    for each in opened_here:
+        each.close()
     for app in apps:
         app.gate.unlink(missing_ok=True)
     outside = [url for url in left if not url.startswith(("data:", "blob:")) and urlsplit(url).hostname != "127.0.0.1"]

@@ -9,7 +9,7 @@ import pytest
 from tests.support.browsing import until
 
 
-@pytest.mark.parametrize("path", ["settings", "documents"])
+@pytest.mark.parametrize("path", ["settings", pytest.param("documents", marks=pytest.mark.heavy)])
 def test_the_first_page_that_anybody_opens_is_the_app_s(open_page, served_fresh, path) -> None:
     page = open_page(f"/{path}", base=served_fresh.url)
     page.get_by_role("heading", name=path.capitalize()).first.wait_for()

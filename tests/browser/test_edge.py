@@ -13,7 +13,7 @@ from tests.support.browsing import until
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def portal():
     """A page of another origin that shows `shown` in a frame."""
 
@@ -36,6 +36,13 @@ def portal():
         server.shutdown()
 
 
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory, portal):
+    """An app that the portal may frame, with room for 1 MB of uploads."""
+    with serving(tmp_path_factory.mktemp("narrow"), CRAG_FRAMED_BY=portal.address, CRAG_UPLOADS_MB="1") as app:
+        yield app
+
+
 @pytest.fixture
 def visit(browser):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
@@ -54,29 +61,25 @@ def test_a_page_of_another_origin_can_t_frame_the_app(served, portal, visit) -> 
     assert any("frame-ancestors" in each for each in said), said
 
 
-def test_a_portal_that_the_owner_named_can(tmp_path, portal, visit) -> None:
-    with serving(tmp_path, CRAG_FRAMED_BY=portal.address) as app:
-        portal.shown = app.url
-        visit.goto(portal.address)
-        visit.frame_locator("iframe").get_by_role("button", name="Load the sample library").wait_for()
+def test_a_portal_that_the_owner_named_can(narrow, portal, visit) -> None:
+    portal.shown = narrow.url
+    visit.goto(portal.address)
+    visit.frame_locator("iframe").get_by_role("button", name="Load the sample library").wait_for()
 
 
-def test_an_upload_that_finds_no_room_is_told_and_harms_nothing(tmp_path, visit) -> None:
-    with serving(tmp_path, CRAG_UPLOADS_MB="1") as app:
-        answered: list[int] = []
-        visit.on("response", lambda found: "upload_file" in found.url and answered.append(found.status))
-        visit.goto(f"{app.url}/documents")
-        drop = visit.get_by_test_id("stFileUploaderDropzoneInput").first
-        drop.wait_for(state="attached")
-        drop.set_input_files(
-            [{"name": "big.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.4\n" + b" " * 2**21}]
-        )
-        expect(visit.get_by_test_id("stFileUploader")).to_contain_text("Error")
-        assert answered == [503]
-        for number in range(3):  # each alone fits, and what was read makes room for the next
-            name = f"small-{number}.pdf"
-            body = b"%PDF-1.4\n" + b"%d" % number * 600_000
-            drop.set_input_files([{"name": name, "mimeType": "application/pdf", "buffer": body}])
-            visit.locator(".result", has_text=name).wait_for()
-            # The place for files is drawn anew after each: one that is dropped on the old one would be lost.
-            visit.locator("[data-test-script-state=notRunning]").wait_for(state="attached")
+def test_an_upload_that_finds_no_room_is_told_and_harms_nothing(narrow, visit) -> None:
+    answered: list[int] = []
+    visit.on("response", lambda found: "upload_file" in found.url and answered.append(found.status))
+    visit.goto(f"{narrow.url}/documents")
+    drop = visit.get_by_test_id("stFileUploaderDropzoneInput").first
+    drop.wait_for(state="attached")
+    drop.set_input_files([{"name": "big.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.4\n" + b" " * 2**21}])
+    expect(visit.get_by_test_id("stFileUploader")).to_contain_text("Error")
+    assert answered == [503]
+    for number in range(3):  # each alone fits, and what was read makes room for the next
+        name = f"small-{number}.pdf"
+        body = b"%PDF-1.4\n" + b"%d" % number * 600_000
+        drop.set_input_files([{"name": name, "mimeType": "application/pdf", "buffer": body}])
+        visit.locator(".result", has_text=name).wait_for()
+        # The place for files is drawn anew after each: one that is dropped on the old one would be lost.
+        visit.locator("[data-test-script-state=notRunning]").wait_for(state="attached")

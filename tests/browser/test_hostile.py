@@ -1,13 +1,21 @@
-"""Hostile names, titles, texts, questions, sets and model output on every page: words, and nothing that acts."""
+"""Hostile names, titles, texts, questions, sets and model output on every page: words, and nothing that acts.
+
+Nor does anything in what a table's own menu downloads: no cell of it is a live formula.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from crag.core.config import AppConfig
+from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import Document
 from crag.evaluation.evaluate import add_set, evaluate
@@ -31,6 +39,8 @@ HOSTILE = [
     "<form action=//outside.example><button>Send</button></form>",
 ]
 ALL = " ".join(HOSTILE)
+FORMULAS = ['=HYPERLINK("http:x","y").pdf', "@SUM(1).pdf", "a;=1+1.pdf", "\u200b+1.pdf", "plain.pdf"]
+COUNT = len(HOSTILE) + len(FORMULAS)
 BUILT = (
     "img[onerror], [onload], iframe, script:not([src]):not([type='application/json']), "
     "a[href^='javascript' i], form[action*='outside'], base[href*='outside'], img[src*='outside']"
@@ -39,7 +49,7 @@ BUILT = (
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> tuple[Path, list[str]]:
-    """A data folder full of hostile words, and the runs in it."""
+    """A data folder full of hostile words, with files, titles, models and prices called like formulas; its runs."""
     folder = tmp_path_factory.mktemp("hostile")
     engine = local_models.engine(AppConfig(data=folder / "data"))
     library = engine.library()
@@ -68,6 +78,13 @@ def runs(tmp_path_factory) -> tuple[Path, list[str]]:
     for _ in evaluate(engine, set_id, "plain-rag"):
         pass
     asked += [run for run in library.runs.ids() if run not in asked]
+    for place, name in enumerate(FORMULAS):
+        page = f"Report {place} speaks of rivers and of lakes, one after another."
+        list(engine.add(name, small_pdf(page, title="=1+1")))
+    call = Call(step="answer", provider="openai", model="=1+1", seconds=0.5, input_tokens=5, output_tokens=5)
+    spent = Trace(run_id="spent", started_at=datetime.now(UTC).isoformat(), question="q", calls=(call,), finished=True)
+    library.runs.save(spent, [])
+    (folder / "data" / "settings.json").write_text(json.dumps({"prices": ["=1+1=1/2", "@cf/meta=0/0"]}))
     engine.close()
     return folder, asked
 
@@ -122,7 +139,7 @@ def test_a_run_of_hostile_words_only_shows_them(look, runs, number: int) -> None
 
 def test_documents_of_hostile_names_only_show_them(look) -> None:
     page = look("/documents")
-    page.get_by_text(f"{len(HOSTILE)} documents").wait_for()
+    page.get_by_text(f"{COUNT} documents").wait_for()
     inert(page)
     page.get_by_test_id("stDataFrame").first.click(position={"x": 18, "y": 56})
     page.get_by_text("1 selected").wait_for()
@@ -136,7 +153,7 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
     page.get_by_role("button", name="Select none").click()
     page.get_by_role("button", name="Select all").click()
     page.get_by_role("button", name="Delete documents").click()
-    page.get_by_text(f"with their {len(HOSTILE)} chunks").wait_for()
+    page.get_by_text(f"with their {COUNT} chunks").wait_for()
     inert(page)
 
 
@@ -153,3 +170,35 @@ def test_a_set_of_hostile_questions_and_its_results_only_show_them(look) -> None
     inert(page)
     page.get_by_text("Questions", exact=True).last.click()
     inert(page)
+
+
+def downloaded(page, table) -> str:
+    """The file that a table's menu gives."""
+    table.hover()
+    with page.expect_download() as download:
+        table.get_by_role("button", name=re.compile("Download as CSV")).dispatch_event("click")
+    return download.value.path().read_text(encoding="utf-8-sig")
+
+
+def live(text: str) -> list[str]:
+    """The cells of a file that a spreadsheet may run, also of one that parts cells elsewhere and knows no quotes."""
+    cells = [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+    return [cell for cell in cells + re.split(r"[,;|\t\r\n]", text) if re.match(r'[\s"\u200b]*[=+\-@]', cell)]
+
+
+def test_what_the_menus_of_tables_download_runs_nothing(app, open_page) -> None:
+    """Chromium's own dialog for a file's place, which no test can answer, is taken away."""
+    page = open_page("/documents", base=app.url, own=True)
+    page.add_init_script("delete window.showSaveFilePicker")
+    page.reload()
+    tables = page.get_by_test_id("stDataFrame").locator("visible=true")
+    documents = downloaded(page, tables.first)
+    assert not live(documents)
+    assert "'=HYPERLINK" in documents and "'@SUM(1).pdf" in documents and "a;'=1+1.pdf" in documents
+    page.goto(app.url + "/settings")
+    page.get_by_role("tab", name="Costs").click()
+    tables.nth(1).wait_for()
+    for table, held in ((tables.first, ("'=1+1",)), (tables.nth(1), ("'=1+1", "'@cf/meta"))):
+        text = downloaded(page, table)
+        assert not live(text)
+        assert all(each in text for each in held)

@@ -131,9 +131,9 @@ def test_markup_in_a_question_builds_nothing(page):
     assert page.title() != "broken" and page.locator(".question img").count() == 0
 
 
-def test_uploads_of_a_real_and_a_fake_pdf_each_end_in_a_line(page, open_page):
-    other = open_page("/documents")
-    drop = other.get_by_test_id("stFileUploaderDropzoneInput")
+def test_uploads_of_a_real_and_a_fake_pdf_each_end_in_a_line(open_page):
+    page = open_page("/documents")
+    drop = page.get_by_test_id("stFileUploaderDropzoneInput")
     drop.wait_for(state="attached")
     drop.set_input_files(
         [
@@ -141,12 +141,12 @@ def test_uploads_of_a_real_and_a_fake_pdf_each_end_in_a_line(page, open_page):
             {"name": "fake.pdf", "mimeType": "application/pdf", "buffer": b"\0nothing"},
         ]
     )
-    results = other.locator(".result")
+    results = page.locator(".result")
     results.nth(1).wait_for()
     said = results.all_inner_texts()
     assert any("Added: 1 page" in line for line in said) and any("fake.pdf" in line for line in said)
-    assert other.locator(".result b b").count() == 0
-    other.get_by_text("2 documents").wait_for()
+    assert page.locator(".result b b").count() == 0
+    page.get_by_text("2 documents").wait_for()
 
 
 def test_a_private_library_stays_with_its_address(open_page, served_to_many):

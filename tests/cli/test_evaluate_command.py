@@ -20,7 +20,11 @@ from crag.library.library import Library
 from crag.metrics.results import MEASURES
 from crag.sample import Sample
 from tests.support.shell import ROOT, Ran, crag, environment
+from tests.support.sizes import sized
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
+
+MANY = sized(120, 60)
+"""Questions enough to be interrupted in the middle of them."""
 
 SET = """id,question,answer,source,page
 built,When was the lighthouse of Veldt Point built?,1871,lighthouse.pdf,1
@@ -150,7 +154,7 @@ def test_an_interrupted_evaluation_keeps_what_is_done_and_says_how_to_go_on(
     place: Path, tmp_path: Path, looked: Library
 ) -> None:
     file = tmp_path / "many.jsonl"
-    lines = [json.dumps({"id": f"q{row}", "question": f"How far is lamp {row} visible?"}) for row in range(120)]
+    lines = [json.dumps({"id": f"q{row}", "question": f"How far is lamp {row} visible?"}) for row in range(MANY)]
     file.write_text("\n".join(lines))
     arguments = ("evaluate", str(file), "--library", str(place), "--strategy", "plain-rag")
     running = subprocess.Popen(
@@ -168,14 +172,14 @@ def test_an_interrupted_evaluation_keeps_what_is_done_and_says_how_to_go_on(
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (130, "")
     (broken,) = [each for each in looked.evaluations.all() if each.set_name == "many.jsonl"]
-    assert f"interrupted: {broken.done} of 120 questions of plain-rag are done and kept." in err
+    assert f"interrupted: {broken.done} of {MANY} questions of plain-rag are done and kept." in err
     assert "Give the same command again" in err and "Traceback" not in err
     kept = set(looked.evaluations.places(broken.id))
     again = crag(*arguments, "--json")
     assert again.code == 0, again.err
-    assert f"{broken.done} of 120 questions were done before" in again.err
+    assert f"{broken.done} of {MANY} questions were done before" in again.err
     (record,) = again.records
-    assert (record["id"], record["questions"]) == (broken.id, 120)
+    assert (record["id"], record["questions"]) == (broken.id, MANY)
     assert kept <= set(looked.evaluations.places(broken.id))
 
 

@@ -15,8 +15,8 @@ from tests.support.evaluation_makers import filled_engine, stored_set
 from tests.support.sizes import sized
 
 ROOT = Path(__file__).resolve().parents[2]
-QUESTIONS = sized(500, 100)
-SHARED = 40
+QUESTIONS = sized(500, 60)
+SHARED = sized(40, 20)
 
 
 def started(folder: Path, set_id: str) -> subprocess.Popen[str]:

@@ -108,8 +108,13 @@ def modules() -> tuple[Path, ...]:
     return (*found, *([ROOT / "app.py"] if (ROOT / "app.py").is_file() else []))
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> tuple[str, ...]:
     """Full names of all modules that a file imports, at its top or anywhere inside."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     package = path.relative_to(ROOT).parent.parts
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -122,6 +127,7 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{origin}.{alias.name}" for alias in node.names if is_module(f"{origin}.{alias.name}"))
 
 
+@cache
 def is_module(name: str) -> bool:
     place = ROOT.joinpath(*name.split("."))
     return place.is_dir() or place.with_suffix(".py").is_file()

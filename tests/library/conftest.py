@@ -18,8 +18,9 @@ OpenLibrary = Callable[..., Library]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """What opens a library is run with its records in a file, and with them on a server."""
-    if "records" in metafunc.fixturenames:
+    """What opens a library is run with its records in a file, and with them on a server, unless it says itself how."""
+    chosen = any("records" in each.args[0] for each in metafunc.definition.iter_markers("parametrize"))
+    if "records" in metafunc.fixturenames and not chosen:
         in_files = any(metafunc.definition.iter_markers("files"))
         metafunc.parametrize("records", ["sqlite"] if in_files else ["sqlite", "postgresql"])
 

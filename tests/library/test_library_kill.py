@@ -35,7 +35,15 @@ def is_whole(library: Library, document: Document) -> bool:
     return len(chunks) == document.chunks == 40 and len(file) > 200_000
 
 
-@pytest.mark.parametrize("index", ["embedded", "milvus"])
+@pytest.mark.parametrize(
+    ("records", "index"),
+    [
+        ("sqlite", "embedded"),
+        ("postgresql", "milvus"),
+        pytest.param("sqlite", "milvus", marks=pytest.mark.heavy),
+        pytest.param("postgresql", "embedded", marks=pytest.mark.heavy),
+    ],
+)
 def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, server: Server | None, url: str, uri: str) -> None:
     moments = random.Random(SEED)
     folder = tmp_path / "library"

@@ -27,6 +27,7 @@ from tests.support.sizes import sized
 Fill = Callable[..., Document]
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = sized(60, 10)
+pytestmark = pytest.mark.parametrize("records", [pytest.param("sqlite", marks=pytest.mark.heavy), "postgresql"])
 
 
 @pytest.fixture(autouse=True)

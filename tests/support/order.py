@@ -1,4 +1,4 @@
-"""Which test files begin first: those that take long, longest first, so that no worker is left with one at the end."""
+"""Which test files begin first, longest first, so that no worker is left with one at the end; and which go together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ LONG = (
     "tests/browser/test_models.py",
     "tests/app/test_evaluate_page.py",
     "tests/cli/test_grade_command.py",
-    "tests/browser/test_table_downloads.py",
     "tests/edge/test_visits.py",
     "tests/house/test_readme.py",
     "tests/browser/test_door.py",
@@ -38,6 +37,19 @@ LONG = (
     "tests/providers/test_chat.py",
     "tests/evaluator/test_llm_evaluator.py",
 )
+
+
+TOGETHER = {
+    "tests/browser/test_models.py": "tests/browser/test_journey.py",
+    "tests/browser/test_edge.py": "tests/browser/test_journey.py",
+    "tests/browser/test_compare.py": "tests/browser/test_evaluate.py",
+}
+"""Files that one worker does with another, whose app over the sample library it has running by then."""
+
+
+def done_with(file: str) -> str:
+    """The file with which a worker takes this one: itself, but for a few."""
+    return TOGETHER.get(file, file)
 
 
 def begun_first(file: str) -> int:
