@@ -8,7 +8,7 @@ follow-up with what it should become and its page; the rules were made on its ha
 once they stood. All these documents stand in one library. A question that stands alone is asked within another
 conversation: those of data/standalone.jsonl, the written-out follow-ups, and questions of ../shared's sets. The model
 is the tests' small one, or --gguf FILE; --rules asks none. Prints a page and writes it to results/conversation.md and
-conversation.json, with a model to conversation-<its name>; --limit N asks of so many conversations alone, spread evenly.
+conversation.json, with a model to conversation-<its name>; --limit N asks of so many conversations, spread evenly.
 """
 
 from __future__ import annotations
@@ -292,8 +292,8 @@ def report(results: dict[str, Any]) -> str:
     if results["same as the rules"] is not None:
         share = f"{results['same as the rules']:.0%}"
         lines.append(
-            f"- The model's wording was used {results['worded by the model']} times of {counts['all']}; the rules' in all "
-            f"others. {share} of the questions with the model are word for word those of the rules."
+            f"- The model's wording was used {results['worded by the model']} times of {counts['all']}, the rules' in "
+            f"all others; {share} of the questions with the model are word for word those of the rules."
         )
     lines += ["", "| stand alone | asked | changed by rules |" + (" by model |" if "model" in hits else "")]
     lines.append("|---|---|---|" + ("---|" if "model" in hits else ""))
