@@ -8,8 +8,7 @@ follow-up with what it should become and its page; the rules were made on its ha
 once they stood. All these documents stand in one library. A question that stands alone is asked within another
 conversation: those of data/standalone.jsonl, the written-out follow-ups, and questions of ../shared's sets. The model
 is the tests' small one, or --gguf FILE; --rules asks none. Prints a page and writes it to results/conversation.md and
-conversation.json, a file other than the tests' model to conversation-<its name>; --limit N asks of so many
-conversations alone and writes only where --out says.
+conversation.json, with a model to conversation-<its name>; --limit N asks of so many conversations, spread evenly.
 """
 
 from __future__ import annotations
@@ -49,6 +48,8 @@ DATA = ROOT / "benchmarks" / "data"
 FILINGS = ("BOEING_2022_10K.pdf", "NIKE_2021_10K.pdf")
 DRAWN = {"financebench/questions.jsonl": 45, "mmlongbench/questions.jsonl": 60, "nq/test.jsonl": 60}
 """Questions of other sets that are asked within a conversation, and how many of each."""
+WORDED: list[str] = []
+"""The follow-ups whose rewording by the model was fit to be asked."""
 GOALS = {"rules": 0.15, "model": 0.05}
 
 Ask = Callable[[str, Sequence[Exchange]], str]
@@ -86,9 +87,7 @@ def main() -> int:
         "chunking": CHUNKING_ID,
     }
     print(page := report(results))
-    name = "conversation" if options.rules or not options.gguf else f"conversation-{options.gguf.stem}"
-    if options.limit and not options.out:
-        return 0
+    name = "conversation" if options.rules else f"conversation-{model_file(options).stem}"
     place = options.out or ROOT / "benchmarks" / "results"
     (place / f"{name}.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     (place / f"{name}.md").write_text(page, encoding="utf-8")
@@ -185,9 +184,13 @@ def contextualizers(options: argparse.Namespace) -> Iterator[dict[str, Ask]]:
 
         def by_model(question: str, history: Sequence[Exchange]) -> str:
             try:
-                return model.standalone(question, history).question
+                made = model.standalone(question, history).question
             except ProviderError:
                 return rules.standalone(question, history).question
+            if model.by != rules.by:
+                WORDED.append(question)
+                print(f"  {len(WORDED)} worded by the model", file=sys.stderr)
+            return made
 
         yield {**ways, "model": by_model}
 
@@ -227,6 +230,7 @@ def measure(
             }
             for name, found in ranks.items()
         },
+        "worded by the model": len(WORDED),
         "same as the rules": _share(became, "model", "rules") if "model" in ways else None,
         "left as they stand": {
             name: sum(query == each.question for query, each in zip(queries, asked, strict=True))
@@ -287,7 +291,10 @@ def report(results: dict[str, Any]) -> str:
     lines.append(f"- Follow-ups left as they stand, because it was not clear that they are some: {left}.")
     if results["same as the rules"] is not None:
         share = f"{results['same as the rules']:.0%}"
-        lines.append(f"- With the model, {share} of the questions are those of the rules, or theirs in its place.")
+        lines.append(
+            f"- The model's wording was used {results['worded by the model']} times of {counts['all']}, the rules' in "
+            f"all others; {share} of the questions with the model are word for word those of the rules."
+        )
     lines += ["", "| stand alone | asked | changed by rules |" + (" by model |" if "model" in hits else "")]
     lines.append("|---|---|---|" + ("---|" if "model" in hits else ""))
     for name, each in results["standing alone"].items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -230,3 +231,17 @@ def test_a_reader_that_leaves_ends_the_command_quietly(library: Path, sample: Sa
         )
     assert ran.returncode == 141
     assert ran.stderr == b""
+
+
+def test_a_question_follows_on_a_stored_run(tmp_path: Path, library: Path) -> None:
+    shutil.copytree(library, tmp_path / "own")
+    own = ("--library", tmp_path / "own")
+    first = crag("ask", "What was hiring manager satisfaction in FY 2019?", *own, "--json")
+    id = parts(first)[1]["run_id"]
+    second = crag("ask", "And in FY 2016?", *own, "--after", id, "--json")
+    record = parts(second)[1]
+    assert record["asked_as"] == "What was hiring manager satisfaction in FY 2016?" and record["after"] == id
+    third = crag("ask", "And in FY 2017?", *own, "--after", record["run_id"])
+    assert "Asked as: What was hiring manager satisfaction in FY 2017?" in third.err and "--after" in third.err
+    gone = crag("ask", "And in FY 2015?", *own, "--after", "nothing")
+    assert gone.code == 1 and "There is no run" in gone.err

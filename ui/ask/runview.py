@@ -53,7 +53,7 @@ def show(session: Session, run: str, past: Any) -> None:
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
         with st.container(key="talk"):
-            stop, tools = _left(session, run, trace, slots)
+            stop, tools, wording = _left(session, run, trace, slots)
         conversation.entry(session)
     with right:
         asking = st.empty()
@@ -81,6 +81,8 @@ def show(session: Session, run: str, past: Any) -> None:
     if what is not None:
         with change:
             sliders.change(session, trace, settings, what)
+    with wording:
+        followups.rewording(session, trace)
     with tools:
         draw(outdated.note(trace, stale))
         _tools(session, run, trace, stale)
@@ -98,17 +100,20 @@ def _cited(opened: str | None) -> int | None:
     return int(number) if number.isdigit() else None
 
 
-def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, Any]:
-    """The conversation; returns the place of the Stop button, and that for what can be done with the finished run."""
+def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, Any, Any]:
+    """The conversation; returns the place of the Stop button, and those for what can be done with the finished run:
+    with the whole of it, and with what was asked in place of its question.
+    """
     stop: Any = None
     tools: Any = None
+    wording: Any = None
     for turn in session.turns:
         if turn != run:
             _earlier(session, turn)
             continue
         slots.question = st.empty()
         draw(answer.question(trace), slots.question)
-        followups.rewording(session, trace)
+        wording = st.container()
         slots.answer = st.empty()
         stop = st.empty()
         job = session.job(run)
@@ -122,7 +127,7 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
             )
         slots.sources = st.empty()
         tools = st.container()
-    return stop, tools
+    return stop, tools, wording
 
 
 def _earlier(session: Session, run: str) -> None:

@@ -1,0 +1,68 @@
+"""A conversation on the Ask page: follow-ups, what was asked in their place, changing it, and switching it off."""
+
+import pytest
+
+from crag.core.trace import Trace
+from tests.support.app_text import said
+from ui.app.program import program
+
+FIRST = "What was hiring manager satisfaction in FY 2019?"
+
+
+def ask(app, question):
+    app.chat_input(key="question").set_value(question).run()
+    assert not app.exception
+    return latest()
+
+
+def latest() -> Trace:
+    runs = program().engine.library().runs
+    return runs.trace(runs.latest(1)[0].run_id)
+
+
+@pytest.fixture
+def talking(with_sample, app):
+    app.run()
+    ask(app, FIRST)
+    return app
+
+
+def test_a_follow_up_says_what_was_asked_in_its_place_and_from_where(talking):
+    trace = ask(talking, "And in FY 2016?")
+    assert trace.meant == "What was hiring manager satisfaction in FY 2016?"
+    page = said(talking)
+    assert "Asked as" in page and trace.meant in page and "“hiring manager satisfaction”" in page
+    assert "In context" in page, "the step stands in the path"
+
+
+def test_it_can_be_asked_as_it_stands_or_in_ones_own_words(talking):
+    first = ask(talking, "And in FY 2016?")
+    talking.button(key="as-it-stands").click().run()
+    assert (latest().meant, latest().standalone) == ("And in FY 2016?", "")
+    talking.session_state.selected = first.run_id
+    talking.query_params["run"] = first.run_id
+    talking.run()
+    talking.text_area(key=f"worded-{first.run_id}").set_value("What was it in FY 2015?").run()
+    talking.button(key="worded-ask").click().run()
+    trace = latest()
+    assert (trace.question, trace.meant) == ("And in FY 2016?", "What was it in FY 2015?")
+    assert "In your words" in said(talking) and trace.context.after == first.context.after
+
+
+def test_switched_off_nothing_is_carried_over_and_a_new_conversation_forgets(talking):
+    talking.toggle(key="follow-ups").set_value(False).run()
+    assert ask(talking, "And in FY 2017?").context is None
+    talking.toggle(key="follow-ups").set_value(True).run()
+    assert ask(talking, "And in FY 2018?").context is not None
+    talking.button(key="new").click().run()
+    assert ask(talking, "And in FY 2015?").context is None
+
+
+def test_a_follow_up_to_a_deleted_run_rests_on_what_was_before(talking):
+    second = ask(talking, "And in FY 2016?")
+    talking.button(key="delete-run").click().run()
+    talking.session_state.selected = talking.session_state.turns[0]
+    talking.run()
+    third = ask(talking, "And in FY 2017?")
+    assert third.meant == "What was hiring manager satisfaction in FY 2017?"
+    assert third.context.after != second.run_id

@@ -1,0 +1,95 @@
+"""A question within a conversation: what is asked in its place, what is stored, and what stands in for a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crag.conversation.history import leading_to
+from crag.conversation.model import LlmContextualizer
+from crag.conversation.rules import RuleContextualizer
+from crag.core import events as ev
+from crag.core.errors import UnreachableError
+from crag.core.exchanges import Exchange
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from crag.engine import Engine
+from crag.run.fallback import FallbackContextualizer
+from crag.run.graph import run_graph
+from crag.testing.fakes import FakeChat, FixedWeb
+from crag.whatif.whatif import redecide
+from tests.support.paths import GOOD, WEB, Case
+from tests.support.small_library import fill
+
+QUESTION = "How long did hiring take in 2019?"
+BEFORE = Exchange(question=QUESTION, answer="eighty days", run_id="first")
+
+
+def asked(engine: Engine, question: str, **given: object) -> Trace:
+    if not engine.library().made:
+        fill(engine)
+    return Trace.from_events(engine.ask(question, **given))  # type: ignore[arg-type]
+
+
+def test_a_follow_up_is_retrieved_for_graded_and_answered_as_it_was_meant(engine: Engine) -> None:
+    trace = asked(engine, "And in 2018?", history=[BEFORE])
+    meant = "How long did hiring take in 2018?"
+    assert (trace.question, trace.standalone, trace.meant) == ("And in 2018?", meant, meant)
+    assert trace.rounds[0].query == meant and trace.steps[0].step == "contextualize"
+    assert trace.context is not None and (trace.context.by, trace.context.after) == ("rules", "first")
+    stored = engine.library().runs
+    assert stored.trace(trace.run_id).context == trace.context
+    assert stored.latest(1)[0].question == meant, "out of the conversation, that is what it was"
+    assert Trace.from_events(stored.events(trace.run_id)).meant == meant
+    assert redecide(trace, Settings.stored(trace.settings).settings).action == trace.action
+
+
+def test_a_question_outside_a_conversation_has_no_such_step(engine: Engine) -> None:
+    trace = asked(engine, QUESTION)
+    assert trace.context is None and trace.meant == QUESTION
+    assert "contextualize" not in {record.step for record in trace.steps}
+
+
+def test_a_question_that_stands_alone_is_asked_as_it_is_and_the_chain_is_stored(engine: Engine) -> None:
+    first = asked(engine, QUESTION)
+    assert first.exchange is not None
+    question = "How many programs did the inspector general examine?"
+    second = Trace.from_events(engine.ask(question, history=[first.exchange]))
+    assert (second.meant, second.standalone) == (question, "")
+    found = leading_to(second.run_id, engine.library().runs.trace)
+    assert [each.run_id for each in found] == [first.run_id, second.run_id]
+
+
+def test_what_a_person_words_is_asked_in_place_of_the_question(engine: Engine) -> None:
+    worded = "How long did hiring take in 2017?"
+    trace = asked(engine, "And before?", history=[BEFORE], standalone=worded)
+    assert (trace.meant, trace.context and trace.context.by) == (worded, "person")
+    as_it_stands = asked(engine, "And in 2018?", history=[BEFORE], standalone="And in 2018?")
+    assert (as_it_stands.meant, as_it_stands.standalone) == ("And in 2018?", "")
+    empty = asked(engine, "And in 2018?", standalone="   ")
+    assert empty.failure is not None and "empty" in empty.failure.cause
+
+
+def test_a_run_that_failed_was_stopped_or_goes_on_is_no_exchange(engine: Engine) -> None:
+    trace = asked(engine, QUESTION)
+    failed = ev.Failed(step="answer", cause="It broke.", remedy="Ask again.", fatal=True, at=1.0)
+    assert trace.exchange is not None and trace.apply(failed).exchange is None
+    assert trace.apply(ev.Cancelled(at=1.0)).exchange is None and replace(trace, finished=False).exchange is None
+
+
+def run_with(reply: object) -> Trace:
+    case = Case("balanced", [GOOD], web=FixedWeb(texts=WEB))
+    rules, outlet = RuleContextualizer(), case.parts.outlet
+    model = LlmContextualizer(FakeChat(reply=lambda messages: reply), rules)  # type: ignore[arg-type, return-value]
+    parts = replace(case.parts, contextualizer=FallbackContextualizer(model, rules, outlet))
+    return Trace.from_events([case.events[0], *run_graph("And in 2018?", parts, [BEFORE])])
+
+
+def test_a_model_words_it_and_where_it_fails_or_is_unfit_the_rules_do_and_it_is_said() -> None:
+    said = run_with("How long did hiring take in 2018?")
+    assert said.context is not None and said.context.by == "fake:chat" and not said.failures
+    for reply in ("Hiring took 92 days in 2018.", UnreachableError("can't be reached.", who="fake:chat")):
+        trace = run_with(reply)
+        assert trace.context is not None and trace.context.by == "rules"
+        assert trace.meant == "How long did hiring take in 2018?"
+        [failure] = trace.failures
+        assert (failure.step, failure.instead, failure.by, failure.fatal) == ("contextualize", "rules", "rules", False)
