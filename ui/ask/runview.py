@@ -18,7 +18,7 @@ from crag.core.types import Action
 from crag.core.wording import short_text, stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
-from ui.ask import conversation, sliders
+from ui.ask import conversation, sliders, stage
 from ui.compare import state
 from ui.kit import html as h
 from ui.kit import problems, words
@@ -191,6 +191,7 @@ def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> N
             args=(trace,),
             help="Asks this question in two to four ways at once, side by side.",
         )
+        st.button("Present", key="present-this", on_click=stage.enter, help="Shows this run step by step, for a room.")
         if trace.action is not None and not trace.failure:
             _as_if(session, trace)
         with st.popover("Export"):
