@@ -23,7 +23,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&$^#])")
 _ADDRESS = re.compile(r"(?<=\w)(://|[.:@])(?=[^\W\d_]|/)")
 """Where some readers make a link of a bare address: behind a scheme, in a host's name, in a mail address."""
 _MAIL = re.compile(r"(?<=\w)\\@(?=\w)")
-_LEADING = re.compile(r"^(\d{1,9}(?=[.)])|)([-+=:]|(?<=\d)[.)])")
+_LEADING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|)([-+=:]|(?<=\d)[.)])")
 """What begins a list, a rule, a heading or a definition at the start of a line."""
 _URL_SAFE = "!#$%&'()*+,-./:;=?@_~"
 

@@ -15,7 +15,7 @@ from crag.core.types import Action, Citation, Strip, WebPage
 from crag.evaluator.trigger import verdict
 
 Kind = Literal[
-    *("question", "rephrased", "found", "graded", "action", "kept", "web", "answer", "source", "checked", "ended"),
+    "question", "rephrased", "found", "graded", "action", "kept", "web", "answer", "source", "checked", "ended"
 ]
 """question: what was asked. rephrased: the query of another search of the library. found: what that brings. graded:
 each chunk's score. action: what the scores lead to. kept: the strips. web: a search of it. answer: what was written.

@@ -1,4 +1,4 @@
-"""A run presented over the whole window: the address says so, so that it can be linked and a reload comes back to it."""
+"""A run presented over the whole window; the address says so, so that it can be linked and survives a reload."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def asset(name: str) -> Html:
     return Html((ASSETS / name).read_text(encoding="utf-8"))
 
 
-_UNHEARD = Html("html:not([data-heard]) .cx [data-pick] { visibility: hidden; }")
+_UNHEARD = Html("html:not([data-heard]) .cx :is([data-pick], [data-copy]) { visibility: hidden; }")
 """What could be clicked is not there before clicks are heard: see picker.js."""
 
 

@@ -35,8 +35,8 @@ class Tag:
     """An element: `tag(classes, attribute=value)[child, child]`. Without children it stands empty.
 
     An attribute's `_` is a `-`; one that is None or False is left out. Children may be lists and generators of
-    children; None, False and "" are nothing. A link to neither the web nor a page of this program loses its address,
-    and so does a picture that is not in the page itself.
+    children; None, False and "" are nothing. A link that leads neither to the web nor to a page of this program, or a
+    place in it, loses its address; so does a picture that is not in the page itself.
     """
 
     __slots__ = ("_attributes", "_name")
@@ -46,7 +46,9 @@ class Tag:
 
     def __call__(self, classes: object = None, /, **attributes: object) -> Tag:
         given = {"class": classes, **attributes}
-        return type(self)(self._name, self._attributes + "".join(_attribute(name, value) for name, value in given.items()))
+        return type(self)(
+            self._name, self._attributes + "".join(_attribute(name, value) for name, value in given.items())
+        )
 
     def __getitem__(self, children: object) -> Html:
         return str.__new__(Html, f"<{self._name}{self._attributes}>{_written((children,))}</{self._name}>")
@@ -76,7 +78,7 @@ def _attribute(name: str, value: object) -> str:
 
 
 def _leads(address: str) -> bool:
-    return address.startswith("./") or link(address) is not None
+    return address.startswith(("./", "#")) or link(address) is not None
 
 
 def fragment(*children: object) -> Html:
@@ -104,8 +106,9 @@ def _written(children: Iterable[object]) -> str:
 
 
 br, nbsp = Html("<br>"), Html("&nbsp;")
-(a, b, blockquote, button, caption, details, div, figure, h1, h2, h3, i, li, mark, ol, p, s, section, small, span) = map(
-    Tag, "a b blockquote button caption details div figure h1 h2 h3 i li mark ol p s section small span".split()
+(a, b, blockquote, button, caption, details, div, figure, h1, h2, h3, i, li, mark, ol, p, s, section, small, span) = (
+    map(Tag, "a b blockquote button caption details div figure h1 h2 h3 i li mark ol p s section small span".split())
 )
-summary, img = Tag("summary"), Void("img")
+summary, header, nav, output = map(Tag, ("summary", "header", "nav", "output"))
+img, slider = Void("img"), Void("input")
 (table, tbody, td, tfoot, th, thead, title, tr, ul) = map(Tag, "table tbody td tfoot th thead title tr ul".split())

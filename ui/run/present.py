@@ -1,4 +1,4 @@
-"""A run presented: a scene a step with one sentence and one picture, for a projector; in the app and in exported pages."""
+"""A run presented, for a projector: a scene a step, with one sentence and one picture; in the app and in exports."""
 
 from __future__ import annotations
 
@@ -142,15 +142,23 @@ def _graded(trace: Trace, here: Round) -> Html:
     else:
         deciding = here.decision.deciding_id if here.decision else None
         rows = []
-        for found in here.chunks[:_ROWS]:
+        for found in _with(here.chunks, deciding):
             grade = here.grades.get(found.chunk.id)
             mark = found.chunk.id == deciding and (h.span("tag deciding")["decided"], " ")
             shown = _bar(grade.score if grade else None, upper, lower)
             rows.append(h.li[h.span("rank")[found.rank], h.span("what")[_named(found, mark)], shown])
     lines = f"{lower:.2f} and {upper:.2f}" if lower < upper else f"{upper:.2f}"
     plural = "s" if lower < upper else ""
-    key = h.p("key")[f"Scores from 0 to 1; the line{plural} mark{'' if plural else 's'} the threshold{plural}, {lines}."]
+    key = h.p("key")[
+        f"Scores from 0 to 1; the line{plural} mark{'' if plural else 's'} the threshold{plural}, {lines}."
+    ]
     return h.fragment(h.ul("rows scored")[rows], _more(len(here.chunks), "passage"), key)
+
+
+def _with(chunks: Sequence[RetrievedChunk], deciding: str | None) -> list[RetrievedChunk]:
+    """The first chunks, the deciding one among them."""
+    first, rest = list(chunks[:_ROWS]), chunks[_ROWS:]
+    return [*first[:-1], *decided] if (decided := [each for each in rest if each.chunk.id == deciding]) else first
 
 
 def _bar(score: float | None, upper: float, lower: float) -> Html:
@@ -218,8 +226,12 @@ def _web(trace: Trace, place: int) -> Html:
         h.li("" if page.id in used else "left")[
             h.span("rank")[page.rank],
             h.span("what")[
-                h.span("name")[page.title or page.url, " ", h.span("tag web")["used" if page.id in used else "not used"]],
-                h.span("peek")[" · ".join(filter(None, (site(page.url), page.published)))],
+                h.span("name")[page.title or page.url],
+                h.span("peek")[
+                    h.span("tag web")["used" if page.id in used else "not used"],
+                    " ",
+                    " · ".join(filter(None, (site(page.url), page.published))),
+                ],
             ],
         ]
         for page in search.pages[:_ROWS]
@@ -232,9 +244,9 @@ def _answer(trace: Trace) -> Html:
     answer = trace.answer
     assert answer is not None
     known = {citation.number: citation for citation in answer.citations}
-    short = answer.short and h.p("told-large")[
-        h.small[cell_text(answer.short)], short_text(answer.short, labelled=False)
-    ]
+    short = (
+        answer.short and h.p("told-large")[h.small[cell_text(answer.short)], short_text(answer.short, labelled=False)]
+    )
     small = " small" if answer.short or len(answer.text) > _LONG_ANSWER else ""
     return h.fragment(short, h.p(f"answer{small}")[_cited(answer.text, known)])
 
@@ -259,7 +271,9 @@ def _source(trace: Trace, citation: Citation, pictures: Pictures) -> Html:
     """The place on its page, as an image; as words where it has none."""
     if image := pictures.get(citation.number):
         address = f"data:image/webp;base64,{base64.b64encode(image).decode()}"
-        return h.figure[h.img(src=address, alt=f"The cited page with these words marked: {excerpt(citation.quote, 300)}")]
+        return h.figure[
+            h.img(src=address, alt=f"The cited page with these words marked: {excerpt(citation.quote, 300)}")
+        ]
     web = citation.origin == "external" or citation.from_web
     named = h.p("of")[h.span("tag web")["WEB"], " ", excerpt(citation.source, 160), h.br, site(citation.url or "")]
     return h.fragment(h.blockquote[excerpt(citation.quote, 500)], named if web else "")
