@@ -14,13 +14,14 @@ from pathlib import Path
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, QuestionError, SettingsError
+from crag.core.errors import CancelledError, CragError, SettingsError
+from crag.core.exchanges import Exchange
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.turns import Turn, Turns
+from crag.core.turns import Turns
 from crag.core.types import Answer, Grade, Passage, Step
 from crag.core.waiting import CLOCK, Clock
 from crag.correct.rewriting import KeywordRewriter
@@ -34,6 +35,8 @@ from crag.library.records import server_at
 from crag.library.room import Folders, Room
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
+from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
+from crag.run.admission import checked, lending, storable
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
 from crag.run.libraries import OpenLibraries
@@ -49,7 +52,6 @@ from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
 
-QUESTION_CHARS = 2_000
 Workspace = str | Path
 Events = collections.abc.Generator[ev.Event, None, CragError | None]
 """A run as it happens; what it returns is the error that ended it."""
@@ -196,6 +198,8 @@ class Engine:
         allowed: Callable[[str], bool] | None = None,
         cancel: threading.Event | None = None,
         run_id: str | None = None,
+        history: Sequence[Exchange] = (),
+        standalone: str | None = None,
     ) -> Events:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
@@ -204,12 +208,13 @@ class Engine:
 
         `settings` replace the strategy's own; `config` and `keys` choose other providers for this run. `allowed`
         is asked before a query leaves for the web, where `config.ask_before_web` says so (without it none leaves
-        then). The whole run, without any key, is stored in the workspace's
-        library, in place of an earlier run under the same `run_id`; None makes a new, unguessable one. Raises
-        SettingsError, before any event, for a strategy that does not exist.
+        then). The whole run, without any key, is stored in the workspace's library, in place of an earlier run under
+        the same `run_id`; None makes a new, unguessable one. `history` are the exchanges that the question follows on,
+        oldest first: where it does not stand alone, one that does is made of it and asked, unless `standalone` is.
+        Raises SettingsError, before any event, for a strategy that does not exist.
         """
         settings = settings or strategy_named(strategy).settings
-        question = question.encode("utf-8", "replace").decode()  # a lone surrogate has no place in JSON
+        question = storable(question)
         run = ev.RunStarted(
             run_id=run_id or secrets.token_urlsafe(16),
             question=question[:QUESTION_CHARS],
@@ -226,6 +231,8 @@ class Engine:
             cancel=cancel or threading.Event(),
             began=time.perf_counter(),
             clock=self._clock,
+            history=tuple(history),
+            standalone=standalone,
         )
         return self._run(run, question, workspace, asked)
 
@@ -241,6 +248,8 @@ class Engine:
         allowed: Callable[[str], bool] | None = None,
         cancel: threading.Event | None = None,
         run_id: str | None = None,
+        history: Sequence[Exchange] = (),
+        standalone: str | None = None,
     ) -> Answer:
         """`ask` waited for: the answer with its citations. It says so itself where the sources do not tell.
 
@@ -258,6 +267,8 @@ class Engine:
             allowed=allowed,
             cancel=cancel,
             run_id=run_id,
+            history=history,
+            standalone=standalone,
         )
         ended: CragError | None = None
 
@@ -292,8 +303,10 @@ class Engine:
                 yield seen(ev.Queued(before=before, waited=now()))
             if len(events) > 1:
                 yield seen(ev.Queued(before=0, waited=now()))
-            asked = replace(asked, began=time.perf_counter(), allowed=_asking(asked, turn))
-            checked = _question(question)
+            allowed = lending(asked.allowed, asked.cancel, turn)
+            asked = replace(asked, began=time.perf_counter(), allowed=allowed)
+            said = checked(question)
+            instead = "" if asked.standalone is None else checked(storable(asked.standalone))
             library = self.library(workspace)
             local = Local(
                 evaluator=self.evaluator,
@@ -306,7 +319,7 @@ class Engine:
             parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
             for place, problem in problems:
                 yield seen(ev.Failed.of(problem, place, now()))
-            for event in run_graph(checked, parts):
+            for event in run_graph(said, parts, asked.history, instead):
                 if isinstance(event, ev.StepStarted):
                     step = event.step
                 yield seen(event)
@@ -372,25 +385,3 @@ class Engine:
         self._libraries.close()
         if self._server is not None:
             self._server.close()
-
-
-def _asking(asked: Asked, turn: Turn) -> Callable[[str], bool] | None:
-    """Asks the person as `asked` says, while others have the turn: a person may take long, or be gone."""
-    ask = asked.allowed
-    if ask is None:
-        return None
-
-    def allowed(query: str) -> bool:
-        with turn.lent(asked.cancel):
-            return ask(query)
-
-    return allowed
-
-
-def _question(question: str) -> str:
-    asked = question.strip()
-    if not asked:
-        raise QuestionError("The question is empty.")
-    if len(asked) > QUESTION_CHARS:
-        raise QuestionError(f"The question has {len(asked):,} characters; {QUESTION_CHARS:,} is the limit.")
-    return asked

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from crag.core.errors import CragError, Reason
+from crag.core.exchanges import Carried
 from crag.core.meter import Call
 from crag.core.types import (
     Answer,
@@ -31,6 +32,7 @@ __all__ = [
     "ApprovalGiven",
     "Called",
     "Cancelled",
+    "Contextualized",
     "Event",
     "Failed",
     "Graded",
@@ -54,6 +56,7 @@ Instead = Literal[
     "",
     "local evaluator",
     "rewriter",
+    "rules",
     "same query",
     "question",
     "web",
@@ -107,6 +110,23 @@ class Scoped:
     at: float
     gone: int = 0
     kind: Literal["scoped"] = "scoped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contextualized:
+    """A question within a conversation, and the one asked in its place, which stands alone; both alike where it does.
+
+    `by`: "rules", a model's id, or "person" who worded it. `carried`: what it took over from earlier exchanges, and
+    `after` the run of the latest of these.
+    """
+
+    question: str
+    standalone: str
+    by: str
+    at: float
+    carried: tuple[Carried, ...] = ()
+    after: str = ""
+    kind: Literal["contextualized"] = "contextualized"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,6 +354,7 @@ Event = (
     RunStarted
     | Queued
     | Scoped
+    | Contextualized
     | StepStarted
     | StepFinished
     | Retrieved

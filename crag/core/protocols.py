@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 from pydantic import BaseModel
 
 from crag.core.errors import ProviderError
+from crag.core.exchanges import Exchange, Standalone
 from crag.core.settings import Settings
 from crag.core.types import (
     Answer,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnswerReader",
     "Chat",
+    "Contextualizer",
     "Embedder",
     "Generator",
     "GradeCache",
@@ -132,6 +134,19 @@ class Rewriter(Protocol):
         self, question: str, *, max_keywords: int, failed: Sequence[Chunk] = (), tried: Sequence[str] = ()
     ) -> str:
         """A query of at most `max_keywords` keywords or phrases, different from all `tried`. Never empty."""
+        ...
+
+
+class Contextualizer(Protocol):
+    """A question within a conversation to one that stands alone. `by` names who worded it."""
+
+    by: str
+
+    def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
+        """The question as it is asked in place of `question`, which follows on `history`, oldest first.
+
+        One that stands alone, or of which that is unsure, is given back as it is.
+        """
         ...
 
 

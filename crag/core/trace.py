@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from pydantic import TypeAdapter, ValidationError
 
 from crag.core import events as ev
+from crag.core.exchanges import Exchange
 from crag.core.meter import Call
 from crag.core.types import (
     Action,
@@ -94,7 +95,8 @@ class Trace:
     """Everything a person can see of a run, at any moment of it.
 
     `before` runs must end before it begins, for which it has waited `waited` seconds. `scope`: of which documents it is
-    asked; None: of all that its settings let through.
+    asked; None: of all that its settings let through. `context`: what was asked in place of a question that belongs to
+    a conversation; None outside of one.
     `rounds` are the retrievals in order; `round` says which of their chunks are acted on. `strips` maps a chunk's or
     page's id to its strips. `text` grows token by token; `answer` is set at the end. `newer`: a newer build of this
     program stored it, with something that this one does not know and left out.
@@ -109,6 +111,7 @@ class Trace:
     before: int = 0
     waited: float = 0.0
     scope: ev.Scoped | None = None
+    context: ev.Contextualized | None = None
     steps: tuple[StepRecord, ...] = ()
     rounds: tuple[Round, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
@@ -153,6 +156,8 @@ class Trace:
                 return replace(after, before=event.before, waited=event.waited)
             case ev.Scoped():
                 return replace(after, scope=event)
+            case ev.Contextualized():
+                return replace(after, context=event)
             case ev.StepStarted():
                 record = StepRecord(step=event.step, round=event.round, started=event.at)
                 return replace(after, steps=(*self.steps, record))
@@ -219,6 +224,24 @@ class Trace:
         if self.answer is None or not found:
             return self
         return replace(self, answer=replace(self.answer, citations=(*self.answer.citations, *found)))
+
+    @property
+    def standalone(self) -> str:
+        """What was asked in place of the question; empty where the question was asked as it is."""
+        return self.context.standalone if self.context and self.context.standalone != self.question else ""
+
+    @property
+    def meant(self) -> str:
+        """The question in effect: the one that is retrieved for, graded, answered and labelled."""
+        return self.standalone or self.question
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """What a later question may rest on; None of a run that failed, was stopped or goes on."""
+        if not self.finished or self.cancelled or self.failure or self.answer is None:
+            return None
+        said = self.answer.short.text if self.answer.short else self.answer.text
+        return Exchange(question=self.meant, answer="" if self.answer.abstained else said, run_id=self.run_id)
 
     @property
     def round(self) -> Round | None:

@@ -60,7 +60,7 @@ class Aggregation(StrEnum):
 Origin = Literal["internal", "external"]
 """internal: from the library. external: from the web. Never mixed without a mark."""
 
-Step = Literal["retrieve", "evaluate", "act", "refine", "rewrite", "search", "answer", "verify"]
+Step = Literal["contextualize", "retrieve", "evaluate", "act", "refine", "rewrite", "search", "answer", "verify"]
 
 
 Kept = Literal["", "score", "selected", "unscored", "deciding", "context", "neighbour", "whole"]

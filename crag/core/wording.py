@@ -38,6 +38,7 @@ _INSTEAD: dict[Instead, str] = {
     "": "",
     "local evaluator": "The local evaluator graded instead.",
     "rewriter": "It is rewritten by {by} instead.",
+    "rules": "The question is made to stand alone by rules instead.",
     "same query": "The library was not searched again.",
     "question": "The question itself is searched for.",
     "web": "{by} is asked instead.",

@@ -63,7 +63,7 @@ class Runs:
             connection.execute(
                 insert(runs).values(
                     id=trace.run_id,
-                    question=trace.question,
+                    question=trace.meant,
                     strategy=trace.strategy,
                     action=trace.action.value if trace.action else "",
                     started_at=trace.started_at,

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from crag.conversation.model import LlmContextualizer
+from crag.conversation.rules import RuleContextualizer
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
+from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Meter
 from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, StripGrader, WebSearch
@@ -29,7 +32,13 @@ from crag.library.library import Library
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import LLM, LOCAL
 from crag.providers.rerank import Reranker
-from crag.run.fallback import FallbackGenerator, FallbackRetriever, FallbackRewriter, FallbackWeb
+from crag.run.fallback import (
+    FallbackContextualizer,
+    FallbackGenerator,
+    FallbackRetriever,
+    FallbackRewriter,
+    FallbackWeb,
+)
 from crag.run.guarded import guarded_evaluator, guarded_web
 from crag.run.parts import Outlet, Parts
 from crag.run.status import problem
@@ -57,7 +66,7 @@ class Local:
 class Asked:
     """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter.
 
-    `clock` tells the time there is for outside calls.
+    `clock` tells the time there is for outside calls. `history` and `standalone` as in `Engine.ask`.
     """
 
     settings: Settings
@@ -67,6 +76,8 @@ class Asked:
     cancel: threading.Event
     began: float
     clock: Clock = CLOCK
+    history: tuple[Exchange, ...] = ()
+    standalone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +122,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 
     evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
+    rules = RuleContextualizer()
     rewriters = [LlmRewriter(chat), local.rewriter] if chat else [local.rewriter]
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (asked.allowed or _refused) if config.ask_before_web else None
@@ -129,6 +141,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         rewriter=FallbackRewriter(rewriters, outlet),
         web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
+        contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, outlet) if chat else rules,
         verifier=CitationVerifier(support),
         meter=meter,
         outlet=outlet,

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
+from crag.core.exchanges import Exchange, Standalone
 from crag.core.meter import Meter
-from crag.core.protocols import Generator, Retriever, Rewriter, SearchCache, WebSearch
+from crag.core.protocols import Contextualizer, Generator, Retriever, Rewriter, SearchCache, WebSearch
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk, Strip, WebPage
 from crag.run.parts import Outlet
@@ -27,6 +28,24 @@ class FallbackRetriever:
         except IndexUnavailableError as error:
             self._outlet.worked_around("retrieve", error, "records")
         return self._second.search(query, k)
+
+
+class FallbackContextualizer:
+    """Has `first` make a question stand alone; where it fails, `second` does, and it is said. It has one run."""
+
+    def __init__(self, first: Contextualizer, second: Contextualizer, outlet: Outlet) -> None:
+        self._first, self._second, self._outlet, self.by = first, second, outlet, first.by
+
+    def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
+        try:
+            made = self._first.standalone(question, history)
+        except ProviderError as error:
+            self._outlet.worked_around("contextualize", error, "rules", self._second.by)
+        else:
+            self.by = self._first.by
+            return made
+        self.by = self._second.by
+        return self._second.standalone(question, history)
 
 
 class FallbackRewriter:

@@ -1,5 +1,6 @@
 """The LangGraph of a run: thin nodes around `steps`, wiring as a table.
 
+(contextualize →) retrieve, where the question follows on others
 retrieve → evaluate → act ─┬→ rewrite_for_library → retrieve     (corrective loop)
                            ├→ refine_documents ─┬→ answer → verify
                            └→ rewrite_for_web ←─┘
@@ -8,7 +9,7 @@ retrieve → evaluate → act ─┬→ rewrite_for_library → retrieve     (co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Literal, cast
 
@@ -17,6 +18,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from crag.core import events as ev
+from crag.core.exchanges import Exchange
 from crag.core.policy import loops, refines, searches_web, uses_documents
 from crag.core.types import Action, Step
 from crag.run import steps
@@ -25,6 +27,7 @@ from crag.run.parts import Parts, State
 Work = Callable[[State, Parts], State]
 
 NODES: dict[str, tuple[Step, Work]] = {
+    "contextualize": ("contextualize", steps.contextualize),
     "retrieve": ("retrieve", steps.retrieve),
     "evaluate": ("evaluate", steps.evaluate),
     "act": ("act", steps.act),
@@ -37,6 +40,10 @@ NODES: dict[str, tuple[Step, Work]] = {
     "verify": ("verify", steps.verify),
 }
 """Each node with the step it shows as on screen."""
+
+
+def at_first(state: State) -> Literal["contextualize", "retrieve"]:
+    return "contextualize" if state["history"] or state["standalone"] else "retrieve"
 
 
 def after_retrieve(state: State, runtime: Runtime[Parts]) -> Literal["evaluate", "refine_documents"]:
@@ -89,7 +96,8 @@ def _graph() -> CompiledStateGraph[State, Parts, State, State]:
     graph: StateGraph[State, Parts, State, State] = StateGraph(State, context_schema=Parts)
     for name, (step, work) in NODES.items():
         graph.add_node(name, cast(Any, _node(step, work)))
-    graph.add_edge(START, "retrieve")
+    graph.add_conditional_edges(START, at_first)
+    graph.add_edge("contextualize", "retrieve")
     graph.add_conditional_edges("retrieve", after_retrieve)
     graph.add_edge("evaluate", "act")
     graph.add_conditional_edges("act", after_act)
@@ -146,7 +154,13 @@ def _calls(step: Step, changes: State, parts: Parts) -> int:
     return sum(1 for grade in made if grade is not None and not grade.cached)
 
 
-def run_graph(question: str, parts: Parts) -> Iterator[ev.Event]:
-    """Runs one question and yields its events as they happen. Raises what a step raises."""
-    start: State = {"question": question, "query": question, "round": 0, "tried": (question,)}
+def run_graph(
+    question: str, parts: Parts, history: Sequence[Exchange] = (), standalone: str = ""
+) -> Iterator[ev.Event]:
+    """Runs one question and yields its events as they happen. Raises what a step raises.
+
+    `history`: the exchanges that it follows on, oldest first; `standalone`: what is to be asked in its place.
+    """
+    start: State = {"question": question, "history": tuple(history), "standalone": standalone, "round": 0}
+    start |= {"query": question, "tried": (question,)}
     yield from cast(Iterator[ev.Event], _graph().stream(start, context=parts, stream_mode="custom"))

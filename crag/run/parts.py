@@ -10,8 +10,10 @@ from typing import Protocol, TypedDict
 
 from crag.core import events as ev
 from crag.core.errors import CragError
+from crag.core.exchanges import Exchange
 from crag.core.meter import Meter
 from crag.core.protocols import (
+    Contextualizer,
     Generator,
     Refiner,
     RetrievalEvaluator,
@@ -72,6 +74,8 @@ class Searches(Protocol):
 class Parts:
     """What one run works with. `web` is None where no provider is on.
 
+    `contextualizer` is needed where a question follows on others.
+
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
     `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
     """
@@ -89,6 +93,7 @@ class Parts:
     strip_evaluator: RetrievalEvaluator | None = None
     strip_grader: StripGrader | None = None
     selector: StripSelector | None = None
+    contextualizer: Contextualizer | None = None
 
     def now(self) -> float:
         """Seconds since the run began."""
@@ -118,11 +123,16 @@ class Parts:
 class State(TypedDict, total=False):
     """What the steps hand on. `round` counts retrievals from 0; `query` is what the library is asked next.
 
+    `history` are the exchanges before the question, oldest first, and `standalone` what a person wants asked in its
+    place; `question` is the one in effect.
+
     `retrieved` is what the last retrieval brought, `rounds` are those whose action is known, and `acted` the chunks
     that are acted on; `grades` has theirs.
     """
 
     question: str
+    history: tuple[Exchange, ...]
+    standalone: str
     query: str
     round: int
     tried: tuple[str, ...]

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError
+from crag.core.exchanges import Standalone
 from crag.core.outgoing import outgoing
 from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
 from crag.core.trace import Round
@@ -21,6 +22,28 @@ from crag.run.parts import Parts, State
 
 PAGE_CHARS = 2_000
 """How much of a web page is used where the strategy takes pages as they are."""
+
+
+def contextualize(state: State, parts: Parts) -> State:
+    """A question that follows on others, made to stand alone: as a person worded it, or from what came before."""
+    asked, history, worded = state["question"], state["history"], state["standalone"]
+    if worded:
+        made, by = Standalone(question=worded), "person"
+    else:
+        assert parts.contextualizer is not None
+        made = parts.contextualizer.standalone(asked, history)
+        by = parts.contextualizer.by
+    parts.emit(
+        ev.Contextualized(
+            question=asked,
+            standalone=made.question,
+            by=by,
+            carried=made.carried,
+            after=history[-1].run_id if history else "",
+            at=parts.now(),
+        )
+    )
+    return {"question": made.question, "query": made.question, "tried": (made.question,)}
 
 
 def retrieve(state: State, parts: Parts) -> State:

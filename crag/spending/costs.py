@@ -185,7 +185,7 @@ def _tokens_a_character(trace: Trace) -> float:
 def _prompt(texts: Iterable[tuple[str, Chunk | WebPage | None]], trace: Trace, settings: Settings) -> int:
     """Characters of the prompt that shows these texts with their sources, the first ones as far as they fit."""
     characters, around = FITTED
-    size, room = FRAME + len(trace.question), settings.answer_context * characters
+    size, room = FRAME + len(trace.meant), settings.answer_context * characters
     for place, (text, source) in enumerate(texts):
         room -= len(text) + around
         if room < 0 and place:

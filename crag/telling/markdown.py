@@ -56,7 +56,9 @@ def conversation(traces: Iterable[Trace]) -> str:
 
 
 def _about(trace: Trace) -> list[str]:
-    return [f"Asked of: {escaped(scope_text(trace.scope))}"] if trace.scope else []
+    """What was asked in place of the question, and of what."""
+    asked = [f"Asked as: {escaped(trace.standalone)}"] if trace.standalone else []
+    return asked + ([f"Asked of: {escaped(scope_text(trace.scope))}"] if trace.scope else [])
 
 
 def _answer(trace: Trace, label: str) -> list[str]:

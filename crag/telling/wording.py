@@ -20,7 +20,7 @@ def scene_sentence(scene: Scene, trace: Trace) -> str:
     """One plain sentence for whoever sees the scene."""
     match scene.kind:
         case "question":
-            return f"A question, asked of {scope_text(trace.scope)}." if trace.scope else "A question to the documents."
+            return _question(trace)
         case "rephrased":
             return "The question is put in other words, and the library is searched again."
         case "found":
@@ -44,6 +44,11 @@ def scene_sentence(scene: Scene, trace: Trace) -> str:
             return failure_sentence(trace.failure, named) if trace.failure else "The run was stopped."
         case _:
             assert_never(scene.kind)
+
+
+def _question(trace: Trace) -> str:
+    asked = f", asked of {scope_text(trace.scope)}" if trace.scope else " to the documents"
+    return f"A follow-up question{asked}, first made to stand alone." if trace.standalone else f"A question{asked}."
 
 
 def _found(trace: Trace, place: int) -> str:

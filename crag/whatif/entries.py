@@ -90,7 +90,7 @@ class Entry:
         pages = {page.id for page in trace.pages}
         return cls(
             run_id=trace.run_id,
-            question=trace.question,
+            question=trace.meant,
             strategy=trace.strategy,
             started_at=trace.started_at,
             settings=Settings.stored(trace.settings).settings,
@@ -153,7 +153,10 @@ def _left(trace: Trace) -> int:
 
 
 def _stages(trace: Trace) -> tuple[Stage, ...]:
-    """The run's steps in order, but for answer and verification: what those would take anew is unknown."""
+    """The run's steps in order, but for putting a question in context, answer and verification.
+
+    What the latter two would take anew is unknown; the first is not decided anew.
+    """
     made = Counter(call.step for call in trace.calls)
     times = Counter(step.step for step in trace.steps)
     graded = sum(step.calls for step in trace.steps if step.step == "evaluate")
@@ -187,5 +190,5 @@ def _kind(steps: Sequence[StepRecord], place: int) -> Kind | None:
             return "search"
         case "refine":
             return "pages" if any(step.step == "search" for step in steps[:place]) else "documents"
-        case "answer" | "verify":
+        case "contextualize" | "answer" | "verify":
             return None

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from crag.core import events as ev
 from crag.core.eventlog import event_from_json, event_to_json, events_from_jsonl, events_to_jsonl
+from crag.core.exchanges import Carried
 from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import (
@@ -55,6 +56,14 @@ RUN: list[ev.Event] = [
     ev.RunStarted(run_id="r", question="q?", strategy="balanced", settings={"k": 3}, workspace="w", started_at="now"),
     ev.Queued(before=2, waited=0.0),
     ev.Queued(before=0, waited=1.5),
+    ev.Contextualized(
+        question="And in 2018?",
+        standalone="What was it in 2018?",
+        by="rules",
+        carried=(Carried(text="it", sort="name", run_id="r0"),),
+        after="r0",
+        at=0.05,
+    ),
     ev.Scoped(documents=("paper.pdf",), tags=("finance",), gone=1, at=0.1),
     ev.StepStarted(step="retrieve", at=0.1),
     ev.Retrieved(query="q?", chunks=(RetrievedChunk(chunk=CHUNK, rank=1, similarity=0.4, dense=0.4),), at=0.2),

@@ -23,8 +23,10 @@ CRAG = {
     "library": {"text", "core", "index"},
     "evaluator": {"text", "core", "models"},
     "correct": {"text", "core"},
+    "conversation": {"text", "core"},
     "web": {"text", "core"},
     "generate": {"text", "core"},
+    "telling": {"text", "core", "evaluator", "generate"},
     "providers": {"text", "core", "evaluator", "web"},
     "testing": {"text", "core", "index", "generate"},
     "strategies": {"text", "core"},
@@ -35,7 +37,10 @@ CRAG = {
     "comparing": {"text", "core", "spending"},
     "whatif": {"text", "core", "evaluator", "correct"},
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
-    "run": {"text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"},
+    "run": {
+        *("text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"),
+        "conversation",
+    },
     "engine": {
         *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
         *("strategies", "sample", "run"),
@@ -57,6 +62,7 @@ CRAG = {
         "metrics",
         "spending",
         "providers",
+        "telling",
     },
     "__main__": {"cli"},
 }

@@ -52,6 +52,7 @@ PUBLIC = {
             "ApprovalGiven",
             "Called",
             "Cancelled",
+            "Contextualized",
             "Event",
             "Failed",
             "Instead",
@@ -75,6 +76,7 @@ PUBLIC = {
         *("FakeChat", "FakeClock", "FixedRetriever", "FixedWeb", "ScriptedEvaluator", "ScriptedReader"),
         *("ScriptedStripGrader", "chunk_of"),
     ],
+    "crag.core.exchanges": ["Carried", "Exchange", "Standalone"],
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["days_of", "first_problem", "meta", "setting"],
     "crag.core.ingesting": [
@@ -115,6 +117,7 @@ PUBLIC = {
     ],
     "crag.core.protocols": [
         *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
+        "Contextualizer",
         *(
             "QuestionEmbedder",
             "RerankServer",
@@ -174,6 +177,7 @@ PUBLIC = {
         *("Evaluation", "Progress", "add_set", "evaluate", "evaluations", "question_set"),
         *("rows", "spending"),
     ],
+    "crag.telling.markdown": ["conversation", "escaped", "turn"],
     "crag.evaluator.trigger": ["bounds", "compared", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
 }

@@ -45,7 +45,7 @@ def show(session: Session, run: str, past: Any) -> None:
         session.forget(run)
         raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
     problem = st.empty()
-    labels = thumbs.labels_of(session, trace.question)
+    labels = thumbs.labels_of(session, trace.meant)
     slots = Slots(_cited(session.opened))
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")

@@ -57,7 +57,7 @@ def show(session: Session) -> None:
     tools = st.container(horizontal=True)
     with tools:
         stop, files = st.empty(), st.empty()
-    labels = thumbs.labels_of(session, lanes[0].trace.question)
+    labels = thumbs.labels_of(session, lanes[0].trace.meant)
     found = None if any(each.following for each in lanes) else _found(lanes)
     lead, summary, listed = st.empty(), st.empty(), st.empty()
     with st.container(key="cmp-above"):
@@ -144,7 +144,7 @@ def _found(lanes: Sequence[Lane]) -> Differences:
 
 
 def _question(lanes: Sequence[Lane]) -> Html:
-    asked = dict.fromkeys(each.trace.question for each in lanes)
+    asked = dict.fromkeys(each.trace.meant for each in lanes)
     return h.div("cx")[h.div("question")[h.joined(h.br, asked)]]
 
 

@@ -72,7 +72,7 @@ def close_source() -> None:
 def prefill(traces: Sequence[Trace]) -> None:
     """Let the next comparison start from the question and the ways of these runs, unless another is being made."""
     if _LANES not in st.session_state:
-        st.session_state[QUESTION] = traces[0].question
+        st.session_state[QUESTION] = traces[0].meant
         known = [Way(trace.strategy, Settings.stored(trace.settings).settings.forced) for trace in traces]
         set_ways([way for way in known if way.strategy in STRATEGIES] if len(known) > 1 else ways())
 
@@ -91,7 +91,7 @@ def prepare(trace: Trace) -> None:
     """From a run to a comparison of its question: plain RAG beside the run's own strategy."""
     own = trace.strategy if trace.strategy in STRATEGIES and trace.strategy != "plain-rag" else "balanced"
     st.session_state[_RUNS] = []
-    st.session_state[QUESTION] = trace.question
+    st.session_state[QUESTION] = trace.meant
     set_ways([Way("plain-rag"), Way(own)])
     navigation.go("compare")
 
@@ -102,7 +102,7 @@ def compare_forced(session: Session, trace: Trace, action: Action) -> None:
     Raises CragError.
     """
     settings = Settings.stored(trace.settings).settings.changed(forced=action)
-    [other] = session.start(trace.question, [(trace.strategy, settings)])
+    [other] = session.start(trace.meant, [(trace.strategy, settings)])
     close_source()
     st.session_state[_RUNS] = [trace.run_id, other]
     navigation.go("compare")

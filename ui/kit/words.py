@@ -18,6 +18,7 @@ ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"
 """A shape for each action, so that colour never speaks alone."""
 
 STEPS: dict[Step, str] = {
+    "contextualize": "In context",
     "retrieve": "Retrieve",
     "evaluate": "Evaluate",
     "act": "Action",

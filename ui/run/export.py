@@ -170,10 +170,10 @@ _PAGE = Html(
 _STATES = Html('<script type="application/json" class="states">{}</script>')
 
 
-def file_name(trace: Trace, ending: str, before: str = "") -> str:
-    """A name made of the question's first words; `before`: a word before them."""
-    stem = "-".join(re.findall(r"[a-z0-9]+", trace.question.lower())[:6])[:50] or "run"
-    return f"crag-{before}{stem}.{ending}"
+def file_name(trace: Trace, ending: str) -> str:
+    """A name made of the question's first words."""
+    stem = "-".join(re.findall(r"[a-z0-9]+", trace.meant.lower())[:6])[:50] or "run"
+    return f"crag-{stem}.{ending}"
 
 
 def page(
@@ -190,7 +190,7 @@ def page(
     """
     told = states(trace, events, prices=prices, stale=stale)
     body = _run(trace, sections(trace, prices, stale), told, pictures)
-    return _document(trace.question, body, "one", f", {trace.strategy} strategy, {trace.started_at}")
+    return _document(trace.meant, body, "one", f", {trace.strategy} strategy, {trace.started_at}")
 
 
 def _run(
@@ -227,8 +227,13 @@ def _document(title: str, body: Html, kind: str, foot: str) -> Html:
     scripts = [asset("replay.js"), asset("present.js")]
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     return _PAGE.format(
+<<<<<<< HEAD
         digests=Html(" ").join(Html("'sha256-{}'").format(digest) for digest in hashes),
         title=title,
+=======
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        question=trace.meant,
+>>>>>>> followups
         stylesheet=stylesheet(),
         style=_STYLE,
         presenting=asset("present.css"),

@@ -30,10 +30,12 @@ _NEWER = "A newer version of this program stored this run. What only that versio
 
 
 def path(trace: Trace) -> Html:
-    """The eight steps: done ones with their time, the active one lit, skipped ones dimmed, faults marked in words."""
+    """The steps: done ones with their time, the active one lit, skipped ones dimmed, faults marked in words."""
     items = []
     for step in _ORDER:
         state = _state(trace, step)
+        if step == "contextualize" and state in ("skipped", "waiting"):
+            continue  # of a question that follows on none
         note = _NOTES[state] if state in _NOTES else _took(trace, step)
         mark = h.span("t")["worked around"] if state == "fault" else ""
         item = h.li(_CLASSES.get(state, state), aria_current=state in ("active", "asking") and "step")

@@ -70,7 +70,7 @@ def deck(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> H
             h.button(type="button", data_step="on")["Next"],
             h.span("place")[f"1 of {len(told)}"],
             h.span("unseen", role="status"),
-            h.span("topic")[excerpt(trace.question, 200)],
+            h.span("topic")[excerpt(trace.meant, 200)],
             h.span("hint", aria_hidden="true")["← →  step · Esc  end"],
             h.button(type="button", data_step="fill", hidden="hidden")["Full screen"],
             h.button(type="button", data_step="close", data_pick="present:close" if app else None)["Close"],
@@ -86,9 +86,9 @@ def opener(name: str) -> Html:
 def _picture(scene: Scene, trace: Trace, pictures: Pictures) -> Html:
     match scene.kind:
         case "question":
-            return h.p("asked long" if len(trace.question) > _LONG_QUESTION else "asked")[trace.question]
+            return _question(trace)
         case "rephrased":
-            return _query(trace.question, trace.rounds[scene.place].query)
+            return _query(trace.meant, trace.rounds[scene.place].query)
         case "found":
             return _found(trace.rounds[scene.place].chunks)
         case "graded":
@@ -109,6 +109,12 @@ def _picture(scene: Scene, trace: Trace, pictures: Pictures) -> Html:
             return h.p("of")[trace.failure.remedy if trace.failure else "What was found until then was shown."]
         case _:
             assert_never(scene.kind)
+
+
+def _question(trace: Trace) -> Html:
+    long = len(trace.meant) > _LONG_QUESTION
+    asked = h.p("asked long" if long else "asked")[trace.meant]
+    return h.fragment(trace.standalone and h.p("of typed")[f"“{trace.question}”"], asked)
 
 
 def _query(question: str, query: str) -> Html:

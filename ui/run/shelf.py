@@ -104,7 +104,7 @@ def kept(session: Session, trace: Trace, page: str) -> KeptPage:
     """Keep a page of a run, by its id. Raises CragError."""
     (found,) = pages_named(trace, page)
     engine = program().engine
-    return keep(found, trace.question, session.library, engine.embedder, engine.config)
+    return keep(found, trace.meant, session.library, engine.embedder, engine.config)
 
 
 def told(page: KeptPage) -> None:

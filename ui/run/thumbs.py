@@ -45,7 +45,7 @@ def toggle(session: Session, trace: Trace, rest: str) -> None:
     label, _, chunk = rest.partition(":")
     if label not in _WORDS or not any(found.chunk.id == chunk for each in trace.rounds for found in each.chunks):
         raise InputError("This run has no such chunk.", "Choose one of the chunks listed.")
-    if labels_of(session, trace.question).get(chunk) == label:
-        session.library.labels.delete(trace.question, chunk)
+    if labels_of(session, trace.meant).get(chunk) == label:
+        session.library.labels.delete(trace.meant, chunk)
     else:
-        session.library.labels.save(trace.question, chunk, label)
+        session.library.labels.save(trace.meant, chunk, label)

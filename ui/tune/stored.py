@@ -39,7 +39,7 @@ class StoredRun:
 
     @classmethod
     def of(cls, trace: Trace) -> StoredRun:
-        stages = (record.step for record in trace.steps if record.step not in ("answer", "verify"))
+        stages = (record.step for record in trace.steps if record.step not in ("contextualize", "answer", "verify"))
         return cls(entry=Entry.of(trace), steps=tuple(stages), calls=trace.calls)
 
 

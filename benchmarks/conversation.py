@@ -1,0 +1,300 @@
+"""Follow-up questions: is their page found as often as that of the question written out, and does none that stands
+alone change?
+
+python -m benchmarks.conversation [--data FOLDER] [--cache FOLDER] [--gguf FILE] [--limit N] [--rules] [--out FOLDER]
+
+benchmarks/data/followups.jsonl holds conversations over the sample library and two filings of FinanceBench, each
+follow-up with what it should become and its page; the rules were made on its half "dev", and "test" was looked at
+once they stood. All these documents stand in one library. A question that stands alone is asked within another
+conversation: those of data/standalone.jsonl, the written-out follow-ups, and questions of ../shared's sets. The model
+is the tests' small one, or --gguf FILE; --rules asks none. Prints a page and writes it to results/conversation.md and
+conversation.json, a file other than the tests' model to conversation-<its name>; --limit N asks of so many
+conversations alone and writes only where --out says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.headline_model import serving
+from crag.conversation.model import LlmContextualizer
+from crag.conversation.rules import RuleContextualizer
+from crag.core.config import AppConfig
+from crag.core.errors import ProviderError
+from crag.core.exchanges import Exchange
+from crag.core.ingesting import DocumentFailed
+from crag.core.keys import Keys
+from crag.core.meter import Budget, Meter
+from crag.core.types import INDEXED_AS
+from crag.engine import Engine
+from crag.ingest.chunking import CHUNKING_ID
+from crag.providers.chat import ChatModel
+from crag.sample import shipped_sample
+from tests.support import real_server
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "benchmarks" / "data"
+FILINGS = ("BOEING_2022_10K.pdf", "NIKE_2021_10K.pdf")
+DRAWN = {"financebench/questions.jsonl": 45, "mmlongbench/questions.jsonl": 60, "nq/test.jsonl": 60}
+"""Questions of other sets that are asked within a conversation, and how many of each."""
+GOALS = {"rules": 0.15, "model": 0.05}
+
+Ask = Callable[[str, Sequence[Exchange]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A question within a conversation, what it should become, and where its answer stands."""
+
+    half: str
+    history: tuple[Exchange, ...]
+    question: str
+    written: str
+    source: str
+    pages: frozenset[int]
+
+
+def main() -> int:
+    options = arguments()
+    if not (options.data / "financebench" / "pdfs").is_dir():
+        print(f"Skipped: no FinanceBench in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+        return 2
+    asked = followups(options.limit)
+    alone = standing_alone(options.data, asked)
+    engine = Engine(AppConfig(), Keys())
+    try:
+        folder = filled(engine, options)
+        with contextualizers(options) as ways:
+            results = measure(engine, folder, asked, alone, ways)
+    finally:
+        engine.close()
+    results |= {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "model": "" if options.rules else model_file(options).stem,
+        "chunking": CHUNKING_ID,
+    }
+    print(page := report(results))
+    name = "conversation" if options.rules or not options.gguf else f"conversation-{options.gguf.stem}"
+    if options.limit and not options.out:
+        return 0
+    place = options.out or ROOT / "benchmarks" / "results"
+    (place / f"{name}.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    (place / f"{name}.md").write_text(page, encoding="utf-8")
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-conversation-cache"))
+    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser.add_argument("--cache", type=Path, default=cache, help="where the library is kept")
+    parser.add_argument("--gguf", type=Path, help="a model file in place of the tests'")
+    parser.add_argument("--limit", type=int, default=0, help="so many conversations; 0: all")
+    parser.add_argument("--rules", action="store_true", help="ask no model")
+    parser.add_argument("--out", type=Path, help="where to write")
+    return parser.parse_args()
+
+
+def followups(limit: int = 0) -> list[FollowUp]:
+    """All of them, or those of the first conversations of each kind; the history is what was asked, written out."""
+    lines = (DATA / "followups.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    if limit:
+        rows = rows[:: max(1, len(rows) // limit)][:limit]
+    found = []
+    for row in rows:
+        history = [Exchange(question=row["question"], answer=row["answer"], run_id=f"{row['id']}-0")]
+        for number, each in enumerate(row["followups"], 1):
+            source = each.get("source", row["source"])
+            found.append(
+                FollowUp(
+                    row["half"],
+                    tuple(history),
+                    each["question"],
+                    each["standalone"],
+                    source,
+                    frozenset(each["pages"]),
+                )
+            )
+            history.append(Exchange(question=each["standalone"], answer=each["answer"], run_id=f"{row['id']}-{number}"))
+    return found
+
+
+def standing_alone(data: Path, asked: Sequence[FollowUp]) -> dict[str, list[tuple[str, tuple[Exchange, ...]]]]:
+    """Questions that stand alone, each with a conversation before it: its own for those written out."""
+    histories = [each.history for each in asked]
+    own = [json.loads(line)["question"] for line in (DATA / "standalone.jsonl").read_text("utf-8").splitlines()]
+    found = {
+        "written for this": [(each, histories[at % len(histories)]) for at, each in enumerate(own)],
+        "follow-ups written out": [(each.written, each.history) for each in asked],
+    }
+    for name, count in DRAWN.items():
+        if (data / name).is_file():
+            questions = [json.loads(line)["question"] for line in (data / name).read_text("utf-8").splitlines()]
+            some = sorted(questions, key=lambda each: hashlib.sha256(each.encode()).hexdigest())[:count]
+            found[name.split("/")[0]] = [(each, histories[at % len(histories)]) for at, each in enumerate(some)]
+    return found
+
+
+def filled(engine: Engine, options: argparse.Namespace) -> Path:
+    """The folder of a library that holds the sample, its web pages and the filings; they are added once."""
+    sample = shipped_sample()
+    filings = [options.data / "financebench" / "pdfs" / name for name in FILINGS]
+    files = [sample.pdf, *sorted(sample.web.glob("*.html")), *filings]
+    made_of = json.dumps([engine.embedder.id, INDEXED_AS, CHUNKING_ID, [file.name for file in files]])
+    folder: Path = options.cache / hashlib.sha256(made_of.encode()).hexdigest()[:24]
+    folder.mkdir(parents=True, exist_ok=True)
+    for event in engine.add_files([(file.name, file.read_bytes) for file in files], folder):
+        if isinstance(event, DocumentFailed):
+            raise SystemExit(f"{event.message} {event.remedy}")
+    return folder
+
+
+def model_file(options: argparse.Namespace) -> Path:
+    file: Path = options.gguf or real_server.model_file()
+    return file
+
+
+@contextmanager
+def contextualizers(options: argparse.Namespace) -> Iterator[dict[str, Ask]]:
+    """The ways to ask a follow-up; the model's falls back to the rules, as a run does."""
+    rules = RuleContextualizer()
+    ways: dict[str, Ask] = {
+        "as it stands": lambda question, history: question,
+        "rules": lambda question, history: rules.standalone(question, history).question,
+    }
+    if options.rules:
+        yield ways
+        return
+    with serving(model_file(options)) as endpoint:
+        unmetered = Meter(Budget(calls=1_000_000, tokens=1_000_000_000, seconds=1e6), step="contextualize")
+        model = LlmContextualizer(ChatModel(endpoint).metered(unmetered), rules)
+
+        def by_model(question: str, history: Sequence[Exchange]) -> str:
+            try:
+                return model.standalone(question, history).question
+            except ProviderError:
+                return rules.standalone(question, history).question
+
+        yield {**ways, "model": by_model}
+
+
+def measure(
+    engine: Engine,
+    folder: Path,
+    asked: Sequence[FollowUp],
+    alone: dict[str, list[tuple[str, tuple[Exchange, ...]]]],
+    ways: dict[str, Ask],
+) -> dict[str, Any]:
+    library = engine.library(folder)
+
+    def rank(query: str, each: FollowUp) -> int:
+        found = library.search(query, 10)
+        places = [(one.chunk.source, one.chunk.page) for one in found]
+        return next((at for at, (file, page) in enumerate(places, 1) if file == each.source and page in each.pages), 0)
+
+    ranks: dict[str, list[int]] = {"written out": [rank(each.written, each) for each in asked]}
+    became: dict[str, list[str]] = {}
+    seconds: dict[str, float] = {}
+    for name, way in ways.items():
+        began = time.perf_counter()
+        became[name] = [way(each.question, each.history) for each in asked]
+        seconds[name] = (time.perf_counter() - began) / max(1, len(asked))
+        ranks[name] = [rank(query, each) for query, each in zip(became[name], asked, strict=True)]
+        print(f"  {name}: {len(asked)} asked", file=sys.stderr)
+    halves = {"all": asked, **{half: [each for each in asked if each.half == half] for half in ("dev", "test")}}
+    return {
+        "followups": {half: len(each) for half, each in halves.items()},
+        "documents": library.size[0],
+        "chunks": library.size[1],
+        "hits": {
+            name: {
+                half: _hits([at for at, each in zip(found, asked, strict=True) if half in ("all", each.half)])
+                for half in halves
+            }
+            for name, found in ranks.items()
+        },
+        "same as the rules": _share(became, "model", "rules") if "model" in ways else None,
+        "left as they stand": {
+            name: sum(query == each.question for query, each in zip(queries, asked, strict=True))
+            for name, queries in became.items()
+            if name != "as it stands"
+        },
+        "seconds": {name: round(each, 4) for name, each in seconds.items()},
+        "standing alone": {
+            name: {
+                "questions": len(each),
+                "changed": {
+                    way: [question for question, history in each if ask(question, history) != question]
+                    for way, ask in ways.items()
+                    if way != "as it stands"
+                },
+            }
+            for name, each in alone.items()
+        },
+    }
+
+
+def _hits(ranks: Sequence[int]) -> dict[str, float]:
+    count = max(1, len(ranks))
+    return {"hit@5": sum(0 < each <= 5 for each in ranks) / count, "hit@10": sum(each > 0 for each in ranks) / count}
+
+
+def _share(became: dict[str, list[str]], one: str, other: str) -> float:
+    pairs = list(zip(became[one], became[other], strict=True))
+    return sum(first == second for first, second in pairs) / max(1, len(pairs))
+
+
+def report(results: dict[str, Any]) -> str:
+    hits, counts = results["hits"], results["followups"]
+    lines = [
+        "# Follow-up questions",
+        "",
+        f"{counts['all']} follow-ups ({counts['dev']} on which the rules were made, {counts['test']} kept for the "
+        f"end) over {results['documents']} documents of {results['chunks']} chunks in one library. Page hit: a chunk "
+        "of the right page is among the first so many that the library's search finds for the question. "
+        f"{results['machine']}. Model: {results['model'] or 'none'}.",
+        "",
+        "| asked | hit@5 | hit@10 | dev @5 | dev @10 | test @5 | test @10 | seconds each |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, found in hits.items():
+        cells = [f"{found[half][at]:.3f}" for half in ("all", "dev", "test") for at in ("hit@5", "hit@10")]
+        took = f"{results['seconds'][name]:.3f}" if name in results["seconds"] else "–"
+        lines.append(f"| {name} | {' | '.join(cells)} | {took} |")
+    lines.append("")
+    for name, goal in GOALS.items():
+        if name in hits:
+            short = [hits["written out"]["all"][at] - hits[name]["all"][at] for at in ("hit@5", "hit@10")]
+            lines.append(
+                f"- {name}: {short[0] * 100:.1f} points short of the written-out question at 5, "
+                f"{short[1] * 100:.1f} at 10 (goal: within {goal * 100:.0f})."
+            )
+    left = ", ".join(f"{name} {count}" for name, count in results["left as they stand"].items())
+    lines.append(f"- Follow-ups left as they stand, because it was not clear that they are some: {left}.")
+    if results["same as the rules"] is not None:
+        share = f"{results['same as the rules']:.0%}"
+        lines.append(f"- With the model, {share} of the questions are those of the rules, or theirs in its place.")
+    lines += ["", "| stand alone | asked | changed by rules |" + (" by model |" if "model" in hits else "")]
+    lines.append("|---|---|---|" + ("---|" if "model" in hits else ""))
+    for name, each in results["standing alone"].items():
+        changed = " | ".join(str(len(one)) for one in each["changed"].values())
+        lines.append(f"| {name} | {each['questions']} | {changed} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""What lets a question in: it is not empty, not too long, and while a person is asked, others have its turn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from crag.core.errors import QuestionError
+from crag.core.turns import Turn
+
+QUESTION_CHARS = 2_000
+
+
+def checked(question: str) -> str:
+    """The question without white space around it. Raises QuestionError for an empty or too long one."""
+    asked = question.strip()
+    if not asked:
+        raise QuestionError("The question is empty.")
+    if len(asked) > QUESTION_CHARS:
+        raise QuestionError(f"The question has {len(asked):,} characters; {QUESTION_CHARS:,} is the limit.")
+    return asked
+
+
+def storable(text: str) -> str:
+    """Text as JSON can hold it: without lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def lending(ask: Callable[[str], bool] | None, cancel: threading.Event, turn: Turn) -> Callable[[str], bool] | None:
+    """Asks the person, while others have the turn: a person may take long, or be gone."""
+    if ask is None:
+        return None
+
+    def allowed(query: str) -> bool:
+        with turn.lent(cancel):
+            return ask(query)
+
+    return allowed
