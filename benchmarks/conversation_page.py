@@ -2,10 +2,10 @@
 
 python -m benchmarks.conversation_page [--reruns 40]
 
-The library holds the sample, a finished run of one of its questions, and 999 copies of it with questions of their own; a
-conversation is so many of them, and the last, which the program made, is open with its evidence. Timed in one process, by the clock: a
-rerun as any touch of the page causes; the same once all turns are shown; and the opening of a turn that was not open
-before, whose record is read. No browser, and no engine at work: the script, its session and its database alone.
+The library holds the sample, a finished run of one of its questions, and 999 copies of it with questions of their own.
+A conversation is so many of them; the last, which the program made, is open with its evidence. Timed in one process, by
+the clock: a rerun as any touch of the page causes; the same once all turns are shown; and the opening of another turn,
+whose record is read. No browser, and no engine at work: the script, its session and its database alone.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def report(rows: list[dict[str, float]], reruns: int) -> str:
     lines = [
         "# Ask in a long conversation",
         "",
-        f"`python -m benchmarks.conversation_page`: {reruns} reruns a row in one process, {os.cpu_count()} cores, Python "
-        f"{platform.python_version()}. Load of the machine at the end {os.getloadavg()[0]:.1f}. Goal: {ms(GOAL)} at 200 "
-        "turns.",
+        f"`python -m benchmarks.conversation_page`: {reruns} reruns a row in one process, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}. Load of the machine at the end {os.getloadavg()[0]:.1f}. "
+        f"Goal: {ms(GOAL)} at 200 turns.",
         "",
         "| turns | a rerun, median | p95 | with all turns shown | another turn opened |",
         "|---:|---:|---:|---:|---:|",

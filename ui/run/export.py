@@ -227,13 +227,8 @@ def _document(title: str, body: Html, kind: str, foot: str) -> Html:
     scripts = [asset("replay.js"), asset("present.js")]
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     return _PAGE.format(
-<<<<<<< HEAD
         digests=Html(" ").join(Html("'sha256-{}'").format(digest) for digest in hashes),
         title=title,
-=======
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        question=trace.meant,
->>>>>>> followups
         stylesheet=stylesheet(),
         style=_STYLE,
         presenting=asset("present.css"),
