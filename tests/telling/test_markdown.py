@@ -60,7 +60,9 @@ def test_a_kept_web_page_and_recognised_text_are_said():
 
 def test_a_conversation_keeps_the_footnotes_of_its_turns_apart_and_says_what_was_asked_as():
     first, second = Trace.from_events(events()), Trace.from_events(approved())
-    context = Contextualized(question=second.question, standalone="When was the bridge in Ulm opened?", by="rules", at=0)
+    context = Contextualized(
+        question=second.question, standalone="When was the bridge in Ulm opened?", by="rules", at=0
+    )
     said = markdown.conversation([first, replace(second, context=context)])
     assert said.startswith("# Conversation\n") and said.count("\n## ") == 2
     assert "[^1-1]:" in said and "[^2-1]:" in said and "Asked as: When was the bridge in Ulm opened?" in said

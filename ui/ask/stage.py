@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag.core.errors import NotFoundError
 from ui.app.session import Session
 from ui.kit.drawing import apply_more, asset, draw
 from ui.run import present
@@ -28,8 +29,14 @@ def leave() -> None:
 
 
 def show(session: Session, run: str) -> bool:
-    """Present a finished run; False for one under way, which the conversation follows. Raises CragError."""
-    trace = session.trace(run)
+    """Present a finished run; False for one under way, and for none, of which the conversation says so.
+
+    Raises CragError.
+    """
+    try:
+        trace = session.trace(run)
+    except NotFoundError:
+        return False
     job = session.job(run)
     if job is not None and job.running:
         return False
