@@ -104,7 +104,13 @@ def report(rows: list[dict[str, float]], reruns: int) -> str:
         lines.append(
             f"| {row['turns']:,} | {ms(row['median'])} | {ms(row['p95'])} | {ms(row['all_shown'])} | {opening} |"
         )
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", NOTES])
+
+
+NOTES = """\
+The build before, by the same code on the same machine: 1,144 ms a rerun at 200 turns, 1,727 ms to open another turn. It
+drew every turn in an element of its own, and of all but the latest 24 it read the whole record again for each rerun.
+"""
 
 
 def main() -> None:

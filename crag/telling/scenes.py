@@ -34,12 +34,16 @@ class Scene:
 
 
 def scenes(trace: Trace) -> tuple[Scene, ...]:
-    """All of a run, whole or broken off; the question alone of one that has done nothing yet."""
+    """All of a run, whole or broken off; the question alone of one that has done nothing yet.
+
+    What another search of the library finds is shown once, with its scores.
+    """
     found = [Scene(kind="question")]
     for place, each in enumerate(trace.rounds):
         if place:
             found.append(Scene(kind="rephrased", place=place))
-        found.append(Scene(kind="found", place=place))
+        if not place or not each.made:
+            found.append(Scene(kind="found", place=place))
         if each.made:
             found.append(Scene(kind="graded", place=place))
         if each.decision:

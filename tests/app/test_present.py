@@ -1,4 +1,4 @@
-"""A run presented, and a conversation exported: what is drawn for whom, and that nothing of a source is markup in it."""
+"""A run presented, and a conversation exported: what is drawn, and that nothing of a source is markup in it."""
 
 from __future__ import annotations
 

@@ -59,6 +59,7 @@ def test_a_run_is_presented_with_the_arrow_keys_and_left_with_escape(page):
     page.keyboard.press("Escape")
     page.locator(".deck").wait_for(state="detached")
     page.locator(".sources li").first.wait_for()
+    assert "#" not in page.url and "present" not in page.url
 
 
 def test_tab_stays_in_the_presentation(page):
@@ -118,6 +119,8 @@ def test_an_exported_conversation_is_presented_and_replayed_offline(browser, tmp
     page.keyboard.press("Escape")
     assert page.locator(".deck:not([hidden])").count() == 0
     assert page.evaluate("document.activeElement.textContent") == "Present", "back where it was begun"
+    second.locator("button.cite").first.press("Enter")
+    assert page.evaluate("document.activeElement.closest('.sources') !== null"), "a number leads to its source"
     second.get_by_role("button", name="Back").click()
     assert second.get_attribute("data-state") == "paused"
     context.close()

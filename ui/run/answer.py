@@ -257,7 +257,11 @@ def sources(
         noted = note and (h.span, h.span("notes")[h.span("tag only")[note]])
         items.append(
             h.li[
-                h.button(data_pick=f"cite:{citation.number}", class_="open" if opened == citation.number else "")[
+                h.button(
+                    data_pick=f"cite:{citation.number}",
+                    class_="open" if opened == citation.number else "",
+                    aria_expanded="true" if opened == citation.number else None,
+                )[
                     h.span("n num")[citation.number],
                     h.span("where")[mark, page, h.span("name")[citation.source], recognised(citation.recognised)],
                     noted,

@@ -135,6 +135,7 @@ body { font-family: Inter, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation San
   margin: 0 auto 2rem; padding: 1rem; max-width: 60rem; background: var(--ground); color: var(--ink); }
 .part:not(:empty) { margin-bottom: 1.2rem; }
 .cx button { cursor: default; }
+.cx button.cite { cursor: pointer; }
 .cx .verdict { font-size: .7rem; }
 .cx .more { display: none; }
 .replay { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; position: sticky; top: 0; z-index: 1;
@@ -206,9 +207,11 @@ def _run(
     parts = [h.div("part", data_part=str(place))[section] for place, section in enumerate(drawn)]
     if folded:
         behind = h.details("evidence")[h.summary["Evidence"], parts[_FOLDED:]]
-        parts = [*parts[:_FOLDED], behind]
+        parts = [parts[0], _controls(name), *parts[1:_FOLDED], behind]
+    else:
+        parts = [_controls(name), *parts]
     deck = present.deck(trace, pictures, name=name)
-    return h.section("run", id=name, aria_label=trace.question)[_controls(name), parts, deck, _STATES.format(told)]
+    return h.section("run", id=name, aria_label=trace.meant)[parts, deck, _STATES.format(told)]
 
 
 def _controls(name: str) -> Html:

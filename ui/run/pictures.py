@@ -21,7 +21,7 @@ _HIGH = 0.56
 _ABOVE = 0.3
 """So much of the cut stands above the first marked words."""
 _QUALITY = 72
-"""Of the WebP: letters stay sharp at it, and a picture takes some 40 to 90 kB."""
+"""Of the WebP: letters stay sharp at it, and a picture takes some 80 to 100 kB."""
 
 
 def pictures(library: Library, trace: Trace) -> dict[int, bytes]:

@@ -33,7 +33,8 @@ _STEP: dict[Kind, str] = {
 }
 _ROWS = 7
 """At most so many chunks, pages or sentences in one picture: what can be read from afar."""
-_LONG_QUESTION, _LONG_ANSWER = 140, 420
+_LONG_QUESTION, _LONG_ANSWER, _LONGEST_ANSWER = 140, 420, 1800
+"""Characters from which on a text is set smaller, and after which an answer is cut off."""
 
 Pictures = Mapping[int, bytes]
 """A WebP image of the cited place, by the number of the citation."""
@@ -254,7 +255,12 @@ def _answer(trace: Trace) -> Html:
         answer.short and h.p("told-large")[h.small[cell_text(answer.short)], short_text(answer.short, labelled=False)]
     )
     small = " small" if answer.short or len(answer.text) > _LONG_ANSWER else ""
-    return h.fragment(short, h.p(f"answer{small}")[_cited(answer.text, known)])
+    return h.fragment(short, h.p(f"answer{small}")[_cited(_begun(answer.text), known)])
+
+
+def _begun(text: str) -> str:
+    """What of an answer has room, cut at a word."""
+    return text if len(text) <= _LONGEST_ANSWER else f"{text[:_LONGEST_ANSWER].rsplit(' ', 1)[0]} …"
 
 
 def _cited(text: str, known: Mapping[int, Citation]) -> Html:
@@ -262,7 +268,7 @@ def _cited(text: str, known: Mapping[int, Citation]) -> Html:
     at = 0
     for mark in MARK.finditer(text):
         numbers = [int(number) for number in mark.group(1).replace(";", ",").split(",")]
-        parts += [text[at : mark.start()], [_mark(number, known.get(number)) for number in numbers]]
+        parts += [text[at : mark.start()].rstrip(), h.nbsp, [_mark(number, known.get(number)) for number in numbers]]
         at = mark.end()
     return h.fragment(parts, text[at:])
 

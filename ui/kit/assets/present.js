@@ -93,7 +93,12 @@
     else if (what === "fill") fill();
     else if (what === "close" && !inApp(deck)) close(deck);
   });
-  const look = () => document.querySelectorAll(".deck:not([hidden]):not([data-begun])").forEach(begin);
+  const look = () => {
+    document.querySelectorAll(".deck:not([hidden]):not([data-begun])").forEach(begin);
+    if (!at.size || document.querySelector(".deck")) return;
+    at.clear(); // the app has left it: the next one begins at its beginning
+    history.replaceState(history.state, "", location.pathname + location.search);
+  };
   document.querySelectorAll("[data-present]").forEach((button) => (button.hidden = false));
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
   look();

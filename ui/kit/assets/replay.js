@@ -61,6 +61,13 @@
       if (id) opened.set(id, event.target.open);
     }, true);
 
+    // A number in the answer leads to its source beneath it.
+    run.addEventListener("click", (event) => {
+      const cited = event.target.closest("button.cite");
+      const source = cited && run.querySelector(`.sources [data-pick="${cited.getAttribute("data-pick")}"]`);
+      if (source) source.focus();
+    });
+
     run.querySelector(".replay").hidden = false;
     if (last < 1) return ["play", "back", "step", "at"].forEach((name) => (part(name).hidden = true));
     slider.max = String(last);
