@@ -60,18 +60,18 @@ const enter = (picked) => {
   look();
 };
 const look = () => {
-  const view = document.querySelector(".st-key-page-view [data-reveal]");
+  const box = document.querySelector(".st-key-page-view"), view = box && box.querySelector("[data-reveal]");
   if (view && entering !== null && view.getAttribute("data-reveal") === entering) {
     entering = null;
     view.focus({ preventScroll: true });
   }
-  if (viewed && !view && opener && (!document.activeElement || document.activeElement === document.body)) {
+  if (viewed && !box && opener) {
     const alike = document.querySelectorAll(`[data-pick="${CSS.escape(opener[0])}"]`);
     const back = alike[opener[1]] || alike[0];
-    if (back) back.focus();
+    if (back && (!document.activeElement || document.activeElement === document.body)) back.focus();
     opener = null;
   }
-  viewed = view !== null;
+  viewed = box !== null;
 };
 const onKey = (event) => {
   const close = event.key === "Escape" && document.querySelector(".st-key-page-close button");
