@@ -84,7 +84,7 @@ class Engine:
         self._server = server_at(self.config.database_url)
         self.private_libraries = PrivateLibraries(self.config.data, self._server)
         self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
-        self._runs, self._readers = Turns(1), Turns(1)
+        self._runs, self.readers = Turns(1), Turns(1)
         self._limit(self.config)
         self._libraries = OpenLibraries(self._opened)
         self._folders: dict[Path, FolderWeb] = {}
@@ -106,7 +106,7 @@ class Engine:
         self._room.library_mb, self._room.all_mb = config.library_mb, config.all_mb
         self._room.libraries = config.libraries
         self._runs.allow(config.runs_at_once)
-        self._readers.allow(config.readers)
+        self.readers.allow(config.readers)
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -162,7 +162,7 @@ class Engine:
     @cached_property
     def pages(self) -> Pages:
         """Documents from the web: added by their addresses, and fetched again."""
-        return Pages(lambda: self.config, self.library, lambda: self.embedder, self._readers)
+        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers)
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -184,7 +184,7 @@ class Engine:
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
         """
         library, stop = self.library(workspace), cancel or threading.Event()
-        yield from index_files(files, library, self.embedder, self.config, stop, self._readers, confidence)
+        yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence)
 
     def ask(
         self,

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +25,15 @@ settings.register_profile("all", settings.get_profile("few"), max_examples=100)
 settings.load_profile("all" if sized(1, 0) else "few")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """All workers of this run, and the apps that they serve, share the vectors of what many of them add."""
+    if "TEST_VECTORS" not in os.environ:
+        shared = TemporaryDirectory(prefix="crag-vectors-")
+        os.environ["TEST_VECTORS"] = shared.name
+        config.add_cleanup(lambda: os.environ.pop("TEST_VECTORS", None))
+        config.add_cleanup(shared.cleanup)
 
 
 @pytest.hookimpl(tryfirst=True)

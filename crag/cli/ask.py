@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from crag.cli.options import (
     add_library,
@@ -20,11 +21,13 @@ from crag.cli.options import (
 )
 from crag.cli.output import Colour, Output, plain, scrubbed
 from crag.cli.record import event_record, trace_record
+from crag.conversation.history import leading_to
 from crag.core import events as ev
 from crag.core.errors import CancelledError
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation
 from crag.core.wording import (
+    context_text,
     decision_sentence,
     failure_sentence,
     outcome_sentence,
@@ -46,6 +49,7 @@ _COLOURS: dict[Action, Colour] = {Action.CORRECT: "blue", Action.AMBIGUOUS: "amb
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", metavar="QUESTION")
+    parser.add_argument("--after", metavar="RUN_ID", help="the stored run that this question follows on")
     said = "print the whole answer at its end, as Markdown with a footnote for each source"
     parser.add_argument("--markdown", action="store_true", help=said)
     add_library(parser)
@@ -63,9 +67,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     written = ""
     with interruptible() as cancel, opened(options, **providers(options)) as engine:
         chosen = narrowed_to(options, chosen, engine)
-        asked = engine.ask(
-            options.question, options.strategy, place, settings=chosen, allowed=output.approved, cancel=cancel
-        )
+        given: dict[str, Any] = {"settings": chosen, "allowed": output.approved, "cancel": cancel}
+        if options.after:
+            given["history"] = leading_to(options.after, engine.library(place).runs.trace)
+        asked = engine.ask(options.question, options.strategy, place, **given)
         for event in asked:
             trace = trace.apply(event)
             if output.json:
@@ -93,6 +98,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for name, said in _stale(trace, stale):
             output.message(f"warning: {plain(name)}: {said}")
         output.note(cost_sentence(trace, prices))
+        output.note(f"To follow on it: --after {trace.run_id}")
     if trace.cancelled:
         raise CancelledError("The run was stopped.")
     if trace.failure:
@@ -128,6 +134,8 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
             output.progress(f"evaluate: {len(trace.round.grades)} of {len(trace.round.chunks)} chunks")
         case ev.Scoped():
             output.note(plain(f"Asked of: {scope_text(event)}"))
+        case ev.Contextualized() if event.standalone != event.question:
+            output.message(plain(f"Asked as: {event.standalone} {context_text(event)}"))
         case ev.ActionTaken():
             output.note(decision_sentence(event.decision))
         case ev.Rewritten():

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         from crag.metrics.results import summed_up
 
         questions, library = _questions(options, engine, output), engine.library(place)
-        if not library.size[0]:
+        if not library.documents.count():
             raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
         set_id, prices = add_set(library, questions), price_table(engine.config.prices)
         done = []

@@ -17,7 +17,7 @@ from crag.cli.results import DONE, progress, show
 from crag.core.errors import CancelledError, CragError, DocumentError, LimitError
 from crag.core.ingesting import DocumentAdded, DuplicateFound, IngestStep
 from crag.core.types import Document
-from crag.ingest.media import ENDINGS, READERS
+from crag.ingest.media import ENDINGS
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -95,15 +95,11 @@ def _files(path: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
-            if ENDINGS.get(name.rpartition(".")[2].lower()) in READERS:
+            if name.rpartition(".")[2].lower() in ENDINGS:
                 found = True
                 yield Path(folder, name)
     if not found:
         yield path
-
-
-def _endings() -> list[str]:
-    return [f".{ending}" for ending, media in ENDINGS.items() if media in READERS]
 
 
 def _read(file: Path, max_mb: int) -> tuple[int, bytes]:
@@ -113,7 +109,7 @@ def _read(file: Path, max_mb: int) -> tuple[int, bytes]:
         if stat.S_ISDIR(about.st_mode):
             raise DocumentError(
                 f"There is no document in the folder {file}.",
-                f"Name one with files that end in {', '.join(_endings())}.",
+                f"Name one with files that end in {', '.join(f'.{ending}' for ending in ENDINGS)}.",
             )
         if not stat.S_ISREG(about.st_mode):
             raise DocumentError(f"{file} is not a regular file.", "Name a file or a folder.")

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for page in found.values():
             try:
                 kept = keep(
-                    *(page, trace.meant, library, engine.embedder, engine.config),
+                    *(page, trace.meant, library, engine.embedder, engine.config, engine.readers),
                     confidence=options.confidence,
                     cancel=cancel,
                 )

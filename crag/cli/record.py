@@ -59,6 +59,8 @@ def trace_record(trace: Trace) -> Record:
         "kind": "trace",
         "run_id": trace.run_id,
         "question": trace.question,
+        "asked_as": trace.standalone or None,
+        "after": (trace.context.after or None) if trace.context else None,
         "strategy": trace.strategy,
         "settings": trace.settings,
         "asked_of": _scope(trace.scope) if trace.scope else None,

@@ -16,7 +16,7 @@ from crag.core.ingesting import (
     ReadingQueued,
     RecognisingPage,
 )
-from crag.core.wording import count, left_text
+from crag.core.wording import left_text, lost_text
 
 Result = dict[str, Any]
 Ended = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
@@ -105,15 +105,5 @@ def _line(result: Result, output: Output) -> str:
             return f"{output.paint('failed', 'red')}     {name}: {plain(result['error'])} {plain(result['remedy'])}"
         case found:
             status = output.paint(found, _COLOURS.get(found, "red"))
-            note = _lost(result["lost"]) if found == "replaced" else f"{result['note']} {result['remedy']}"
+            note = lost_text(**result["lost"]) if found == "replaced" else f"{result['note']} {result['remedy']}"
             return f"{status}{' ' * (11 - len(found))}{name}{': ' if note.strip() else ''}{plain(note)}"
-
-
-def _lost(lost: dict[str, Any]) -> str:
-    """What did not go over to the changed text; nothing where all did."""
-    said = [
-        *([count(lost["labels"], "label")] if lost["labels"] else []),
-        *([f"the track record of {count(lost['records'], 'chunk')}"] if lost["records"] else []),
-        *(["that it is verified"] if lost["verified"] else []),
-    ]
-    return f"lost with the old text: {', '.join(said)}" if said else ""

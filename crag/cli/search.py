@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if not 1 <= len(question) <= QUESTION_CHARS:
             raise QuestionError("The question is empty." if not question else "The question is too long.")
         library = engine.library(place)
-        if library.size[0] == 0:
+        if library.documents.count() == 0:
             raise EmptyLibraryError("There is no document to search.", f"Add one: {PROGRAM} index FILE.pdf")
         chosen = narrowed_to(options, chosen, engine)
         found = library.search(

@@ -14,9 +14,9 @@ PREPOSITIONS = PLACES | frozenset("of to for by with on as about between over du
 _ASKING = frozenset("what which who whom whose when where why how".split())
 _OPENING = _ASKING | FUNCTION_WORDS | frozenset("name list explain describe tell give show compare find".split())
 
-_CAPITAL = r"(?:[A-Z][\w.&-]*\w|[A-Z]|\d[\w]*-[\w-]*\w|\d{3}[A-Z]?(?![\d,]))"
+_CAPITAL = r"(?:[A-Z]\.(?= [A-Z])|[A-Z][\w.&-]*\w|[A-Z]|\d[\w]*-[\w-]*\w|\d{3}[A-Z]?(?![\d,]))"
 _JOINED = rf"(?:(?: of(?: the)?| &)? (?={_CAPITAL})|, (?=[A-Z]\w+ & |Inc\b))"
-_NAME = re.compile(rf"(?<![\w$.,-]){_CAPITAL}(?:{_JOINED}{_CAPITAL}){{0,7}}\.?(?=\W|$)")
+_NAME = re.compile(rf"(?<![\w$.,-]){_CAPITAL}(?:{_JOINED}{_CAPITAL}){{0,7}}(?: of (?:1[5-9]|20)\d\d)?\.?(?=\W|$)")
 _LEAD = re.compile(
     r"(?:(?:in|at|by|for|on|from|to|with|of) )?"
     r"(?:how (?:much|many|long|old|large|often|far|fast|high|big)|what|which|who|whom|whose|when|where|why|how)\b",
@@ -55,7 +55,8 @@ def names(text: str) -> list[Name]:
             if ordinary:
                 start += len(first)
                 start += len(text[start:end]) - len(text[start:end].lstrip())
-        if start >= end or any(start < stop and begin < end for begin, stop in taken):
+        dated = re.search(r" of \d{4}$", match.group()) is not None
+        if start >= end or any(not dated and start < stop and begin < end for begin, stop in taken):
             continue
         said = text[start:end].removesuffix(".") if not text[start:end].endswith("Inc.") else text[start:end]
         found.append(Name(said, start, start + len(said), _is_place(text[:start], found)))
@@ -112,12 +113,12 @@ def topic(question: str) -> str:
         return text[match.end() :]
     if match := re.match(r"what happen(?:s|ed) (?:to|with) ", text, re.IGNORECASE):
         return text[match.end() :]
+    if match := re.match(r"(?:[Ww]ho \w+|[Ww]h(?:ich|at) \w+ \w+ed) (?=the |an? |[A-Z])", text):
+        return text[match.end() :]
     span = asked_for(question)
     if span and (match := re.match(r"(how many|how much|what|which) ", text, re.IGNORECASE)):
         counted = question[slice(*span)]
         return _detailed(f"the number of {counted}" if match.group(1).lower() == "how many" else counted, text, span[1])
-    if match := re.match(r"who \w+ (?=the |[A-Z])", text, re.IGNORECASE):
-        return text[match.end() :]
     words = text[len(lead(text)) :].split()
     verbs = [place for place, word in enumerate(words[:4]) if word.casefold() in AUXILIARIES]
     return " ".join(words[verbs[0] + 1 :] if verbs else words)

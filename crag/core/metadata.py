@@ -22,8 +22,8 @@ from crag.core.types import Document
 
 __all__ = [
     *("FIXED", "Fields", "KEPT_CONFIDENCE", "KEPT_SOURCE", "Kind", "MOST_FIELDS", "RESERVED", "Value"),
-    *("boolean_in", "checked_fields", "days_in", "field_name", "fields_of", "known_fields", "number_in"),
-    *("read_field", "stored_fields", "tags_of", "written_field"),
+    *("boolean_in", "checked_fields", "days_in", "field_name", "fields_of", "kept_from_web", "known_fields"),
+    *("number_in", "read_field", "stored_fields", "tags_of", "written_field"),
 ]
 
 Value = str | int | float | bool | tuple[str, ...]
@@ -153,6 +153,14 @@ def tags_of(given: Fields) -> tuple[str, ...]:
     """The tags among a document's fields."""
     tags = given.get("tags", ())
     return tags if isinstance(tags, tuple) else ()
+
+
+def kept_from_web(given: Fields) -> bool:
+    """Whether a document, by the fields that it was given, is the text that an answer rested on.
+
+    It stays so whatever its address says by now.
+    """
+    return given.get("source") == KEPT_SOURCE
 
 
 def known_fields(documents: Iterable[Fields]) -> dict[str, frozenset[Kind]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
-from crag.core.events import Failed, Instead, Scoped
+from crag.core.events import Contextualized, Failed, Instead, Scoped
 from crag.core.fields import meta
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
@@ -27,9 +27,10 @@ from crag.core.types import (
 from crag.text.words import counted
 
 __all__ = [
-    *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-    *("kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text", "scope_text", "short_text"),
-    *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
+    *("about", "cell_text", "check_sentence", "context_text", "count", "decision_sentence", "failure_sentence"),
+    *("instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence"),
+    *("recognised_text", "scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence"),
+    *("web_origin", "why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]
@@ -92,9 +93,29 @@ def scope_text(scope: Scoped) -> str:
     return "; ".join([*named, *tags, *gone])
 
 
+def context_text(context: Contextualized, name: Name = str) -> str:
+    """Who worded what is asked in place of a follow-up, and what it took over: "By rules. From the conversation: …"."""
+    who = {"rules": "By rules", "person": "In your words"}.get(context.by) or f"By {name(context.by)}"
+    said = [f"“{each.text}”{' (an answer)' if each.found_in == 'answer' else ''}" for each in context.carried]
+    return f"{who}. From the conversation: {', '.join(said)}." if said else f"{who}."
+
+
 def web_origin(from_web: FromWeb) -> str:
     """What is said of a page that was kept from the web, wherever it is cited; nothing of any other document."""
     return f"kept from the web, {from_web}" if from_web else ""
+
+
+def lost_text(labels: int, records: int, verified: bool) -> str:
+    """What people and runs said of a document's old text that is true of no chunk of its new one, without a full stop.
+
+    Nothing where all of it went over.
+    """
+    said = [
+        *([count(labels, "label")] if labels else []),
+        *([f"the track record of {count(records, 'chunk')}"] if records else []),
+        *(["that a person verified it"] if verified else []),
+    ]
+    return f"lost with the old text: {', '.join(said)}" if said else ""
 
 
 def words_text(kept: Iterable[Strip], most: int = 0) -> str:

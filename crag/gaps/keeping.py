@@ -8,18 +8,19 @@ import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from crag.core.config import AppConfig
 from crag.core.errors import InputError, NotFoundError
 from crag.core.metadata import KEPT_CONFIDENCE, KEPT_SOURCE, Value, days_in
 from crag.core.protocols import Embedder
 from crag.core.trace import Trace
+from crag.core.turns import Turns
 from crag.core.types import Document, WebPage
 from crag.core.wording import count
 from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, safe_name
 from crag.ingest.reader import read_document
+from crag.ingest.record import record_of
 from crag.library.library import Library
 
 _MOST_QUESTION = 1_000
@@ -79,14 +80,16 @@ def keep(
     library: Library,
     embedder: Embedder,
     config: AppConfig,
+    readers: Turns,
     *,
     confidence: float = KEPT_CONFIDENCE,
     cancel: threading.Event | None = None,
 ) -> KeptPage:
     """Add a page as a document, unverified, with the question that it served; once: what is there stays as it is.
 
-    It is read as plain text whatever its text looks like, in the reader's child process, as any file is. Raises
-    InputError for a confidence outside 0..1, DocumentError, RoomError, ModelMismatchError, CancelledError.
+    It is read as plain text whatever its text looks like, in the reader's child process, and waits for its turn among
+    `readers`, as any file does. Raises InputError for a confidence outside 0..1, DocumentError, RoomError,
+    ModelMismatchError, CancelledError.
     """
     if not 0 <= confidence <= 1:
         raise InputError(f"A confidence of {confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
@@ -94,25 +97,23 @@ def keep(
         return KeptPage(page=page, document=known, already=True)
     began, data = time.perf_counter(), _bytes(page)
     identity, name = content_id(data), safe_name(_PARTS.sub(" – ", page.title) or page.url)
-    parsed = read_document(data, name, config, media="text", cancel=cancel)
+    stop = cancel or threading.Event()
+    with readers.taken(stop):
+        parsed = read_document(data, name, config, media="text", cancel=stop)
     parsed = replace(parsed, title=_plain(page.title) or name)
     chunks = chunk_document(parsed, identity, name)
-    document = Document(
+    vectors = embedder.embed([chunk.indexed_text for chunk in chunks])
+    record = record_of(
+        parsed,
+        chunks,
         id=identity,
         name=name,
-        title=parsed.title,
         size=len(data),
-        pages=len(parsed.pages),
-        chunks=len(chunks),
-        added_at=datetime.now(UTC).isoformat(timespec="seconds"),
         model=embedder.id,
-        seconds=round(time.perf_counter() - began, 3),
-        warnings=parsed.warnings,
-        url=page.url,
+        began=began,
         confidence=confidence,
-        kind=parsed.kind,
     )
-    vectors = embedder.embed([chunk.indexed_text for chunk in chunks])
+    document = replace(record, url=page.url)
     library.documents.add(document, data, chunks, vectors, _given(page, question))
     library.refresh_index()
     return KeptPage(page=page, document=document, already=False)

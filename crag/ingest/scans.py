@@ -19,8 +19,9 @@ from crag.ingest.sandbox import recognising, run_child
 Progress = Callable[[int, int, float], None]
 """Is told which page of how many is being recognised, and the seconds that all of it still takes, about."""
 
-SECONDS_A_PAGE = 2.5
-"""What is said to be needed before anything is known: two cores, a letter page full of text."""
+SECONDS_A_PAGE = 3.0
+"""What is said to be needed before anything is known: two cores, a letter page full of text, which took 2.7 to 3.7 s
+(benchmarks/results/recognition.md)."""
 
 _INSTALL = "Text recognition is not installed: make run installs it, and so does pip install -r requirements/scans.txt."
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.errors import FilterError
-from crag.core.metadata import KEPT_SOURCE, Fields, Value, fields_of, known_fields
+from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
 from crag.core.scope import narrowed, scope_of
 from crag.core.types import Chunk, Document, FromWeb
 from crag.core.where import check, parse
@@ -93,7 +93,7 @@ class Catalog:
         document, given = self.documents[place]
         if not document.url:
             return chunk
-        kept = given.get("source") == KEPT_SOURCE
+        kept = kept_from_web(given)
         from_web: FromWeb = "" if not kept else "verified" if given.get("verified") is True else "unverified"
         return replace(chunk, url=document.url, from_web=from_web)
 

@@ -97,6 +97,11 @@ class Documents:
                 store.check_model(connection, self._embedder)
             yield connection
 
+    def count(self) -> int:
+        """How many there are."""
+        with self._database.read() as connection:
+            return store.count(connection, documents)
+
     def all(self, ids: Sequence[str] | None = None) -> list[Document]:
         """In the order they were added; with `ids` those of them that are here, in no order."""
         with self._database.read() as connection:

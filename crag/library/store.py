@@ -84,7 +84,7 @@ def _set(connection: Connection, key: str, value: str) -> None:
 def bump(connection: Connection, kind: Change, document: int | None = None) -> None:
     """Note what changed, by the document's number, for every index in this process and in others: the next generation.
 
-    Once a transaction at most: each generation is one change.
+    Each call is one generation, that is one change; a transaction may make several, which are seen together.
     """
     generation = int(meta(connection, "generation")) + 1
     _set(connection, "generation", str(generation))

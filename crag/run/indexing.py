@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from functools import partial
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
 from crag.ingest.identity import content_id, safe_name
 from crag.ingest.reader import read_document
-from crag.ingest.scans import Progress
+from crag.ingest.record import record_of
 from crag.library.library import Library
 
 EMBED_BATCH = 256
@@ -43,6 +43,8 @@ AHEAD = 2
 
 Ended = DocumentAdded | DocumentFailed | DocumentRefreshed | DuplicateFound
 """What came of a file."""
+Read = Callable[[bytes, str], ParsedDocument]
+"""`read_document` with all that it is given beside a file's bytes and name."""
 
 
 @dataclass(kw_only=True)
@@ -51,16 +53,9 @@ class Original:
 
     data: bytes
 
-    def read(
-        self,
-        name: str,
-        config: AppConfig,
-        on_page: Callable[[int, int], None],
-        on_recognising: Progress,
-        cancel: threading.Event,
-    ) -> ParsedDocument:
-        """Its pages. Raises what `read_document` does."""
-        return read_document(self.data, name, config, on_page=on_page, on_recognising=on_recognising, cancel=cancel)
+    def read(self, name: str, read: Read) -> ParsedDocument:
+        """Its pages, by `read`. Raises what that does."""
+        return read(self.data, name)
 
     def settled(self, parsed: ParsedDocument) -> Ended | None:
         """What came of it, where nothing of what was read is to be stored."""
@@ -220,9 +215,10 @@ def _read(
     def on_recognising(page: int, pages: int, seconds: float) -> None:
         reading.progress.put(RecognisingPage(name=reading.name, page=page, pages=pages, seconds_left=seconds))
 
+    read = partial(read_document, config=config, on_page=on_page, on_recognising=on_recognising, cancel=cancel)
     try:
         with readers.taken(cancel, waits):
-            parsed = reading.original.read(reading.name, config, on_page, on_recognising, cancel)
+            parsed = reading.original.read(reading.name, read)
         return parsed, chunk_document(parsed, reading.id, reading.name)
     finally:
         reading.progress.put(None)
@@ -248,30 +244,19 @@ def _finish(
             batch = chunks[first : first + EMBED_BATCH]
             vectors.append(embedder.embed([chunk.indexed_text for chunk in batch]))
             yield Embedding(name=reading.name, done=first + len(batch), total=len(chunks))
-        document = _document(reading, parsed, chunks, embedder, confidence)
+        document = record_of(
+            parsed,
+            chunks,
+            id=reading.id,
+            name=reading.name,
+            size=len(reading.original.data),
+            model=embedder.id,
+            began=reading.began,
+            confidence=confidence,
+        )
         matrix = np.concatenate(vectors) if vectors else np.zeros((0, embedder.dimension), np.float32)
         ended = reading.original.stored(library, document, parsed, chunks, matrix)
     except CragError as error:
         ended = reading.original.failed(reading.name, error)
     reading.original.data = b""
     yield ended
-
-
-def _document(
-    reading: _Reading, parsed: ParsedDocument, chunks: Sequence[Chunk], embedder: Embedder, confidence: float
-) -> Document:
-    return Document(
-        id=reading.id,
-        name=reading.name,
-        title=parsed.title,
-        size=len(reading.original.data),
-        pages=len(parsed.pages),
-        chunks=len(chunks),
-        added_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        model=embedder.id,
-        seconds=round(time.perf_counter() - reading.began, 3),
-        warnings=parsed.warnings,
-        confidence=confidence,
-        kind=parsed.kind,
-        published=parsed.published,
-    )

@@ -26,15 +26,14 @@ from crag.core.errors import (
     SignInError,
 )
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed, IngestEvent, ParsedDocument
-from crag.core.metadata import KEPT_SOURCE
+from crag.core.metadata import kept_from_web
 from crag.core.protocols import Embedder
 from crag.core.turns import Turns
 from crag.core.types import Chunk, Document
 from crag.ingest.identity import content_id
 from crag.ingest.media import media_of
-from crag.ingest.scans import Progress
 from crag.library.library import Library
-from crag.run.indexing import Ended, Load, Original, index_files
+from crag.run.indexing import Ended, Load, Original, Read, index_files
 from crag.web.download import Download, Downloads, page_address, page_name
 
 _log = logging.getLogger(__name__)
@@ -146,13 +145,10 @@ class Pages:
 
 
 def _from_addresses(library: Library, ids: Sequence[str] | None = None) -> list[Document]:
-    """The documents, of these or of all, that are what stands at an address.
-
-    A page that was kept from an answer is not: it is the text that was judged then, whatever its address says by now.
-    """
+    """The documents, of these or of all, that are what stands at an address: a page kept from an answer is not."""
     found = [document for document in library.documents.all(ids) if document.url]
     given = library.documents.given([document.id for document in found]) if found else {}
-    return [document for document in found if given.get(document.id, {}).get("source") != KEPT_SOURCE]
+    return [document for document in found if not kept_from_web(given.get(document.id, {}))]
 
 
 def _old(document: Document, days: float | None) -> bool:
@@ -240,19 +236,12 @@ class _Page(Original):
     visit: _Visit
     got: Download
 
-    def read(
-        self,
-        name: str,
-        config: AppConfig,
-        on_page: Callable[[int, int], None],
-        on_recognising: Progress,
-        cancel: threading.Event,
-    ) -> ParsedDocument:
+    def read(self, name: str, read: Read) -> ParsedDocument:
         """Its pages. Raises SignInError too, and EmptyError of a page that only scripts would fill."""
         ending = _ending(self.data, name, self.got.kind)
         asks = _PASSWORD.search(self.data) is not None
         try:
-            parsed = super().read(name + ending, config, on_page, on_recognising, cancel)
+            parsed = super().read(name + ending, read)
         except EmptyError as error:
             if asks:
                 raise _sign_in(name) from error

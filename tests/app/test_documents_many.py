@@ -7,6 +7,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import InputError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
+from crag.core.scope import Scope
 from crag.ingest.chunking import chunk_id
 from tests.support.app_text import said
 from tests.support.library_makers import make_document
@@ -150,7 +151,7 @@ def test_the_selected_are_deleted_after_a_question_and_what_is_chosen_away_is_se
 def test_ask_only_these_leads_to_ask_with_the_scope_set(page, ids):
     select(page, ids[2], ids[7])
     page.button(key="documents-ask").click().run()
-    assert not page.exception and page.session_state["scope"] == (ids[7], ids[2])
+    assert not page.exception and page.session_state["scope"] == Scope((ids[7], ids[2]))
     assert page.session_state["entry-wanted"] == "ask"
 
 

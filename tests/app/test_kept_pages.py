@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from crag.core.scope import Scope
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
@@ -95,10 +96,22 @@ def test_gaps_are_listed_with_pages_to_keep_and_closed_by_an_answer(app, engine)
     assert "None: every question" in shown(app) and "Answered since" in said(app)
 
 
+def test_a_kept_page_is_not_offered_to_be_fetched_again(app, engine):
+    app.run()
+    trace = ask(app)
+    pick(app, f"keep:{trace.pages[0].id}")
+    kept = engine.library().documents.all()[-1]
+    app.switch_page("pages/documents.py").run()
+    app.session_state["documents-picked"] = (kept.id,)
+    app.run()
+    keys = {each.key for each in app.button}
+    assert kept.url and "documents-ask" in keys and "documents-again" not in keys and not app.exception
+
+
 def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine):
     engine.library().documents.describe("report.pdf", {"tags": ("survey",)})
     app.run()
-    app.session_state["scope"] = (engine.library().documents.all()[1].id,)
+    app.session_state["scope"] = Scope((engine.library().documents.all()[1].id,))
     app.run()
     assert app.button(key="scope-clear").label == "Ask all"
     trace = ask(app)
@@ -110,10 +123,10 @@ def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine
     app.session_state["scope-choice"] = True
     app.run()
     app.multiselect(key="scope-chosen-tags").set_value(["survey"]).run()
-    assert program().engine.library() and app.session_state["scope-tags"][1] == ("survey",)
+    assert app.session_state["scope"].tags == ("survey",)
     both = ask(app)
     assert both.scope is not None and (both.scope.documents, both.scope.tags) == (("other.pdf",), ("survey",))
-    app.session_state["scope"] = (engine.library().documents.all()[0].id,)  # as another page does
+    app.session_state["scope"] = Scope((engine.library().documents.all()[0].id,))  # as another page does
     app.run()
     assert ask(app).scope.tags == ()
     app.button(key="scope-clear").click().run()
@@ -123,11 +136,11 @@ def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine
 def test_chosen_documents_that_were_deleted_are_told_and_left_out(app, engine):
     app.run()
     first, second = (each.id for each in engine.library().documents.all())
-    app.session_state["scope"] = (first, second)
+    app.session_state["scope"] = Scope((first, second))
     engine.library().documents.delete(first)
     app.run()
     assert "1 document that you chose" in app.warning[0].value and "the others" in app.warning[0].value
-    assert app.session_state["scope"] == (second,)
+    assert app.session_state["scope"] == Scope((second,))
     engine.library().documents.delete(second)
     app.run()
     assert not app.exception

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from crag.core.errors import EmptyError, InputError, NotFoundError
+from crag.core.errors import CancelledError, EmptyError, InputError, NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Action, WebPage
 from crag.engine import Engine
@@ -22,8 +24,8 @@ def ask(engine: Engine, **changes: object) -> Trace:
     return Trace.from_events(engine.ask(QUESTION, settings=settings))
 
 
-def kept(engine: Engine, page: WebPage, question: str = QUESTION, **more: float) -> KeptPage:
-    return keep(page, question, engine.library(), engine.embedder, engine.config, **more)
+def kept(engine: Engine, page: WebPage, question: str = QUESTION, **more: Any) -> KeptPage:
+    return keep(page, question, engine.library(), engine.embedder, engine.config, engine.readers, **more)
 
 
 def page(text: str, **more: object) -> WebPage:
@@ -114,6 +116,15 @@ def test_what_can_t_be_kept_leaves_nothing_behind(engine: Engine) -> None:
         with pytest.raises(error):
             kept(engine, page(text), confidence=confidence)
     assert engine.library().size[0] == 1
+
+
+def test_a_page_waits_for_its_turn_among_the_files_that_are_read(engine: Engine) -> None:
+    engine.readers.allow(1)
+    stop = threading.Event()
+    stop.set()
+    with engine.readers.taken(threading.Event()), pytest.raises(CancelledError):
+        kept(engine, page("The moon."), cancel=stop)
+    assert engine.library().documents.count() == 1 and not kept(engine, page("The moon.")).already
 
 
 def test_pages_are_named_by_address_id_or_all_that_were_used(engine: Engine) -> None:

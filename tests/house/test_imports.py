@@ -52,6 +52,7 @@ CRAG = {
         "text",
         "core",
         "ingest",
+        "conversation",
         "strategies",
         "evaluator",
         "engine",
@@ -83,6 +84,7 @@ UI = {
 
 # Outside crag only the pure parts of a step may be used beside the engine.
 PURE = {
+    "crag.conversation.history",
     "crag.evaluator.trigger",
     "crag.generate.verification",
     "crag.correct.keeping",

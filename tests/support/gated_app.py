@@ -18,6 +18,7 @@ from crag.core.config import AppConfig
 from crag.core.protocols import Embedder, RetrievalEvaluator
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
+from tests.support.remembering import RememberingE5
 from ui.app.program import program
 from ui.edge import start
 
@@ -57,7 +58,8 @@ class GatedEvaluator:
 
 def gated(config: AppConfig) -> Engine:
     plain = Engine(config)
-    return Engine(config, embedder=GatedEmbedder(plain.embedder), evaluator=GatedEvaluator(plain.evaluator))
+    embedder = RememberingE5(config.threads)
+    return Engine(config, embedder=GatedEmbedder(embedder), evaluator=GatedEvaluator(plain.evaluator))
 
 
 if __name__ == "__main__":

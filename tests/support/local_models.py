@@ -10,11 +10,14 @@ from crag.core.protocols import Embedder
 from crag.engine import Engine
 from crag.models.embedders import EMBEDDERS
 from crag.testing.fakes import FakeClock
+from tests.support.remembering import RememberingE5
+
+KINDS = {**EMBEDDERS, "multilingual": RememberingE5}
 
 
 @cache
 def embedder(name: str) -> Embedder:
-    return EMBEDDERS[name](threads=1)
+    return KINDS[name](threads=1)
 
 
 @cache

@@ -7,9 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from crag.conversation.history import EXCHANGES, leading_to
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
+from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
@@ -23,6 +25,8 @@ from ui.app.jobs import Job
 from ui.app.program import overridden, program
 
 _REMEMBERED = 24
+_LOOKED_BACK = 12
+"""So many turns at most are looked through for such as a question may follow on."""
 
 
 class Session:
@@ -41,6 +45,7 @@ class Session:
         state.setdefault("strategy", "balanced")
         state.setdefault("opened", None)
         state.setdefault("selected", None)
+        state.setdefault("scope", Scope())
         if state.get("stood-in") != self.workspace:
             self._stand_in()
 
@@ -107,23 +112,63 @@ class Session:
         if st.query_params.get("run") == run or st.session_state.selected == run:
             self.select(None)
 
-    def ask(self, question: str) -> None:
+    def ask(self, question: str, *, standalone: str | None = None, again: Trace | None = None) -> None:
         """Start a run with the settings and the scope of this session and select it.
 
+        It follows on this conversation; asked `again`, on what that run followed on. `standalone`: see `Engine.ask`.
         Raises CragError if it can't even start.
         """
+        history = self.history(again) if self.follows else []
         settings = self.settings(self.strategy)
         settings = settings.changed(where=narrowed(settings.where, self.scope))
-        [run] = self.start(question, [(self.strategy, settings)])
+        [run] = self.start(question, [(self.strategy, settings)], history, standalone)
         self.select(run)
 
-    def start(self, question: str, ways: Sequence[tuple[str, Settings]]) -> list[str]:
+    def history(self, again: Trace | None = None) -> list[Exchange]:
+        """What a question may follow on: the latest exchanges of this conversation, or those before the run `again`.
+
+        Runs that failed, were stopped, go on or were deleted are left out.
+        """
+        if again is not None:
+            after = again.context.after if again.context else ""
+            return self._leading_to(after) if after else []
+        if len(self.turns) == 1:  # after a reload this is all that is known of a longer conversation
+            return self._leading_to(self.turns[0])
+        found: list[Exchange] = []
+        for run in reversed(self.turns[-_LOOKED_BACK:]):
+            found = [*(self._leading_to(run)[-1:]), *found]
+            if len(found) == EXCHANGES:
+                break
+        return found
+
+    def _leading_to(self, run: str) -> list[Exchange]:
+        try:
+            return leading_to(run, self.trace)
+        except CragError:  # deleted since
+            return []
+
+    @property
+    def follows(self) -> bool:
+        """Whether questions take over from earlier ones of the conversation."""
+        return bool(st.session_state.get("follows", True))
+
+    def follow(self, on: bool) -> None:
+        st.session_state["follows"] = on
+
+    def start(
+        self,
+        question: str,
+        ways: Sequence[tuple[str, Settings]],
+        history: Sequence[Exchange] = (),
+        standalone: str | None = None,
+    ) -> list[str]:
         """One run for each strategy with its settings, all at once; their ids, in order.
 
         Raises CragError if one can't even start; the others are stopped then.
         """
         st.session_state.typed = question
-        jobs = [self._begun(question, strategy, settings) for strategy, settings in ways]
+        follows: dict[str, Any] = {"history": history, "standalone": standalone}
+        jobs = [self._begun(question, strategy, {"settings": settings, **follows}) for strategy, settings in ways]
         runs = []
         for job in jobs:
             first = job.first(30)
@@ -135,9 +180,9 @@ class Session:
             runs.append(first.run_id)
         return runs
 
-    def _begun(self, question: str, strategy: str, settings: Settings) -> Job[Event]:
+    def _begun(self, question: str, strategy: str, asked: dict[str, Any]) -> Job[Event]:
         engine, workspace = program().engine, self.workspace
-        given: dict[str, Any] = {"settings": settings, "config": self.config, "keys": self.keys}
+        given: dict[str, Any] = {**asked, "config": self.config, "keys": self.keys}
 
         def work(cancel: Any, emit: Any) -> None:
             for event in engine.ask(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given):
@@ -191,14 +236,12 @@ class Session:
     @property
     def scope(self) -> Scope:
         """The documents, by id, and tags that the next question is asked of; none: of all."""
-        documents = tuple(st.session_state.get("scope", ()))
-        beside, tags = st.session_state.get("scope-tags", ((), ()))
-        return Scope(documents, tags if beside == documents else ())  # another page chose other documents since
+        found: Scope = st.session_state.scope
+        return found
 
     def limit(self, scope: Scope) -> None:
         """Ask these from now on."""
-        st.session_state["scope"] = scope.documents
-        st.session_state["scope-tags"] = (scope.documents, scope.tags)
+        st.session_state.scope = scope
 
     # Settings of this session
 

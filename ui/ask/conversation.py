@@ -12,7 +12,7 @@ from crag.strategies import STRATEGIES
 from ui.app import workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.ask import scope, stage
+from ui.ask import followups, scope, stage
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -70,6 +70,7 @@ def sidebar(session: Session) -> Any:
                 f"With {words.count(len(changes), 'setting')} of yours: {markdown(', '.join(words.told(changes)))}."
             )
             st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
+        followups.switch(session)
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
         workspaces.show_key_notice(program().config)
         past = st.empty()

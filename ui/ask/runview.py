@@ -17,7 +17,7 @@ from crag.core.types import Action
 from crag.core.wording import stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
-from ui.ask import conversation, files, sliders, stage, turns
+from ui.ask import conversation, files, followups, sliders, stage, turns
 from ui.compare import state
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -102,6 +102,7 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
     turns.before(session, run)
     slots.question = st.empty()
     draw(answer.question(trace), slots.question)
+    followups.rewording(session, trace)
     slots.answer = st.empty()
     stop = st.empty()
     job = session.job(run)

@@ -20,7 +20,7 @@ def control(session: Session) -> None:
     """The choice, and what was chosen; nothing where there is only one document to ask."""
     with problems.reported():
         scope, names = _there(session)
-        if not scope and session.library.size[0] < 2 and not st.session_state.get(_GONE):
+        if not scope and session.library.documents.count() < 2 and not st.session_state.get(_GONE):
             return
         with st.container(key="scope", horizontal=True, gap="small", vertical_alignment="center"):
             label = f"Asked of: {_named(scope, names)}" if scope else "All documents"

@@ -57,7 +57,7 @@ def show(session: Session) -> None:
 
     def renew(live: bool) -> None:
         nonlocal asked
-        empty = session.library.size[0] == 0
+        empty = session.library.documents.count() == 0
         if asked or (empty and live):
             return
         asked = not empty
@@ -69,7 +69,7 @@ def show(session: Session) -> None:
                 _questions(session)
 
     job = uploads.current(session)
-    if job is not None and (job.running or session.library.size[0] == 0):
+    if job is not None and (job.running or session.library.documents.count() == 0):
         progress.follow(job, renew)
     else:
         renew(False)

@@ -109,7 +109,7 @@ def _first(session: Session) -> None:
             ]
         ]
     )
-    if session.library.size[0] == 0:
+    if session.library.documents.count() == 0:
         st.subheader("No documents yet", anchor=False)
         with st.container(horizontal=True):
             st.button(

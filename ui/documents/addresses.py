@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
+from crag.core.metadata import kept_from_web
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
 from ui.documents.holdings import Held
-from ui.documents.progress import FilesChosen, UploadEvent
 from ui.kit import problems, words
 
 _TYPED = "page-addresses"
@@ -37,8 +36,8 @@ def box(session: Session) -> None:
 
 
 def again_button(session: Session, selected: Sequence[Held]) -> None:
-    """Fetches the selected documents that are from the web again; nothing where none is."""
-    found = [held.document for held in selected if held.document.url]
+    """Fetches the selected documents that are what stands at an address again; nothing where none is."""
+    found = [held.document for held in selected if held.document.url and not kept_from_web(held.given)]
     if not found:
         return
     st.button(
@@ -51,22 +50,12 @@ def again_button(session: Session, selected: Sequence[Held]) -> None:
 
 
 def _add(session: Session, addresses: Sequence[str]) -> None:
-    engine, workspace = program().engine, session.workspace
-
-    def work(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
-        emit(FilesChosen(names=tuple(addresses)))
-        for event in engine.pages.add(addresses, workspace, cancel=cancel):
-            emit(event)
-
-    uploads.begin(session, words.count(len(addresses), "web page"), work)
+    pages, workspace = program().engine.pages, session.workspace
+    label = words.count(len(addresses), "web page")
+    uploads.index(session, label, addresses, lambda cancel: pages.add(addresses, workspace, cancel=cancel))
 
 
 def _again(session: Session, ids: Sequence[str], names: Sequence[str]) -> None:
-    engine, workspace = program().engine, session.workspace
-
-    def work(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
-        emit(FilesChosen(names=tuple(names)))
-        for event in engine.pages.refresh(workspace, ids, cancel=cancel):
-            emit(event)
-
-    uploads.begin(session, words.count(len(ids), "web page"), work)
+    pages, workspace = program().engine.pages, session.workspace
+    label = words.count(len(ids), "web page")
+    uploads.index(session, label, names, lambda cancel: pages.refresh(workspace, ids, cancel=cancel))

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import streamlit as st
 
 from crag.ingest.identity import safe_name
-from crag.ingest.media import ENDINGS, READERS
+from crag.ingest.media import ENDINGS
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import addresses, uploads
@@ -32,7 +32,7 @@ def drop_zone(session: Session) -> None:
             return
         dropped = st.file_uploader(
             f"Add documents, up to {limit} MB each" if how == _FILES else f"Add a folder, files up to {limit} MB each",
-            type=[ending for ending, media in ENDINGS.items() if media in READERS],
+            type=list(ENDINGS),
             accept_multiple_files=True if how == _FILES else "directory",
             max_upload_size=limit,
             key=f"drop-{turn}-{how}",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag.gaps.coverage import RUNS, FoundPage, Gap, found_pages, gaps
-from crag.ingest.media import ENDINGS, READERS
+from crag.ingest.media import ENDINGS
 from crag.library.library import Library
 from ui.app import navigation
 from ui.app.program import program
@@ -27,11 +27,11 @@ _OPEN = "gaps-open"
 def show(session: Session) -> None:
     """The panel, which looks for gaps once it is opened; nothing where no question was asked yet."""
     with problems.reported():
-        runs = tuple((run.run_id, run.action) for run in session.library.runs.latest(RUNS))
-        if not runs:
+        if not session.library.runs.latest(1):
             return
         panel = st.expander("Coverage gaps: questions that your documents did not answer", key=_OPEN, on_change="rerun")
         if panel.open:
+            runs = tuple((run.run_id, run.action) for run in session.library.runs.latest(RUNS))
             with panel:
                 _list(session, _found(str(session.library.folder), runs, _library=session.library))
 
@@ -119,7 +119,7 @@ def _add(session: Session, number: int) -> None:
     turn = st.session_state.setdefault("gap-drop-turn", 0)
     dropped = st.file_uploader(
         "Add documents",
-        type=[ending for ending, media in ENDINGS.items() if media in READERS],
+        type=list(ENDINGS),
         accept_multiple_files=True,
         key=f"gap-drop-{turn}-{number}",
         label_visibility="collapsed",

@@ -23,7 +23,7 @@ from crag.core.ingesting import (
     ReadingQueued,
     RecognisingPage,
 )
-from crag.core.wording import left_text
+from crag.core.wording import left_text, lost_text
 from ui.app.jobs import Job
 from ui.kit import html as h
 from ui.kit import problems, words
@@ -244,14 +244,8 @@ def _result(event: Result) -> Html:
 
 
 def _lost(event: DocumentRefreshed) -> Html | None:
-    """What people and runs said of the old text that is true of no chunk of the new one."""
-    said = [
-        event.lost_labels and words.count(event.lost_labels, "label"),
-        event.lost_records and f"the track record of {words.count(event.lost_records, 'chunk')}",
-        event.lost_verified and "that a person verified it",
-    ]
-    told = ", ".join(str(each) for each in said if each)
-    return h.div("quiet")[f"Lost with the old text: {told}."] if told else None
+    lost = lost_text(event.lost_labels, event.lost_records, event.lost_verified)
+    return h.div("quiet")[words.sentence(lost)] if lost else None
 
 
 def _stays(event: DocumentRefreshed) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from crag.core.metadata import Fields, Value, checked_fields, read_field
+from crag.core.scope import Scope
 from ui.app import navigation
 from ui.app.session import Session
 from ui.documents import addresses, fields, table
@@ -16,8 +17,6 @@ from ui.documents.holdings import Held
 from ui.kit import problems, words
 from ui.kit.safe import markdown, visible
 
-_SCOPE = "scope"
-"""Holds the ids of the documents that questions are asked of; none: all."""
 _TURN = "documents-edits"
 _NAMED = 8
 """So many of the documents to be deleted are named."""
@@ -59,7 +58,7 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
                 st.button("Select all", key=f"select-all{mark}", type="tertiary", on_click=table.pick, args=(every,))
             return
         st.markdown(f"**{len(selected):,} selected**", width="content")
-        _ask_button(selected)
+        _ask_button(session, selected)
         if len(selected) == 1:
             fields.edit(session, selected[0].document, selected[0].given)
         else:
@@ -69,18 +68,18 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
         st.button("Select none", key="select-none", type="tertiary", on_click=table.pick, args=((),))
 
 
-def _ask_button(selected: Sequence[Held]) -> None:
+def _ask_button(session: Session, selected: Sequence[Held]) -> None:
     st.button(
         "Ask only this" if len(selected) == 1 else "Ask only these",
         key="documents-ask",
         type="primary",
         on_click=_ask,
-        args=([held.document.id for held in selected],),
+        args=(session, [held.document.id for held in selected]),
     )
 
 
-def _ask(ids: Sequence[str]) -> None:
-    st.session_state[_SCOPE] = tuple(ids)
+def _ask(session: Session, ids: Sequence[str]) -> None:
+    session.limit(Scope(tuple(ids)))
     navigation.go("ask")
 
 

@@ -30,9 +30,17 @@ def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], la
         while waiting:
             yield waiting.popleft()  # so that the job, which is kept, holds no file that was read
 
+    index(session, label, names, lambda cancel: engine.add_files(each(), workspace, cancel=cancel))
+
+
+def index(
+    session: Session, label: str, names: Sequence[str], indexed: Callable[[threading.Event], Iterator[UploadEvent]]
+) -> None:
+    """Begin adding or changing what these name, as `indexed` does, which gives the events."""
+
     def work(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
-        emit(FilesChosen(names=names))
-        for event in engine.add_files(each(), workspace, cancel=cancel):
+        emit(FilesChosen(names=tuple(names)))
+        for event in indexed(cancel):
             emit(event)
 
     begin(session, label, work)

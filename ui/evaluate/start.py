@@ -46,7 +46,7 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     config = _asking(session)
     said = sentence([plan.settings for plan in plans], stored.questions, session.wiring(config), config.run_calls)
     st.caption(markdown(said))
-    empty = session.library.size[0] == 0
+    empty = session.library.documents.count() == 0
     upload = uploads.current(session) if empty else None
     if empty:
         _no_documents(session, loading=upload is not None and upload.running)
@@ -63,7 +63,7 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         st.rerun()
     if upload is not None:
         progress.follow(upload, lambda live: None)  # last of all, for it stays here until the documents are in
-        if session.library.size[0]:
+        if session.library.documents.count():
             st.rerun()
 
 

@@ -24,6 +24,7 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
 from ui.run import faults, shelf
+from ui.run.context import asked_as
 from ui.run.passage import recognised
 from ui.run.path import chip
 from ui.run.shelf import Shelf
@@ -41,7 +42,8 @@ def question(trace: Trace) -> Html:
     took = f" · {words.duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
     scope = trace.scope and h.div("small")[h.span("tag")["Asked of"], f" {scope_text(trace.scope)}"]
-    return h.div("cx")[h.div("question")[trace.question, h.div("small")[action, trace.strategy, forced, took], scope]]
+    below = h.div("small")[action, trace.strategy, forced, took]
+    return h.div("cx")[h.div("question")[trace.question, asked_as(trace), below, scope]]
 
 
 def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:

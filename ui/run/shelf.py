@@ -104,7 +104,8 @@ def kept(session: Session, trace: Trace, page: str) -> KeptPage:
     """Keep a page of a run, by its id. Raises CragError."""
     (found,) = pages_named(trace, page)
     engine = program().engine
-    return keep(found, trace.meant, session.library, engine.embedder, engine.config)
+    with st.spinner("Keeping…"):  # it waits for its turn while files are read
+        return keep(found, trace.meant, session.library, engine.embedder, engine.config, engine.readers)
 
 
 def told(page: KeptPage) -> None:
