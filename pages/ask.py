@@ -4,7 +4,7 @@ from functools import partial
 
 from ui.app import navigation
 from ui.app.session import Session
-from ui.ask import conversation, runview, welcome
+from ui.ask import conversation, runview, stage, welcome
 from ui.kit import picker, problems
 
 navigation.enter("ask")
@@ -15,9 +15,13 @@ with problems.reported():
     picker.handle_clicks(partial(conversation.follow, session))
 
 run = session.attach()
-past = conversation.sidebar(session)
+presented = False
 with problems.reported():
-    if run is None:
-        welcome.show(session)
-    else:
-        runview.show(session, run, past)
+    presented = run is not None and stage.wanted() and stage.show(session, run)
+if not presented:
+    past = conversation.sidebar(session)
+    with problems.reported():
+        if run is None:
+            welcome.show(session)
+        else:
+            runview.show(session, run, past)

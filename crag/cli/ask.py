@@ -40,6 +40,7 @@ from crag.core.wording import (
 )
 from crag.spending.costs import cost_sentence
 from crag.spending.prices import table
+from crag.telling import markdown
 
 QUOTE = 160
 
@@ -49,6 +50,8 @@ _COLOURS: dict[Action, Colour] = {Action.CORRECT: "blue", Action.AMBIGUOUS: "amb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", metavar="QUESTION")
     parser.add_argument("--after", metavar="RUN_ID", help="the stored run that this question follows on")
+    said = "print the whole answer at its end, as Markdown with a footnote for each source"
+    parser.add_argument("--markdown", action="store_true", help=said)
     add_library(parser)
     add_strategy(parser)
     add_settings(parser)
@@ -72,6 +75,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
             trace = trace.apply(event)
             if output.json:
                 output.record(event_record(event))
+            elif options.markdown and isinstance(event, ev.Token | ev.Answered):
+                continue
             elif isinstance(event, ev.Token):
                 # Quotes come all at once, and the words that answer are told before them.
                 if engine.config.llm != "none" and engine.config.writer != "extractive" and not _quoted(trace):
@@ -86,7 +91,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if output.json:
         output.record({**trace_record(trace), "stale": {id: list(said) for id, said in stale.items()}})
     elif trace.answer:
-        _conclude(trace, output)
+        if options.markdown:
+            output.write(markdown.turn(trace))
+        else:
+            _conclude(trace, output)
         for name, said in _stale(trace, stale):
             output.message(f"warning: {plain(name)}: {said}")
         output.note(cost_sentence(trace, prices))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
-from crag.core.types import Chunk, Citation, FromWeb, Rect, Strip, WebPage
+from crag.core.types import Chunk, Citation, FromWeb, Rect, SentenceCheck, Strip, WebPage
 from crag.text.sentences import sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
@@ -13,6 +14,7 @@ MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _MARKS = re.compile(rf"(?:(?<!\s)\s*+{MARK.pattern})+")
 _LEADING_MARKS = re.compile(rf"(?:\s*{MARK.pattern})+[.!?]?")
 _LEADERS = re.compile(r"(?<!\s)(?:\s*+[.·_…]){4,}+\s*+")
+_BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
 _STOPS = ".!?…。！？"
 
 
@@ -53,6 +55,29 @@ def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
 def _parting(marks: re.Match[str]) -> str:
     """What stands in place of marks: a blank between two words, else nothing."""
     return " " if re.match(r"\w", marks.string[marks.end() : marks.end() + 1]) else ""
+
+
+def placed(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tuple[int, int, SentenceCheck]]:
+    """Each check with start and end of its sentence, marks behind it included, in order; those not found left out.
+
+    A check's sentence is without its marks, which stand before or behind the stop in the answer, and its spaces are
+    other ones: so only what is neither is compared.
+    """
+    kept = [place for place, letter in enumerate(MARK.sub(_blank, answer)) if not letter.isspace()]
+    letters = "".join(answer[place] for place in kept)
+    at = 0
+    for check in checks:
+        wanted = "".join(check.sentence.split())
+        found = letters.find(wanted, at) if wanted else -1
+        if found < 0:
+            continue
+        at = found + len(wanted)
+        behind = _BEHIND.match(answer, kept[at - 1] + 1)
+        yield kept[found], behind.end() if behind else kept[at - 1] + 1, check
+
+
+def _blank(mark: re.Match[str]) -> str:
+    return " " * len(mark.group())
 
 
 def literal(claim: str, cited: str) -> bool:

@@ -37,7 +37,7 @@ def exported(browser, run, tmp_path):
 
 
 def state(page):
-    return page.locator("body").get_attribute("data-state")
+    return page.locator(".run").get_attribute("data-state")
 
 
 def test_it_opens_at_the_end_and_replays_to_the_end(exported):
@@ -47,7 +47,7 @@ def test_it_opens_at_the_end_and_replays_to_the_end(exported):
     page.get_by_role("button", name="Replay").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     expect(page.locator(".action .word")).to_have_count(0)
-    page.locator("body[data-state=end]").wait_for()
+    page.locator(".run[data-state=end]").wait_for()
     expect(page.locator(".action .word")).to_have_text("AMBIGUOUS")
     assert page.locator("body").inner_html() == end
 
@@ -57,7 +57,7 @@ def test_it_pauses_steps_and_slides(exported):
     slider = page.get_by_role("slider")
     slider.focus()
     page.keyboard.press("Home")
-    assert state(page) == "paused" and page.locator("#label").inner_text().startswith("1 of ")
+    assert state(page) == "paused" and page.locator("output.label").inner_text().startswith("1 of ")
     expect(page.locator("details")).to_have_count(0)
     assert page.get_by_role("button", name="Back").is_disabled()
     step = page.get_by_role("button", name="Step")
@@ -88,7 +88,7 @@ def test_hostile_words_are_only_words(exported):
         page.keyboard.press(key)
         assert page.locator("body").inner_text().count("window.broken = 1") >= 2
         assert page.locator("img, .part script").count() == 0
-    assert page.locator("script").count() == 2
+    assert page.locator("script").count() == 3
 
 
 def test_without_scripts_the_whole_run_is_there(browser, run, tmp_path):
@@ -98,5 +98,5 @@ def test_without_scripts_the_whole_run_is_there(browser, run, tmp_path):
     page = context.new_page()
     page.goto(file.as_uri())
     expect(page.locator(".action .word")).to_have_text("AMBIGUOUS")
-    expect(page.locator("#replay")).to_be_hidden()
+    expect(page.locator(".replay")).to_be_hidden()
     context.close()

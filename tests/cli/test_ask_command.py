@@ -90,6 +90,12 @@ def test_an_answer_for_people_says_action_file_and_page(library: Path, sample: S
     assert "\x1b" not in ran.out + ran.err
 
 
+def test_an_answer_as_markdown_is_all_that_is_printed(library: Path, sample: Sample) -> None:
+    ran = crag("ask", sample.questions[0].question, "--library", library, "--markdown")
+    assert ran.code == 0 and ran.out.startswith(f"## {sample.questions[0].question}\n")
+    assert "[^1]: opm" in ran.out and ran.out.count("[^1]:") == 1 and "page " in ran.out
+
+
 def test_the_words_that_answer_are_printed_first_and_are_in_the_record(library: Path) -> None:
     question = "Which president signed the Civil Service Act of 1883?"
     ran = crag("ask", question, "--library", library, "--set", "short_answer=0.5")

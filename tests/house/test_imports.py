@@ -26,6 +26,7 @@ CRAG = {
     "conversation": {"text", "core"},
     "web": {"text", "core"},
     "generate": {"text", "core"},
+    "telling": {"text", "core", "evaluator", "generate"},
     "providers": {"text", "core", "evaluator", "web"},
     "testing": {"text", "core", "index", "generate"},
     "strategies": {"text", "core"},
@@ -62,6 +63,7 @@ CRAG = {
         "metrics",
         "spending",
         "providers",
+        "telling",
     },
     "__main__": {"cli"},
 }

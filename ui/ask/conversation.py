@@ -12,7 +12,7 @@ from crag.strategies import STRATEGIES
 from ui.app import workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.ask import followups, scope
+from ui.ask import followups, scope, stage
 from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
@@ -42,6 +42,8 @@ def follow(session: Session, picked: str) -> None:
         session.select(rest)
     elif kind in ("cite", "chunk"):
         session.open(picked)
+    elif kind == "present":
+        stage.leave()
     elif kind in ("keep", "verify") and (selected := session.attach()):
         shelf.follow(session, session.trace(selected), picked)
     elif kind == "label" and (selected := session.attach()):

@@ -9,22 +9,20 @@ from typing import Any
 
 import streamlit as st
 
-from crag.core.errors import CragError, NotFoundError
-from crag.core.eventlog import events_to_jsonl
+from crag.core.errors import NotFoundError
 from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
-from crag.core.wording import short_text, stored_sentence
+from crag.core.wording import stored_sentence
 from ui.app.jobs import Job
 from ui.app.session import Session
-from ui.ask import conversation, followups, sliders
+from ui.ask import conversation, files, followups, sliders, stage, turns
 from ui.compare import state
-from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
-from ui.kit.safe import excerpt, markdown
-from ui.run import answer, approval, export, meter, outdated, pageview, path, thumbs
+from ui.kit.safe import markdown
+from ui.run import answer, approval, outdated, pageview, thumbs
 from ui.run.passage import View
 from ui.run.shelf import shelf_of
 from ui.run.slots import Slots
@@ -85,6 +83,7 @@ def show(session: Session, run: str, past: Any) -> None:
         followups.rewording(session, trace)
     with tools:
         draw(outdated.note(trace, stale))
+        files.copy(trace)
         _tools(session, run, trace, stale)
 
 
@@ -104,54 +103,25 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
     """The conversation; returns the place of the Stop button, and those for what can be done with the finished run:
     with the whole of it, and with what was asked in place of its question.
     """
-    stop: Any = None
-    tools: Any = None
-    wording: Any = None
-    for turn in session.turns:
-        if turn != run:
-            _earlier(session, turn)
-            continue
-        slots.question = st.empty()
-        draw(answer.question(trace), slots.question)
-        wording = st.container()
-        slots.answer = st.empty()
-        stop = st.empty()
-        job = session.job(run)
-        if job is not None and job.running:
-            stop.button(
-                "Stopping…" if job.stopping else "Stop",
-                key=f"stop-{run}",
-                on_click=job.stop,
-                disabled=job.stopping,
-                help="Ends this run; what was found stays.",
-            )
-        slots.sources = st.empty()
-        tools = st.container()
+    turns.before(session, run)
+    slots.question = st.empty()
+    draw(answer.question(trace), slots.question)
+    wording = st.container()
+    slots.answer = st.empty()
+    stop = st.empty()
+    job = session.job(run)
+    if job is not None and job.running:
+        stop.button(
+            "Stopping…" if job.stopping else "Stop",
+            key=f"stop-{run}",
+            on_click=job.stop,
+            disabled=job.stopping,
+            help="Ends this run; what was found stays.",
+        )
+    slots.sources = st.empty()
+    tools = st.container()
+    turns.after(session, run)
     return stop, tools, wording
-
-
-def _earlier(session: Session, run: str) -> None:
-    """A question of this conversation that is not selected: one line that opens it."""
-    try:
-        trace = session.trace(run)
-    except CragError:
-        session.forget(run)
-        return
-    short = trace.answer.short if trace.answer else None
-    said = (
-        short_text(short)
-        if short
-        else trace.answer.text
-        if trace.answer
-        else ("working…" if not trace.finished else "no answer")
-    )
-    draw(
-        h.div("cx")[
-            h.button("turn", data_pick=f"run:{run}")[
-                h.span("where")[trace.question], h.span("peek")[path.chip(trace.action), f" {excerpt(said, 140)}"]
-            ]
-        ]
-    )
 
 
 def _right(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Settings, Any]:
@@ -197,26 +167,11 @@ def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> N
             args=(trace,),
             help="Asks this question in two to four ways at once, side by side.",
         )
+        st.button("Present", key="present-this", on_click=stage.enter, help="Shows this run step by step, for a room.")
         if trace.action is not None and not trace.failure:
             _as_if(session, trace)
         with st.popover("Export"):
-            st.download_button(
-                "One HTML page",
-                lambda: export.page(trace, session.events(run), meter.in_use(), stale),
-                file_name=export.file_name(trace, "html"),
-                mime="text/html",
-                on_click="ignore",
-                key="export-html",
-                help=markdown("Opens and replays anywhere, without this program."),
-            )
-            st.download_button(
-                "Events, one JSON object a line",
-                lambda: events_to_jsonl(session.events(run)),
-                file_name=export.file_name(trace, "jsonl"),
-                mime="application/x-ndjson",
-                on_click="ignore",
-                key="export-json",
-            )
+            files.offer(session, trace, stale)
         with st.popover("Delete"):
             st.caption("Takes this question and its record out of the history for good.")
             if st.button("Delete this run", key="delete-run", type="primary"):

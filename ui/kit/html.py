@@ -28,11 +28,15 @@ class Html(Markup):
         return str.__new__(cls, html.escape(visible(value), quote=True))
 
 
+_PICTURE = "data:image/"
+
+
 class Tag:
     """An element: `tag(classes, attribute=value)[child, child]`. Without children it stands empty.
 
     An attribute's `_` is a `-`; one that is None or False is left out. Children may be lists and generators of
-    children; None, False and "" are nothing. A link to neither the web nor a page of this program loses its address.
+    children; None, False and "" are nothing. A link that leads neither to the web nor to a page of this program, or a
+    place in it, loses its address; so does a picture that is not in the page itself.
     """
 
     __slots__ = ("_attributes", "_name")
@@ -42,7 +46,9 @@ class Tag:
 
     def __call__(self, classes: object = None, /, **attributes: object) -> Tag:
         given = {"class": classes, **attributes}
-        return Tag(self._name, self._attributes + "".join(_attribute(name, value) for name, value in given.items()))
+        return type(self)(
+            self._name, self._attributes + "".join(_attribute(name, value) for name, value in given.items())
+        )
 
     def __getitem__(self, children: object) -> Html:
         return str.__new__(Html, f"<{self._name}{self._attributes}>{_written((children,))}</{self._name}>")
@@ -53,15 +59,26 @@ class Tag:
     __iter__ = None  # or a loop over it would never end
 
 
+class Void(Tag):
+    """An element without children, which has no end."""
+
+    __slots__ = ()
+
+    def __getitem__(self, children: object) -> Html:
+        return str.__new__(Html, f"<{self._name}{self._attributes}>")
+
+
 def _attribute(name: str, value: object) -> str:
     if value is None or value is False or (name == "href" and not _leads(str(value))):
+        return ""
+    if name == "src" and not str(value).startswith(_PICTURE):
         return ""
     # Never as HTML, which would end the attribute with its first quotation mark.
     return f' {name.strip("_").replace("_", "-")}="{html.escape(visible(value), quote=True)}"'
 
 
 def _leads(address: str) -> bool:
-    return address.startswith("./") or link(address) is not None
+    return address.startswith(("./", "#")) or link(address) is not None
 
 
 def fragment(*children: object) -> Html:
@@ -89,7 +106,9 @@ def _written(children: Iterable[object]) -> str:
 
 
 br, nbsp = Html("<br>"), Html("&nbsp;")
-(a, b, button, caption, details, div, h1, h2, h3, i, li, mark, ol, p, s, small, span, summary) = map(
-    Tag, "a b button caption details div h1 h2 h3 i li mark ol p s small span summary".split()
+(a, b, blockquote, button, caption, details, div, figure, h1, h2, h3, i, li, mark, ol, p, s, section, small, span) = (
+    map(Tag, "a b blockquote button caption details div figure h1 h2 h3 i li mark ol p s section small span".split())
 )
+summary, header, nav, output = map(Tag, ("summary", "header", "nav", "output"))
+img, slider = Void("img"), Void("input")
 (table, tbody, td, tfoot, th, thead, title, tr, ul) = map(Tag, "table tbody td tfoot th thead title tr ul".split())

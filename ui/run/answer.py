@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.core.makers import maker, named
@@ -19,7 +19,7 @@ from crag.core.wording import (
     unnamed_sentence,
     web_origin,
 )
-from crag.generate.citations import MARK
+from crag.generate.citations import MARK, placed
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -29,7 +29,6 @@ from ui.run.passage import recognised
 from ui.run.path import chip
 from ui.run.shelf import Shelf
 
-_BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
 _PENDING = re.compile(r"\[(\d{1,3})\]")
@@ -260,7 +259,11 @@ def sources(
         noted = note and (h.span, h.span("notes")[h.span("tag only")[note]])
         items.append(
             h.li[
-                h.button(data_pick=f"cite:{citation.number}", class_="open" if opened == citation.number else "")[
+                h.button(
+                    data_pick=f"cite:{citation.number}",
+                    class_="open" if opened == citation.number else "",
+                    aria_expanded="true" if opened == citation.number else None,
+                )[
                     h.span("n num")[citation.number],
                     h.span("where")[mark, page, h.span("name")[citation.source], recognised(citation.recognised)],
                     noted,
@@ -308,26 +311,3 @@ def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
         return Flag("not checked", "unchecked", note or "The check did not come to a result.")
     score = f" Score {check.score:.2f}." if check.score is not None else ""
     return Flag("unsupported", "flagged", f"No cited text supports this sentence.{score} {note}".strip())
-
-
-def placed(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tuple[int, int, SentenceCheck]]:
-    """Each check with start and end of its sentence, marks behind it included, in order; those not found left out.
-
-    A check's sentence is without its marks, which stand before or behind the stop in the answer, and its spaces are
-    other ones: so only what is neither is compared.
-    """
-    kept = [place for place, letter in enumerate(MARK.sub(_blank, answer)) if not letter.isspace()]
-    letters = "".join(answer[place] for place in kept)
-    at = 0
-    for check in checks:
-        wanted = "".join(check.sentence.split())
-        found = letters.find(wanted, at) if wanted else -1
-        if found < 0:
-            continue
-        at = found + len(wanted)
-        behind = _BEHIND.match(answer, kept[at - 1] + 1)
-        yield kept[found], behind.end() if behind else kept[at - 1] + 1, check
-
-
-def _blank(mark: re.Match[str]) -> str:
-    return " " * len(mark.group())

@@ -1,4 +1,4 @@
-"""A run as one page of HTML that replays it anywhere without this program: pre-drawn states, each piece kept once."""
+"""Runs as one page of HTML that replays and presents them anywhere: pre-drawn states, each piece kept once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -16,9 +16,9 @@ from crag.core.trace import Trace
 from crag.spending.prices import PRICES, Price
 from ui.kit import html as h
 from ui.kit import words
-from ui.kit.drawing import ASSETS, stylesheet
+from ui.kit.drawing import asset, stylesheet
 from ui.kit.html import Html
-from ui.run import answer, approval, evidence, meter, outdated, path
+from ui.run import answer, approval, evidence, meter, outdated, path, present
 
 BUDGET = 1_200_000
 """Bytes that the states may take in a page; a longer run skips some of its moments."""
@@ -132,37 +132,43 @@ def _event_text(event: ev.Event) -> str:
 _STYLE = Html("""
 html { color-scheme: light dark; }
 body { font-family: Inter, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif;
-  margin: 0 auto 2rem; padding: 1rem; max-width: 60rem; background: var(--ground); }
+  margin: 0 auto 2rem; padding: 1rem; max-width: 60rem; background: var(--ground); color: var(--ink); }
 .part:not(:empty) { margin-bottom: 1.2rem; }
 .cx button { cursor: default; }
+.cx button.cite { cursor: pointer; }
 .cx .verdict { font-size: .7rem; }
 .cx .more { display: none; }
 .replay { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; position: sticky; top: 0; z-index: 1;
   padding: .6rem 0; margin-bottom: .8rem; background: var(--ground); border-bottom: 1px solid var(--line); }
+.several .replay { position: static; border: 0; padding: 0; }
 .replay[hidden] { display: none; }
 .cx.replay button { cursor: pointer; font: inherit; color: inherit; background: var(--panel); min-width: 4.6rem;
-  border: 1px solid var(--line); border-radius: 8px; padding: .3rem .8rem; }
+  text-align: center; border: 1px solid var(--line); border-radius: 8px; padding: .3rem .8rem; }
+.cx.replay button[hidden] { display: none; }
 .cx.replay button:disabled { opacity: .5; cursor: default; }
 .replay input { flex: 1 1 12rem; accent-color: var(--accent); }
 .replay output { flex: 1 1 100%; font-size: .8rem; color: var(--quiet); font-variant-numeric: tabular-nums; }
+.several .run { border-top: 1px solid var(--line); margin-top: 2.2rem; padding-top: 1.4rem; scroll-margin-top: 0; }
+.evidence > summary { cursor: pointer; color: var(--accent); font-size: .9rem; margin-bottom: .8rem; }
+.evidence > summary:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+.contents h1 { font-size: 1.5rem; margin: .4rem 0 .6rem; }
+.contents ol { padding-left: 1.6rem; line-height: 1.7; margin: 0; }
 """)
 
-_CONTROLS = Html("""<div class="cx replay" id="replay" role="group" aria-label="Replay of the run" hidden>\
-<button type="button" id="play">Replay</button><button type="button" id="back">Back</button>\
-<button type="button" id="step">Step</button>\
-<input type="range" id="at" min="0" value="0" aria-label="Moment of the run">\
-<output id="label" for="at"></output></div>""")
-
+_FOLDED = 7
+"""From this section on, a turn of a conversation is folded: chunks, web, meter."""
 
 _PAGE = Html(
     '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-    """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-{digest}'; """
-    """style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">"""
+    """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src {digests}; """
+    """style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">"""
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    "<title>{question}</title><style>{stylesheet}{style}</style></head>"
-    '<body>{controls}{body}<p class="cx small">CRAG Explorer, {strategy} strategy, {started_at}</p>'
-    '<script type="application/json" id="states">{states}</script><script>{script}</script></body></html>'
+    "<title>{title}</title><style>{stylesheet}{style}{presenting}</style></head>"
+    '<body class="{kind}"><main>{body}</main><p class="cx small">CRAG Explorer{foot}</p>'
+    "<script>{replay}</script><script>{present}</script></body></html>"
 )
+
+_STATES = Html('<script type="application/json" class="states">{}</script>')
 
 
 def file_name(trace: Trace, ending: str) -> str:
@@ -176,23 +182,103 @@ def page(
     events: Sequence[ev.Event] = (),
     prices: Mapping[str, Price] = PRICES,
     stale: outdated.Stale = MappingProxyType({}),
+    pictures: present.Pictures = MappingProxyType({}),
 ) -> Html:
-    """The whole run as one HTML document, which replays its `events`: it holds all it needs and loads nothing.
+    """The whole run as one HTML document, which replays its `events` and presents it: it loads nothing.
 
-    Without script it shows the whole run; the only script that may run is its own, by its hash. `stale`: what is out
-    of date of its documents by now.
+    Without script it shows the whole run; the only scripts that may run are its own, by their hashes. `stale`: what is
+    out of date of its documents by now. `pictures` of what its answer cites.
     """
-    drawn = sections(trace, prices, stale)
-    script = (ASSETS / "replay.js").read_text(encoding="utf-8")
+    told = states(trace, events, prices=prices, stale=stale)
+    body = _run(trace, sections(trace, prices, stale), told, pictures)
+    return _document(trace.meant, body, "one", f", {trace.strategy} strategy, {trace.started_at}")
+
+
+def _run(
+    trace: Trace,
+    drawn: Sequence[Html],
+    told: Html,
+    pictures: present.Pictures,
+    *,
+    name: str = "run",
+    folded: bool = False,
+) -> Html:
+    """One run with its replay and its presentation; `folded`: its evidence opens on demand."""
+    parts = [h.div("part", data_part=str(place))[section] for place, section in enumerate(drawn)]
+    if folded:
+        behind = h.details("evidence")[h.summary["Evidence"], parts[_FOLDED:]]
+        parts = [parts[0], _controls(name), *parts[1:_FOLDED], behind]
+    else:
+        parts = [_controls(name), *parts]
+    deck = present.deck(trace, pictures, name=name)
+    return h.section("run", id=name, aria_label=trace.meant)[parts, deck, _STATES.format(told)]
+
+
+def _controls(name: str) -> Html:
+    """What steps through the moments of a run, and what presents it; there only where scripts run."""
+    return h.div("cx replay", role="group", aria_label="Replay of the run", hidden="hidden")[
+        present.opener(name),
+        h.button("play", type="button")["Replay"],
+        h.button("back", type="button")["Back"],
+        h.button("step", type="button")["Step"],
+        h.slider("at", type="range", min="0", value="0", aria_label="Moment of the run"),
+        h.output("label"),
+    ]
+
+
+def _document(title: str, body: Html, kind: str, foot: str) -> Html:
+    scripts = [asset("replay.js"), asset("present.js")]
+    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     return _PAGE.format(
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        question=trace.meant,
+        digests=Html(" ").join(Html("'sha256-{}'").format(digest) for digest in hashes),
+        title=title,
         stylesheet=stylesheet(),
         style=_STYLE,
-        controls=_CONTROLS,
-        body=h.fragment(h.div("part", id=f"part-{place}")[section] for place, section in enumerate(drawn)),
-        strategy=trace.strategy,
-        started_at=trace.started_at,
-        states=states(trace, events, prices=prices, stale=stale),
-        script=Html(script),
+        presenting=asset("present.css"),
+        kind=kind,
+        body=body,
+        foot=foot,
+        replay=scripts[0],
+        present=scripts[1],
     )
+
+
+# A conversation
+
+_WHOLE, _PICTURED = 60, 12
+"""So many of its last turns hold their evidence and replay, and so many of these pictures of what they cite."""
+_TOTAL = 6_000_000
+"""Bytes that the states of all its turns may take."""
+_BRIEF = slice(0, _FOLDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What an exported conversation needs of a run beside its record; each is asked for when its turn has come."""
+
+    trace: Trace
+    events: Callable[[], Sequence[ev.Event]]
+    stale: outdated.Stale
+    pictures: Callable[[], present.Pictures]
+
+
+def conversation(turns: Iterable[Turn], number: int, prices: Mapping[str, Price] = PRICES) -> Html:
+    """All `number` turns of a conversation as one HTML document, as `page` makes one of a run.
+
+    Of more than sixty turns the earlier ones are there without their evidence, which the page says.
+    """
+    whole = min(number, _WHOLE)
+    drawn, asked = [], []
+    for place, turn in enumerate(turns):
+        left, name = number - place, f"turn-{place + 1}"
+        asked.append(h.li[h.a(href=f"#{name}")[turn.trace.question]])
+        shown = sections(turn.trace, prices, turn.stale)
+        if left > whole:
+            drawn.append(h.section("run", id=name, aria_label=turn.trace.question)[shown[_BRIEF]])
+            continue
+        told = states(turn.trace, turn.events(), min(BUDGET, _TOTAL // whole), prices, turn.stale)
+        pictures = turn.pictures() if left <= _PICTURED else {}
+        drawn.append(_run(turn.trace, shown, told, pictures, name=name, folded=True))
+    note = f"The last {whole} hold their evidence." if number > whole else ""
+    head = h.header("cx contents")[h.h1["Conversation"], note and h.p("small")[note], h.nav[h.ol[asked]]]
+    return _document("Conversation", h.fragment(head, drawn), "several", f", {number} turns")

@@ -31,7 +31,7 @@ def opened(session: Session, trace: Trace, what: str | None, close: Callable[[],
     if what is None:
         return
     with st.container(border=True, key="page-view"):
-        draw(h.div("cx", data_reveal="1")[whose and h.b[whose]])
+        draw(h.div("cx", data_reveal=what, tabindex="-1", role="group", aria_label=_label(what))[whose and h.b[whose]])
         bar = st.container(horizontal=True, gap="small")
         with reported():
             kind, _, name = what.partition(":")
@@ -40,6 +40,12 @@ def opened(session: Session, trace: Trace, what: str | None, close: Callable[[],
             elif kind == "chunk":
                 _chunk(session, trace, _found(trace, name), None, bar)
         bar.button("Close", key="page-close", on_click=close)
+
+
+def _label(what: str) -> str:
+    """What a reader hears where the keyboard comes to a view."""
+    kind, _, name = what.partition(":")
+    return f"Source {name}, opened" if kind == "cite" else "Chunk, opened"
 
 
 def _cited(trace: Trace, number: str) -> Citation:

@@ -6,6 +6,7 @@
 // drawing was renewed between them. What this file does on its own, it does once for each loaded page.
 const opened = new Map(), clicks = { waiting: [], last: 0, send: null };
 let focused = null, pressed = null, revealing = 0, revealed = false;
+let entering = null, opener = null, viewed = false;
 
 const scope = (element) => {
   const around = element.closest("[data-scope]");
@@ -23,11 +24,60 @@ const tell = (what) => {
   if (clicks.send) clicks.send();
 };
 const onClick = (event) => {
+  const copied = event.target.closest && event.target.closest("[data-copy]");
+  if (copied) return copy(copied);
   const picked = target(event);
   if (!picked) return;
   event.preventDefault();
   event.stopPropagation();
+  if (event.detail === 0) enter(picked);
   tell(name(picked));
+};
+// A browser gives the clipboard to pages of this machine and of https alone; elsewhere the old way is left.
+const copy = async (button) => {
+  const text = button.getAttribute("data-copy"), said = button.parentElement.querySelector("[role=status]");
+  let done = false;
+  try {
+    await navigator.clipboard.writeText(text);
+    done = true;
+  } catch {
+    const field = document.createElement("textarea");
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    done = document.execCommand("copy");
+    field.remove();
+    button.focus();
+  }
+  if (said) said.textContent = done ? "Copied" : "The browser does not let this page copy: take the file under Export.";
+};
+// Who opens a view with the keyboard is taken into it, and back to where it was opened when it closes.
+const enter = (picked) => {
+  const pick = picked.getAttribute("data-pick");
+  if (!/^(cite|chunk):/.test(pick)) return;
+  const alike = document.querySelectorAll(`[data-pick="${CSS.escape(pick)}"]`);
+  [entering, opener] = [pick, [pick, [...alike].indexOf(picked)]];
+  look();
+};
+const look = () => {
+  const box = document.querySelector(".st-key-page-view"), view = box && box.querySelector("[data-reveal]");
+  if (view && entering !== null && view.getAttribute("data-reveal") === entering) {
+    entering = null;
+    view.focus({ preventScroll: true });
+  }
+  if (viewed && !box && opener) {
+    const alike = document.querySelectorAll(`[data-pick="${CSS.escape(opener[0])}"]`);
+    const back = alike[opener[1]] || alike[0];
+    if (back && (!document.activeElement || document.activeElement === document.body)) back.focus();
+    opener = null;
+  }
+  viewed = box !== null;
+};
+const onKey = (event) => {
+  const close = event.key === "Escape" && document.querySelector(".st-key-page-close button");
+  if (!close || !event.target.closest || !event.target.closest(".st-key-page-view")) return;
+  event.preventDefault();
+  close.click();
 };
 const onPress = (event) => {
   const picked = target(event), element = picked || (event.target.closest && event.target.closest("button"));
@@ -103,10 +153,12 @@ const restore = (root) => {
   toWords(document);
   if (root.querySelector("[data-reveal]")) window.setTimeout(() => reveal(false), 500);
 };
-const watcher = new MutationObserver((changes) =>
-  changes.forEach((change) => change.addedNodes.forEach((node) => restore(node.parentElement || node)))
-);
+const watcher = new MutationObserver((changes) => {
+  changes.forEach((change) => change.addedNodes.forEach((node) => restore(node.parentElement || node)));
+  look();
+});
 document.addEventListener("click", onClick, true);
+document.addEventListener("keydown", onKey, true);
 document.addEventListener("pointerdown", onPress, true);
 document.addEventListener("pointerup", onRelease, true);
 document.addEventListener("toggle", onToggle, true);

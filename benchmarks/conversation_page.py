@@ -1,0 +1,135 @@
+"""What Ask's own work is in a long conversation: its script from start to end, at 1, 10, 200 and 1,000 turns.
+
+python -m benchmarks.conversation_page [--reruns 40]
+
+The library holds the sample, a finished run of one of its questions, and 999 copies of it with questions of their own.
+A conversation is so many of them; the last, which the program made, is open with its evidence. Timed in one process, by
+the clock: a rerun as any touch of the page causes; the same once all turns are shown; and the opening of another turn,
+whose record is read. No browser, and no engine at work: the script, its session and its database alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from benchmarks.overhead import ms, p95
+from crag.core.config import AppConfig
+from crag.core.trace import Trace
+from crag.engine import Engine
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULT = Path(__file__).resolve().parent / "results" / "conversation_page"
+SIZES, RERUNS, WARM, OPENED, GOAL = (1, 10, 200, 1000), 40, 3, 10, 0.150
+
+
+def prepare(folder: Path) -> list[str]:
+    """A library of the sample and its runs; the ids of these, the one that was really asked last."""
+    engine = Engine(AppConfig(data=folder))
+    sample = engine.sample()
+    for _ in engine.add_files([(sample.pdf.name, sample.pdf.read_bytes)]):
+        pass
+    start, *rest = list(engine.ask(sample.questions[0].question))
+    assert start.kind == "run_started"
+    ids = [f"run-{number:04}" for number in range(1, max(SIZES))]
+    for id in ids:
+        events = [replace(start, run_id=id, question=f"{start.question} ({id})"), *rest]
+        engine.library().runs.save(Trace.from_events(events), events)
+    engine.close()
+    return [*ids, start.run_id]
+
+
+def timed(app: AppTest) -> float:
+    """One run of the script, in seconds; what it draws is without faults."""
+    began = time.perf_counter()
+    app.run()
+    took = time.perf_counter() - began
+    if app.exception or app.error:
+        raise SystemExit([*app.exception, *app.error][0].value)
+    return took
+
+
+def opened(ids: list[str], turns: int) -> AppTest:
+    """The page with a conversation of so many turns, warm."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.session_state["turns"], app.session_state["selected"] = ids[-turns:], ids[-1]
+    for _ in range(WARM):
+        timed(app)
+    return app
+
+
+def measure(ids: list[str], turns: int, reruns: int) -> dict[str, float]:
+    """Seconds: median and 95th percentile of a rerun, median with all turns shown, median of opening a turn."""
+    app = opened(ids, turns)
+    plain = [timed(app) for _ in range(reruns)]
+    others = []
+    for run in ids[-turns:-1][:OPENED]:
+        app.session_state["selected"], app.query_params["run"] = run, run
+        others.append(timed(app))
+    app.session_state["selected"], app.query_params["run"] = ids[-1], ids[-1]
+    app.session_state["turns-shown"] = turns
+    timed(app)
+    shown = [timed(app) for _ in range(reruns)]
+    return {
+        "turns": turns,
+        "median": statistics.median(plain),
+        "p95": p95(plain),
+        "all_shown": statistics.median(shown),
+        "opening": statistics.median(others) if others else 0.0,
+    }
+
+
+def report(rows: list[dict[str, float]], reruns: int) -> str:
+    lines = [
+        "# Ask in a long conversation",
+        "",
+        f"`python -m benchmarks.conversation_page`: {reruns} reruns a row in one process, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}. Load of the machine at the end {os.getloadavg()[0]:.1f}. "
+        f"Goal: {ms(GOAL)} at 200 turns.",
+        "",
+        "| turns | a rerun, median | p95 | with all turns shown | another turn opened |",
+        "|---:|---:|---:|---:|---:|",
+    ]
+    for row in rows:
+        opening = ms(row["opening"]) if row["opening"] else "–"
+        lines.append(
+            f"| {row['turns']:,} | {ms(row['median'])} | {ms(row['p95'])} | {ms(row['all_shown'])} | {opening} |"
+        )
+    return "\n".join([*lines, "", NOTES])
+
+
+NOTES = """\
+The build before, by the same code on the same machine: 1,144 ms a rerun at 200 turns, 1,727 ms to open another turn. It
+drew every turn in an element of its own, and of all but the latest 24 it read the whole record again for each rerun.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--reruns", type=int, default=RERUNS)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"CRAG_DATA": folder, "CRAG_WORKSPACES": "one"}
+        ids = prepare(Path(folder))
+        rows = [measure(ids, turns, options.reruns) for turns in SIZES]
+        from ui.app.program import program
+
+        program().close()
+    text = report(rows, options.reruns)
+    print(text)
+    if options.reruns == RERUNS:
+        RESULT.with_suffix(".md").write_text(text, encoding="utf-8")
+        RESULT.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""A run presented, and a conversation exported: what is drawn, and that nothing of a source is markup in it."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from PIL import Image
+
+from crag.core.trace import Trace
+from crag.core.types import Rect
+from tests.support.inspector import Inspector
+from tests.support.whole_run import approved, events, refused
+from ui.run import export, present
+from ui.run.pictures import cut
+
+
+@pytest.fixture(autouse=True)
+def data():
+    """In place of the app's data folder and engine: drawing needs none."""
+
+
+def turn(made) -> export.Turn:
+    return export.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=dict)
+
+
+@pytest.mark.parametrize("made", [events, approved, refused])
+def test_every_moment_of_a_run_is_presented_well_formed_and_inert(made):
+    run = made()
+    for length in range(1, len(run) + 1):
+        seen = Inspector(present.deck(Trace.from_events(run[:length]), {}, name="r"))
+        assert not seen.open and "img" not in seen.tags and "script" not in seen.tags
+
+
+def test_one_scene_is_shown_and_each_has_a_sentence_and_a_picture():
+    deck = present.deck(Trace.from_events(events()), {2: b"webp"}, name="r", app=True)
+    assert deck.count('class="scene shown"') == 1 and deck.count('class="picture"') == deck.count("<h2>") == 10
+    assert deck.count("<img ") == 1 and 'src="data:image/webp;base64,' in deck
+    assert 'data-pick="present:close"' in deck and " hidden" not in deck.partition(">")[0]
+
+
+def test_the_deciding_chunk_is_among_the_few_that_are_shown():
+    trace = Trace.from_events(events())
+    here = trace.rounds[0]
+    chunks = tuple(
+        replace(here.chunks[0], rank=rank, chunk=replace(here.chunks[0].chunk, id="c0" if rank == 12 else f"x{rank}"))
+        for rank in range(1, 13)
+    )
+    deck = present.deck(replace(trace, rounds=(replace(here, chunks=chunks),)), {}, name="r")
+    assert deck.count("decided") == 1 and "and 5 passages more" in deck
+
+
+def test_a_cut_of_a_page_holds_the_marked_words():
+    page = Image.new("RGB", (550, 800), "white")
+    page.paste("red", (50, 600, 500, 620))
+    png = io.BytesIO()
+    page.save(png, "png", dpi=(72, 72))
+    cited = [Rect(page=1, left=50, top=600, right=500, bottom=620)]
+    with Image.open(io.BytesIO(cut(png.getvalue(), cited))) as made:
+        assert made.size == (550, 308)
+        reds = [y for y in range(made.height) if made.convert("RGB").getpixel((200, y))[1] < 90]
+    assert len(reds) >= 18 and min(reds) > 40, "some lines above them are there"
+
+
+def test_a_conversation_is_one_page_with_a_run_a_turn_each_with_its_replay():
+    whole = export.conversation(map(turn, (events, approved, refused)), 3)
+    seen = Inspector(whole)
+    assert not seen.open and len(re.findall('<section class="run"', whole)) == 3
+    assert whole.count('class="states"') == whole.count('class="deck"') == whole.count('class="evidence"') == 3
+    assert [value for name, value in seen.attributes if name == "href" and value.startswith("#")] == [
+        *("#turn-1", "#turn-2", "#turn-3"),
+    ]
+    assert not [value for name, value in seen.attributes if name == "src"]
+
+
+def test_of_a_long_conversation_the_last_turns_hold_their_evidence():
+    one = Trace.from_events(refused())
+    turns = (export.Turn(trace=one, events=list, stale={}, pictures=dict) for _ in range(63))
+    whole = export.conversation(turns, 63)
+    assert whole.count('class="run"') == 63 and whole.count('class="states"') == 60
+    assert "The last 60 hold their evidence" in whole

@@ -1,0 +1,127 @@
+"""Reading and presenting with the keyboard in a real browser: a run for a room, in the app and as a file; citations."""
+
+from __future__ import annotations
+
+import pytest
+
+from crag.core.trace import Trace
+from tests.support.browsing import OFF_SCREEN, settled, until
+from tests.support.whole_run import approved, events
+from ui.run import export
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+FOCUSED = "(what) => document.activeElement.getAttribute('data-pick') === what"
+
+
+def at(page):
+    return page.locator(".deck:not([hidden]) .place").inner_text()
+
+
+def heading(page):
+    return page.locator(".deck:not([hidden]) .scene.shown h2")
+
+
+@pytest.fixture
+def page(open_page):
+    """A finished run of the sample on Ask."""
+    page = open_page()
+    page.locator(".st-key-try-0 button").first.click()
+    page.locator(".sources li").first.wait_for()
+    return settled(page)
+
+
+def test_a_run_is_presented_with_the_arrow_keys_and_left_with_escape(page):
+    page.get_by_role("button", name="Present", exact=True).click()
+    page.locator(".deck[data-begun]").wait_for()
+    settled(page)
+    expect(heading(page)).to_have_text("A question to the documents.")
+    expect(page.get_by_test_id("stHeader")).to_be_hidden()
+    last = page.locator(".deck .scene").count()
+    said = []
+    for number in range(1, last + 1):
+        assert at(page) == f"{number} of {last}"
+        said.append(heading(page).inner_text())
+        page.keyboard.press("ArrowRight")
+    assert len(set(said)) == last and any(each.startswith("CORRECT") for each in said)
+    for width in (1440, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.keyboard.press("Home")
+        for _ in range(last):
+            assert not page.evaluate(OFF_SCREEN)
+            page.keyboard.press("PageDown")
+    page.keyboard.press("ArrowLeft")
+    assert at(page) == f"{last - 1} of {last}"
+    page.reload()
+    page.locator(".deck[data-begun]").wait_for()
+    assert at(page) == f"{last - 1} of {last}", "a reload comes back to the step"
+    settled(page)
+    page.keyboard.press("Escape")
+    page.locator(".deck").wait_for(state="detached")
+    page.locator(".sources li").first.wait_for()
+    assert "#" not in page.url and "present" not in page.url
+
+
+def test_tab_stays_in_the_presentation(page):
+    page.get_by_role("button", name="Present", exact=True).click()
+    page.locator(".deck[data-begun]").wait_for()
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('.deck') !== null")
+    page.keyboard.press("ArrowRight")
+    assert at(page).startswith("2 of ")
+
+
+def test_a_citation_opened_with_the_keyboard_is_entered_and_left_to_where_it_was(page):
+    page.locator("button.cite").first.focus()
+    page.keyboard.press("Enter")
+    until(page, "() => document.activeElement.getAttribute('aria-label') === 'Source 1, opened'")
+    settled(page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('.st-key-page-view') !== null")
+    page.keyboard.press("Escape")
+    page.locator(".st-key-page-view").wait_for(state="detached")
+    until(page, FOCUSED, "cite:1")
+    settled(page)
+    page.keyboard.press("Space")
+    page.locator(".st-key-page-view").wait_for()
+
+
+def test_the_answer_is_copied_as_markdown(page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy as Markdown").click()
+    expect(page.get_by_text("Copied", exact=True)).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("## What average premium") and "\n[^1]: opm" in copied
+
+
+def test_an_exported_conversation_is_presented_and_replayed_offline(browser, tmp_path):
+    file = tmp_path / "talk.html"
+    turns = [
+        export.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=lambda: {1: b"no picture"})
+        for made in (events, approved)
+    ]
+    file.write_text(export.conversation(turns, 2), encoding="utf-8")
+    context = browser.new_context(viewport={"width": 900, "height": 700}, offline=True)
+    page, asked, troubles = context.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: message.type in ("error", "warning") and troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.goto(file.as_uri())
+    second = page.locator("#turn-2")
+    second.scroll_into_view_if_needed()
+    second.get_by_role("button", name="Present").click()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("End")
+    expect(heading(page)).to_contain_text("Each sentence is held against what it cites")
+    page.keyboard.press("Home")
+    expect(page.locator(".deck:not([hidden]) .scene.shown .asked")).to_have_text("When was the bridge opened?")
+    page.keyboard.press("Escape")
+    assert page.locator(".deck:not([hidden])").count() == 0
+    assert page.evaluate("document.activeElement.textContent") == "Present", "back where it was begun"
+    second.locator("button.cite").first.press("Enter")
+    assert page.evaluate("document.activeElement.closest('.sources') !== null"), "a number leads to its source"
+    second.get_by_role("button", name="Back").click()
+    assert second.get_attribute("data-state") == "paused"
+    context.close()
+    assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()] and not troubles

@@ -1,0 +1,80 @@
+"""What of a run, and of its whole conversation, is taken along: copied as Markdown, or as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from crag.core.eventlog import events_to_jsonl
+from crag.core.trace import Trace
+from crag.library.runs import Unreadable
+from crag.telling import markdown
+from ui.app.session import Session
+from ui.kit import downloads
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.run import export, meter, outdated
+from ui.run.pictures import pictures
+
+_MARKDOWN = "text/markdown"
+
+
+def copy(trace: Trace) -> None:
+    """The button that puts the answer with its footnotes on the clipboard; none without an answer."""
+    if trace.answer is None:
+        return
+    said = "Puts question, answer and sources as footnotes on the clipboard."
+    button = h.button("more", data_copy=markdown.turn(trace), title=said)["Copy as Markdown"]
+    draw(h.div("cx copying")[button, h.span("small", role="status")])
+
+
+def offer(session: Session, trace: Trace, stale: outdated.Stale) -> None:
+    """The files of a finished run, each made when it is asked for; with other turns, of the conversation too."""
+    run = trace.run_id
+
+    def page() -> str:
+        return export.page(trace, session.events(run), meter.in_use(), stale, pictures(session.library, trace))
+
+    downloads.file("One HTML page", page, export.file_name(trace, "html"), "text/html", key="export-html")
+    name = export.file_name(trace, "md")
+    downloads.file("Markdown with footnotes", lambda: markdown.turn(trace), name, _MARKDOWN, key="export-markdown")
+    downloads.file(
+        "Events, one JSON object a line",
+        lambda: events_to_jsonl(session.events(run)),
+        export.file_name(trace, "jsonl"),
+        "application/x-ndjson",
+        key="export-json",
+    )
+    if len(session.turns) > 1:
+        _conversation(session)
+
+
+def _conversation(session: Session) -> None:
+    turns = list(session.turns)  # the files are made outside of the script, where no session is
+
+    def page() -> str:
+        told = (_turn(session, trace) for trace in _traces(session, turns))
+        return export.conversation(told, len(turns), meter.in_use())
+
+    def text() -> str:
+        return markdown.conversation(_traces(session, turns))
+
+    label, name = f"The conversation ({len(turns)} turns)", "crag-conversation"
+    downloads.file(f"{label}, one HTML page", page, f"{name}.html", "text/html", key="export-talk-html")
+    downloads.file(f"{label}, Markdown", text, f"{name}.md", _MARKDOWN, key="export-talk-markdown")
+
+
+def _traces(session: Session, turns: Sequence[str]) -> Iterator[Trace]:
+    """The records of these runs that have ended and can be read, in order, read as they are needed."""
+    for trace in session.library.runs.traces(turns):
+        if not isinstance(trace, Unreadable):
+            yield trace
+
+
+def _turn(session: Session, trace: Trace) -> export.Turn:
+    return export.Turn(
+        trace=trace,
+        events=partial(session.events, trace.run_id),
+        stale=outdated.of(session, trace),
+        pictures=partial(pictures, session.library, trace),
+    )

@@ -1,0 +1,105 @@
+"""The other turns of a conversation, a line each: a few round the selected one, more on demand.
+
+A page costs the same after a thousand turns as after ten: what a line says is kept, and no record is read for a turn
+that is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from crag.core.trace import Trace
+from crag.core.types import Action
+from crag.core.wording import short_text
+from ui.app.session import Session
+from ui.kit import html as h
+from ui.kit import words
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.kit.safe import excerpt
+from ui.run.path import chip
+
+_NEAR, _MORE = 6, 50
+"""So many turns are shown before and after the selected one, and so many more by each click."""
+_LINES, _SHOWN = "turn-lines", "turns-shown"
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What is said of a turn."""
+
+    question: str
+    action: Action | None
+    said: str
+
+
+def before(session: Session, run: str) -> None:
+    """The turns before the selected one, oldest first, and a button for still earlier ones."""
+    turns = session.turns[: session.turns.index(run)]
+    shown = turns[max(0, len(turns) - _shown()) :]
+    if hidden := len(turns) - len(shown):
+        _further("earlier", hidden)
+    _draw(session, shown)
+
+
+def after(session: Session, run: str) -> None:
+    """The same of those after it."""
+    turns = session.turns[session.turns.index(run) + 1 :]
+    shown = turns[: _shown()]
+    _draw(session, shown)
+    if hidden := len(turns) - len(shown):
+        _further("later", hidden)
+
+
+def _shown() -> int:
+    return int(st.session_state.get(_SHOWN, _NEAR))
+
+
+def _further(which: str, hidden: int) -> None:
+    label = f"Show {which} turns ({words.count(hidden, 'more', '')})"
+    st.button(label, key=f"turns-{which}", type="tertiary", on_click=_widen)
+
+
+def _widen() -> None:
+    st.session_state[_SHOWN] = _shown() + _MORE
+
+
+def _draw(session: Session, turns: Sequence[str]) -> None:
+    drawn = [_drawn(run, line) for run in turns if (line := _line(session, run))]
+    if drawn:
+        draw(h.div("cx")[h.div("turns")[drawn]])
+
+
+def _drawn(run: str, line: _Line) -> Html:
+    said = h.span("peek")[chip(line.action), f" {line.said}"]
+    return h.button("turn", data_pick=f"run:{run}")[h.span("where")[line.question], said]
+
+
+def _line(session: Session, run: str) -> _Line | None:
+    """What is said of a turn: kept once it has ended; None of one that can't be read, which is forgotten."""
+    kept: dict[str, _Line] = st.session_state.setdefault(_LINES, {})
+    if run not in kept:
+        try:
+            trace = session.trace(run)
+        except CragError:
+            session.forget(run)
+            return None
+        if not trace.finished:
+            return _line_of(trace)
+        kept[run] = _line_of(trace)
+    return kept[run]
+
+
+def _line_of(trace: Trace) -> _Line:
+    short = trace.answer.short if trace.answer else None
+    if short:
+        said = short_text(short)
+    elif trace.answer:
+        said = trace.answer.text
+    else:
+        said = "no answer" if trace.finished else "working…"
+    return _Line(trace.question, trace.action, excerpt(said, 140))
