@@ -81,6 +81,9 @@ def _figures(figures: Figures) -> str:
 
 
 def _stripped(name: str, fates: Figures) -> str:
+    def count(fate: str) -> int:
+        return int(fates.get(fate, 0))
+
     table = [
         "| the citation was | sentences | its own strip again | another strip | nothing shown |",
         "|---|---|---|---|---|",
