@@ -50,7 +50,7 @@ from crag.text.sentences import sentences
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data"
 PARTS = ("bench", "figures", "stripped")
-QUESTIONS, SEED = 40, 7
+QUESTIONS, SEED = 16, 7
 SECONDS = 600.0
 """For one answer: on a busy machine a small server reads long before its first word."""
 Figures = dict[str, Any]
@@ -182,6 +182,7 @@ def stripped(evaluator: LocalEvaluator, file: Path, limit: int) -> Figures:
                 fates["no answer"] += 1
                 continue
             fates["answers"] += 1
+            print(f"{sum(fates[each] for each in ('answers', 'no answer', 'failed'))} answered", file=sys.stderr)
             before = verifier.verify(answer, knowledge, sources, settings)
             bare = replace(answer, text=MARK.sub("", answer.text), citations=())
             after = verifier.verify(bare, knowledge, sources, settings)
