@@ -121,7 +121,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 
-    evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
+    evaluator, support = (behind(each) for each in outside) if outside else (scorer, None)
     rules = RuleContextualizer()
     rewriters = [LlmRewriter(chat), local.rewriter] if chat else [local.rewriter]
     webs = _webs(wiring, config, meter, local.folder, problems)
@@ -142,7 +142,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
         contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, outlet) if chat else rules,
-        verifier=CitationVerifier(support),
+        verifier=CitationVerifier(scorer, support),
         meter=meter,
         outlet=outlet,
     )
