@@ -23,7 +23,8 @@ from crag.cli.record import event_record, trace_record
 from crag.core import events as ev
 from crag.core.errors import CancelledError
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation
+from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
+from crag.core.verdicts import FOUND, NOTHING_SHOWN, objection_sentence
 from crag.core.wording import (
     decision_sentence,
     failure_sentence,
@@ -145,13 +146,29 @@ def _conclude(trace: Trace, output: Output) -> None:
     if trace.answer.low_confidence and not trace.answer.abstained:
         output.line(output.paint("Low confidence: what was found is weak. Check the pages it cites.", "amber"))
     for citation in trace.answer.citations:
-        how = f" ({said})" if (said := recognised_text(citation.recognised)) else ""
+        told = [FOUND if citation.found else "", recognised_text(citation.recognised)]
+        how = f" ({'; '.join(filter(None, told))})" if any(told) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         quote = plain(citation.quote)
         output.line(f"    “{quote[:QUOTE]}{'…' if len(quote) > QUOTE else ''}”")
     for check in trace.checks:
-        if check.supported is False:
-            output.line(output.paint(f"Not supported by what it cites: {plain(check.sentence)}", "red"))
+        _judged(check, output)
+
+
+def _judged(check: SentenceCheck, output: Output) -> None:
+    """A sentence that is not supported, whose source was found afterwards, or of which not all judges say the same."""
+    sentence, objection = plain(check.sentence), plain(objection_sentence(check))
+    if check.note == "nothing shown":
+        output.line(output.paint(f"{NOTHING_SHOWN.capitalize()}: {sentence}", "red"))
+    elif check.supported is False:
+        output.line(output.paint(f"Not supported by what it cites: {sentence}", "red"))
+    elif check.attributed:
+        marks = "".join(f"[{number}]" for number in check.citations)
+        output.line(f"{FOUND.capitalize()} {marks}: {sentence}")
+    elif objection:
+        output.line(f"Supported: {sentence}")
+    if objection:
+        output.line(output.paint(f"    but {objection}", "amber"))
 
 
 def _stale(trace: Trace, stale: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -10,9 +10,9 @@ from crag.core.eventlog import event_to_json
 from crag.core.events import ActionTaken, Event, Failed, Scoped
 from crag.core.trace import Trace
 from crag.core.types import Decision, Grade, RetrievedChunk, Strip, WebPage
+from crag.core.verdicts import check_sentence, objection_sentence
 from crag.core.wording import (
     about,
-    check_sentence,
     decision_sentence,
     failure_sentence,
     instead_sentence,
@@ -106,7 +106,10 @@ def trace_record(trace: Trace) -> Record:
         "abstained": answer.abstained if answer else None,
         "low_confidence": answer.low_confidence if answer else None,
         "citations": [asdict(citation) for citation in answer.citations] if answer else [],
-        "checks": [{**asdict(check), "note": check_sentence(check)} for check in trace.checks],
+        "checks": [
+            {**asdict(check), "note": check_sentence(check), "objection": objection_sentence(check)}
+            for check in trace.checks
+        ],
         "faithfulness": trace.faithfulness,
         "failures": [_failure(each) for each in trace.failures],
         "error": f"{failure_sentence(failure)} {failure.remedy}" if failure else None,

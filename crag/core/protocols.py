@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
@@ -16,10 +16,10 @@ from crag.core.types import (
     Grade,
     Passage,
     RetrievedChunk,
-    SentenceCheck,
     SpanReading,
     Strip,
     Unread,
+    Verification,
     WebPage,
 )
 
@@ -253,6 +253,14 @@ class Generator(Protocol):
 
 
 class Verifier(Protocol):
-    """Checks an answer's sentences against the strips they cite."""
+    """Checks an answer's sentences against the strips they cite, and finds citations for those that have none."""
 
-    def verify(self, answer: Answer, knowledge: Sequence[Strip]) -> list[SentenceCheck]: ...
+    def verify(
+        self,
+        answer: Answer,
+        knowledge: Sequence[Strip],
+        sources: Mapping[str, Chunk | WebPage],
+        settings: Settings,
+    ) -> Verification:
+        """One check a sentence. `knowledge` and `sources` as the generator had them, under the same settings."""
+        ...

@@ -36,6 +36,7 @@ __all__ = [
     "Step",
     "Strip",
     "Unread",
+    "Verification",
     "WebPage",
 ]
 
@@ -344,3 +345,16 @@ class SentenceCheck:
     attributed: bool = False
     judgements: tuple[Judgement, ...] = ()
     figures: tuple[FigureCheck, ...] = ()
+
+    @property
+    def objecting(self) -> tuple[Judgement, ...]:
+        """The judges that see it otherwise than it was decided."""
+        return tuple(each for each in self.judgements if each.supported not in (None, self.supported))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What the check of an answer comes to: one check a sentence, in order, and the citations that it found."""
+
+    checks: tuple[SentenceCheck, ...]
+    found: tuple[Citation, ...] = ()

@@ -19,7 +19,6 @@ from crag.core.types import (
     FromWeb,
     Grade,
     Kept,
-    SentenceCheck,
     ShortAnswer,
     Strip,
     Unread,
@@ -27,7 +26,7 @@ from crag.core.types import (
 from crag.text.words import counted
 
 __all__ = [
-    *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
+    *("about", "cell_text", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
     *("kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text", "scope_text", "short_text"),
     *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
 ]
@@ -145,15 +144,6 @@ def cell_text(short: ShortAnswer) -> str:
 def unnamed_sentence(unnamed: Sequence[str]) -> str:
     """That nothing found names what the question does; empty where it does."""
     return f"Nothing found names {' or '.join(unnamed)}." if unnamed else ""
-
-
-def check_sentence(check: SentenceCheck, name: Name = str) -> str:
-    """How it was found whether a sentence is supported: a part of a sentence, without its full stop."""
-    if check.note == "invented":
-        return f"{', '.join(f'[{number}]' for number in check.invented)} stands for no cited text"
-    if check.note == "not scored":
-        return f"not scored: {about(check.why, check.who, name)}"
-    return f"scored by {name(check.by)}" if check.note == "scored" else check.note
 
 
 def unread_sentence(problem: Unread) -> str:

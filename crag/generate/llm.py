@@ -11,10 +11,9 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.generate.abstention import abstention, pieces_of, usable_of
 from crag.generate.citations import MARK, build_citation
+from crag.generate.shown import shown
 
 MAX_TOKENS = 700
-CHARS_A_TOKEN = 3.2
-"""Fewer than English text has, so that what is counted here fits the model's own count too."""
 NO_ANSWER = "NO ANSWER"
 LONGEST_MARK = 24
 """Characters after which an open bracket is text and no citation mark."""
@@ -48,36 +47,23 @@ class LlmGenerator:
         if not usable or (best is not None and best < settings.answer_floor):
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
-        shown = _fitting(usable, settings.answer_context)
+        told = shown(usable, settings.answer_context)
         numbers: dict[int, int] = {}
         text = ""
-        written = self._chat.written(_asked(question, shown, sources), max_tokens=MAX_TOKENS)
-        for piece in _settled(_renumbered(written, len(shown), numbers)):
+        written = self._chat.written(_asked(question, told, sources), max_tokens=MAX_TOKENS)
+        for piece in _settled(_renumbered(written, len(told), numbers)):
             text += piece
             yield piece
         if not text.strip():
-            why = f"the language model found no answer in the {len(shown)} passages it was shown"
+            why = f"the language model found no answer in the {len(told)} passages it was shown"
             yield from pieces_of(abstention(None, sources, settings, self.by, why))
             return
-        cited = [(number, shown[given - 1]) for given, number in numbers.items()]
+        cited = [(number, told[given - 1]) for given, number in numbers.items()]
         citations = [
             build_citation(number, strip, sources.get(strip.source_id), 0, len(strip.text)) for number, strip in cited
         ]
         low = best is None or best < settings.upper
         yield Answer(text=text, by=self.by, citations=tuple(citations), low_confidence=low)
-
-
-def _fitting(strips: Sequence[Strip], tokens: int) -> list[Strip]:
-    """The best strips that fit, best first; at least one."""
-    ranked = sorted(strips, key=lambda strip: -(strip.score if strip.score is not None else 0.0))
-    chosen: list[Strip] = []
-    room = tokens * CHARS_A_TOKEN
-    for strip in ranked:
-        room -= len(strip.text) + 60
-        if room < 0 and chosen:
-            break
-        chosen.append(strip)
-    return chosen
 
 
 def _asked(question: str, strips: Sequence[Strip], sources: dict[str, Chunk | WebPage]) -> Messages:

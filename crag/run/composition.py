@@ -110,7 +110,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 
-    evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
+    evaluator, support = (behind(each) for each in outside) if outside else (scorer, None)
     rewriters = [LlmRewriter(chat), local.rewriter] if chat else [local.rewriter]
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (asked.allowed or _refused) if config.ask_before_web else None
@@ -129,7 +129,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         rewriter=FallbackRewriter(rewriters, outlet),
         web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
-        verifier=CitationVerifier(support),
+        verifier=CitationVerifier(scorer, support),
         meter=meter,
         outlet=outlet,
     )

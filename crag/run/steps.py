@@ -160,9 +160,7 @@ def refine_pages(state: State, parts: Parts) -> State:
 
 def answer(state: State, parts: Parts) -> State:
     """The answer to the question as it was asked, from the strips that were kept."""
-    knowledge = _knowledge(state)
-    sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["acted"]}
-    sources.update({page.id: page for page in state.get("pages", ())})
+    knowledge, sources = _knowledge(state), _sources(state)
     parts = _with_floor(state, parts)
     whole: Answer | None = None
     for piece in parts.generator.answer(state["question"], knowledge, sources, parts.settings):
@@ -180,9 +178,10 @@ def answer(state: State, parts: Parts) -> State:
 
 
 def verify(state: State, parts: Parts) -> State:
-    """Every sentence of the answer against the strips it cites."""
-    checks = tuple(parts.verifier.verify(state["answer"], _knowledge(state)))
-    parts.emit(ev.Verified(checks=checks, faithfulness=faithfulness(checks), at=parts.now()))
+    """Every sentence of the answer against the strips it cites, or all that its writer was shown."""
+    made = parts.verifier.verify(state["answer"], _knowledge(state), _sources(state), parts.settings)
+    score = faithfulness(made.checks)
+    parts.emit(ev.Verified(checks=made.checks, faithfulness=score, found=made.found, at=parts.now()))
     return {}
 
 
@@ -216,6 +215,12 @@ def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip]
 def _knowledge(state: State) -> list[Strip]:
     """Recomposed: kept strips in reading order, documents first, then the web."""
     return [strip for strip in (*state.get("strips", ()), *state.get("web_strips", ())) if strip.kept]
+
+
+def _sources(state: State) -> dict[str, Chunk | WebPage]:
+    """What the ids of strips' sources stand for."""
+    chunks: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["acted"]}
+    return {**chunks, **{page.id: page for page in state.get("pages", ())}}
 
 
 def _grade(state: State, chunk: Chunk) -> Grade | None:

@@ -56,7 +56,8 @@ def test_sources_are_numbered_in_the_order_of_the_text_wherever_a_piece_ends(pie
 def test_an_invented_number_stays_for_the_check_to_find() -> None:
     answer = whole(writes("It opened in 1890 [1]. It is blue [7]."), QUESTION, KNOWLEDGE)
     assert [citation.number for citation in answer.citations] == [1]
-    checks = CitationVerifier(ScriptedEvaluator(score=lambda text: 0.9)).verify(answer, KNOWLEDGE)
+    verifier = CitationVerifier(ScriptedEvaluator(score=lambda text: 0.9))
+    checks = verifier.verify(answer, KNOWLEDGE, SOURCES, Settings()).checks
     assert [check.supported for check in checks] == [True, False]
     assert checks[1].invented == (7,)
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from crag.core.makers import maker, named
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
+from crag.core.verdicts import FOUND, NOTHING_SHOWN, attributed_sentence, check_sentence, objection_sentence
 from crag.core.wording import (
     about,
     cell_text,
-    check_sentence,
     failure_sentence,
     scope_text,
     short_text,
@@ -143,10 +143,13 @@ def _marked(
 
     for start, end, check in placed(whole, checks):
         flag = flag_of(check, set(known))
-        if flag is None:
+        found = [_button(known[number]) for number in check.citations if check.attributed and number in known]
+        if flag is None and not found:
             continue
-        flagged = h.span(flag.kind, title=flag.why)[piece(start, end)]
-        parts += [piece(at, start), flagged, " ", h.span("tag")[flag.name]]
+        said = h.span(flag.kind, title=flag.why)[piece(start, end)] if flag else piece(start, end)
+        parts += [piece(at, start), said, found and (" ", h.span("keep")[found])]
+        if flag and flag.name:
+            parts += [" ", h.span("tag")[flag.name]]
         at = end
     return h.fragment(parts, piece(at, len(whole)))
 
@@ -177,11 +180,13 @@ def _cited(piece: str, known: dict[int, Citation]) -> Html:
 
 def _button(citation: Citation) -> Html:
     web = " web" if citation.origin == "external" or citation.from_web else ""
+    found = " found" if citation.found else ""
+    said = f"{_place(citation)}{f', {FOUND}' if citation.found else ''}"
     return h.button(
-        f"cite{web}",
+        f"cite{web}{found}",
         data_pick=f"cite:{citation.number}",
-        title=_place(citation),
-        aria_label=f"Source {citation.number}: {_place(citation)}",
+        title=said,
+        aria_label=f"Source {citation.number}: {said}",
     )[citation.number]
 
 
@@ -209,7 +214,7 @@ def _label(whole: Answer, trace: Trace) -> Html:
         tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
     lines = [(shown, " ", "; ".join(notes)), *_unsure(whole, trace), *_faithfulness(trace)]
-    return h.fragment(h.p("small")[line] for line in lines)
+    return h.fragment((h.p("small")[line] for line in lines if line), _disputed(trace))
 
 
 def _unsure(whole: Answer, trace: Trace) -> list[Html]:
@@ -235,10 +240,20 @@ def _faithfulness(trace: Trace) -> list[object]:
     checkable = sum(1 for check in trace.checks if check.supported is not None)
     if trace.faithfulness is None:
         return ["Faithfulness unknown: no sentence could be checked"]
-    left = len(trace.checks) - checkable
+    left = sum(1 for check in trace.checks if check.supported is None and check.note)
     more = f"; {left} could not be checked" if left else ""
     said = f": {supported} of {words.count(checkable, 'sentence')} supported by what they cite{more}"
-    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said)]
+    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said), attributed_sentence(trace.checks)]
+
+
+def _disputed(trace: Trace) -> Html:
+    """Folded: the sentences of which not all judges say the same, with who objects."""
+    told = [(check, objection_sentence(check, named)) for check in trace.checks]
+    disputed = [h.li[f"“{check.sentence}” ", h.b[words.sentence(said)]] for check, said in told if said]
+    if not disputed:
+        return Html()
+    title = f"The checks differ on {words.count(len(disputed), 'sentence')}"
+    return h.details("fold")[h.summary[title], h.ul[disputed]]
 
 
 def sources(
@@ -260,7 +275,9 @@ def sources(
             h.li[
                 h.button(data_pick=f"cite:{citation.number}", class_="open" if opened == citation.number else "")[
                     h.span("n num")[citation.number],
-                    h.span("where")[mark, page, h.span("name")[citation.source], recognised(citation.recognised)],
+                    h.span("where")[
+                        mark, page, h.span("name")[citation.source], recognised(citation.recognised), _found(citation)
+                    ],
                     noted,
                     h.span,
                     h.span("quote")[citation.quote],
@@ -269,6 +286,10 @@ def sources(
             ]
         )
     return h.div("cx")[h.h3["Sources"], h.ol("sources")[items]]
+
+
+def _found(citation: Citation) -> Html:
+    return h.fragment(" ", h.span("tag")[FOUND]) if citation.found else Html()
 
 
 def _beneath(trace: Trace, citation: Citation, held: Shelf | None) -> Html:
@@ -285,7 +306,10 @@ def _beneath(trace: Trace, citation: Citation, held: Shelf | None) -> Html:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A sentence's fault: `name` is what its tag says, `kind` how it looks, `why` the whole reason."""
+    """What is to be seen of a sentence: `name` is what its tag says, `kind` how it looks, `why` the whole reason.
+
+    Without a name it is no fault, and no tag.
+    """
 
     name: str
     kind: str
@@ -294,14 +318,17 @@ class Flag:
 
 def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
     """What is wrong with a sentence, if anything; `known` are the numbers that stand for a source."""
-    if check.supported:
-        return None
-    if not check.citations:
-        return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
-    if any(number not in known for number in check.citations):
-        note = check_sentence(check) if check.note == "invented" else "it cites what is no source"
-        return Flag("invented citation", "flagged", words.sentence(note))
     note = words.sentence(check_sentence(check, named))
+    if check.supported:
+        return Flag("", "disputed", note) if check.objecting else None
+    if check.note == "nothing shown":
+        return Flag(NOTHING_SHOWN, "flagged", note)
+    if check.note == "no citation":
+        return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
+    if check.supported is None and not check.note:
+        return None
+    if any(number not in known for number in check.citations):
+        return Flag("invented citation", "flagged", note if check.note == "invented" else "It cites what is no source.")
     if check.supported is None:
         return Flag("not checked", "unchecked", note or "The check did not come to a result.")
     score = f" Score {check.score:.2f}." if check.score is not None else ""
