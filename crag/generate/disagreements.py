@@ -54,7 +54,9 @@ _ONCE = re.compile(
     r"|started|ended|closed|discovered|invented|published|acquired|merged)\b",
     re.IGNORECASE,
 )
-_OTHERWISE = re.compile(r"\b(?:more|less|fewer|most|least|between|from|up to|example|such as|if|may|might|could|would)\b", re.I)
+_OTHERWISE = re.compile(
+    r"\b(?:more|less|fewer|most|least|between|from|up to|example|such as|if|may|might|could|would)\b", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,10 @@ def _differ(one: _Told, other: _Told) -> bool:
         return False
     if (left.unit == "%") != (right.unit == "%") or left.kind == "code" or right.kind == "code":
         return False
-    step = max(left.steps[0] / left.values[0] if left.values[0] else 0, right.steps[0] / right.values[0] if right.values[0] else 0)
+    step = max(
+        left.steps[0] / left.values[0] if left.values[0] else 0,
+        right.steps[0] / right.values[0] if right.values[0] else 0,
+    )
     for a in left.values:
         for b in right.values:
             for scale in (1.0, 1e3, 1e6, 1e9, 1e-3, 1e-6, 1e-9):

@@ -37,7 +37,8 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _SCALE = re.compile(
-    r"\b(?:in|of)\s(?:[\w.]{1,12}\s|[$€£¥]\s?){0,3}(thousand|million|billion)s\b|\b000['’]?s\b|[$€£]\s?000\b", re.IGNORECASE
+    r"\b(?:in|of)\s(?:[\w.]{1,12}\s|[$€£¥]\s?){0,3}(thousand|million|billion)s\b|\b000['’]?s\b|[$€£]\s?000\b",
+    re.IGNORECASE,
 )
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _CELLS = re.compile(r"; |\||\t|: [^\s:]{0,30}\d")
@@ -219,7 +220,9 @@ class _Cited:
         whole = number.values[0]
         if number.kind == "ordinal":
             return self._nths.get(int(whole))
-        return self._years.get(int(whole)) if 1000 <= whole < 2100 and whole.is_integer() and not number.scaled else None
+        return (
+            self._years.get(int(whole)) if 1000 <= whole < 2100 and whole.is_integer() and not number.scaled else None
+        )
 
     def _near(self, value: float, tolerance: float, unit: str) -> str | None:
         exact = abs(value) * _EXACT
