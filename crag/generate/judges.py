@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from crag.core.protocols import RetrievalEvaluator
-from crag.core.types import FigureCheck, Grade, Judgement, Passage, SentenceCheck
-from crag.generate.joining import SUPPORTED_FROM, joined
+from crag.core.types import Chunk, FigureCheck, Grade, Judgement, Passage, SentenceCheck, Strip, WebPage
+from crag.generate.figures import checked, in_context
+from crag.generate.joining import SUPPORTED_FROM, decisive, joined
 from crag.generate.wordwise import QUOTED, said_in
 
 Texts = Mapping[str, str]
 """What is to support a sentence: texts by the ids of their strips."""
-Figures = Callable[[str, Texts], tuple[FigureCheck, ...]]
-"""Finds each number, date and name of a sentence in its texts."""
 
 
 class Judges:
     """All that judge without a call: words, figures, and an evaluator on this machine."""
 
-    def __init__(self, evaluator: RetrievalEvaluator, figures: Figures) -> None:
-        self._evaluator, self._figures = evaluator, figures
+    def __init__(
+        self, evaluator: RetrievalEvaluator, knowledge: Sequence[Strip], sources: Mapping[str, Chunk | WebPage]
+    ) -> None:
+        """`knowledge` is what may be cited, `sources` what its strips are of."""
+        self._evaluator, self._knowledge, self._sources = evaluator, knowledge, sources
+        self._strips = {strip.id: strip for strip in knowledge}
 
     def checks(self, sentence: str, each: Sequence[Texts], model: Judgement | None = None) -> list[SentenceCheck]:
         """The sentence held against each of several texts, read in one go; `model` is what else was said of it.
@@ -43,6 +46,15 @@ class Judges:
             found.append(_check(sentence, tuple(judged), figures))
         return found
 
+    def _figures(self, sentence: str, texts: Texts) -> tuple[FigureCheck, ...]:
+        """Each figure of the sentence, with where it stands: in what is cited, or in what is said of that around it."""
+        strips = [self._strips[id] for id in texts]
+        around = {each.id: in_context(each, self._knowledge, self._sources.get(each.source_id)) for each in strips}
+        return tuple(
+            replace(each, source_id=self._strips[each.strip_id].source_id) if each.strip_id else each
+            for each in checked(sentence, around)
+        )
+
 
 def model_judgement(model: RetrievalEvaluator, sentence: str, texts: Texts) -> Judgement:
     """What a model says, in one call; that it can't tell where it failed, whoever stood in for it."""
@@ -60,14 +72,16 @@ def _judgement(judge: Literal["evaluator", "model"], grade: Grade | None, id: st
 
 
 def _of_figures(figures: Sequence[FigureCheck]) -> list[Judgement]:
+    """That all stand is no proof, and has no score; else the score is the share that does, 0..1."""
     if not figures:
         return []
-    return [Judgement(judge="figures", supported=all(figure.state != "missing" for figure in figures))]
+    standing = sum(each.state != "missing" for each in figures) / len(figures)
+    return [Judgement(judge="figures", supported=standing == 1.0, score=None if standing == 1.0 else standing)]
 
 
 def _check(sentence: str, judgements: tuple[Judgement, ...], figures: tuple[FigureCheck, ...]) -> SentenceCheck:
     """The check that cites nothing yet."""
-    supported, score = joined(judgements)
+    supported, score = joined(judgements, figures)
     base = SentenceCheck(
         sentence=sentence, citations=(), supported=supported, score=score, judgements=judgements, figures=figures
     )
@@ -76,7 +90,7 @@ def _check(sentence: str, judgements: tuple[Judgement, ...], figures: tuple[Figu
     if supported is None:
         failed = next((each for each in judgements if each.why), None)
         return replace(base, note="not scored", why=failed.why if failed else "", who=failed.who if failed else "")
-    if any(each.judge == "figures" and each.supported is False for each in judgements):
+    if decisive(figures):
         return replace(base, note="figures")
     by = next((each.by for each in reversed(judgements) if each.by and each.score is not None), "")
     return replace(base, note="scored", by=by)

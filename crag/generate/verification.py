@@ -13,7 +13,7 @@ from crag.core.types import Answer, Chunk, Judgement, SentenceCheck, Strip, Veri
 from crag.generate.attribution import Attribution
 from crag.generate.citations import build_citation, cited_sentences, literal
 from crag.generate.claims import claims
-from crag.generate.judges import Figures, Judges, Texts, model_judgement
+from crag.generate.judges import Judges, Texts, model_judgement
 from crag.generate.shown import shown
 
 AT_ONCE = 8
@@ -41,13 +41,8 @@ class CitationVerifier:
     calls are no more than there are sentences that cite.
     """
 
-    def __init__(
-        self,
-        evaluator: RetrievalEvaluator,
-        model: RetrievalEvaluator | None = None,
-        figures: Figures = lambda sentence, texts: (),
-    ) -> None:
-        self._judges, self._model = Judges(evaluator, figures), model
+    def __init__(self, evaluator: RetrievalEvaluator, model: RetrievalEvaluator | None = None) -> None:
+        self._evaluator, self._model = evaluator, model
 
     def verify(
         self,
@@ -64,11 +59,12 @@ class CitationVerifier:
         sentences = [_read(text, numbers, answer, knowledge) for text, numbers in cited_sentences(answer.text)]
         asked = [place for place, each in enumerate(sentences) if _doubtful(each)]
         judged = dict(zip(asked, self._asked([sentences[place] for place in asked]), strict=True))
-        attribution = Attribution(answer, shown(knowledge, settings.answer_context), self._judges)
+        judges = Judges(self._evaluator, knowledge, sources)
+        attribution = Attribution(answer, shown(knowledge, settings.answer_context), judges)
         checks = []
         for place, each in enumerate(sentences):
             if each.numbers:
-                checks.append(self._cited(each, judged.get(place)))
+                checks.append(_cited(each, judges, judged.get(place)))
             elif answer.abstained or not claims(each.text):
                 checks.append(SentenceCheck(sentence=each.text, citations=(), supported=None))
             else:
@@ -78,16 +74,6 @@ class CitationVerifier:
             for number, strip in attribution.found
         ]
         return Verification(checks=tuple(checks), found=tuple(replace(each, found=True) for each in found))
-
-    def _cited(self, sentence: _Sentence, model: Judgement | None) -> SentenceCheck:
-        """What the judges say of a sentence that cites, the model among them where it was asked."""
-        check = SentenceCheck(sentence=sentence.text, citations=sentence.numbers, supported=None)
-        if sentence.invented:
-            return replace(check, supported=False, note="invented", invented=sentence.invented)
-        if not sentence.quoted and not claims(sentence.text):
-            return check
-        (judged,) = self._judges.checks(sentence.text, [sentence.cited], model)
-        return replace(judged, citations=sentence.numbers)
 
     def _asked(self, sentences: Sequence[_Sentence]) -> list[Judgement | None]:
         """What the model says of each: side by side, where each is a call."""
@@ -110,6 +96,17 @@ def faithfulness(checks: Sequence[SentenceCheck]) -> float | None:
     """
     checkable = [check.supported for check in checks if check.supported is not None]
     return sum(checkable) / len(checkable) if checkable else None
+
+
+def _cited(sentence: _Sentence, judges: Judges, model: Judgement | None) -> SentenceCheck:
+    """What the judges say of a sentence that cites, the model among them where it was asked."""
+    check = SentenceCheck(sentence=sentence.text, citations=sentence.numbers, supported=None)
+    if sentence.invented:
+        return replace(check, supported=False, note="invented", invented=sentence.invented)
+    if not sentence.quoted and not claims(sentence.text):
+        return check
+    (judged,) = judges.checks(sentence.text, [sentence.cited], model)
+    return replace(judged, citations=sentence.numbers)
 
 
 def _read(text: str, numbers: tuple[int, ...], answer: Answer, knowledge: Sequence[Strip]) -> _Sentence:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crag.core.settings import Settings
-from crag.core.types import Answer, FigureCheck, Grade, Strip, Verification
+from crag.core.types import Answer, Grade, Strip, Verification
 from crag.generate.shown import shown
 from crag.generate.verification import CitationVerifier, faithfulness
 from crag.testing.fakes import ScriptedEvaluator
@@ -95,7 +95,7 @@ def test_a_model_is_asked_of_cited_sentences_alone_and_does_not_decide_alone() -
     check = made.checks[0]
     assert check.supported is True
     assert [(each.judge, each.by, each.score) for each in check.objecting] == [("model", "weak", 0.0)]
-    assert {each.judge for each in check.judgements} == {"words", "evaluator", "model"}
+    assert {each.judge for each in check.judgements} == {"words", "figures", "evaluator", "model"}
 
 
 def test_a_judge_that_another_stood_in_for_has_said_nothing() -> None:
@@ -114,9 +114,13 @@ def test_a_judge_that_another_stood_in_for_has_said_nothing() -> None:
 
 
 def test_a_missing_figure_outweighs_the_other_judges() -> None:
-    missing = FigureCheck(start=17, end=21, text="1891", kind="number", state="missing")
-    local = ScriptedEvaluator(score=lambda _: 0.99)
-    verifier = CitationVerifier(local, figures=lambda sentence, cited: (missing,))
-    answer = Answer(text="Opened it was in 1891 [1].", by="test", citations=(citation(1, OPENED),))
+    verifier = CitationVerifier(ScriptedEvaluator(score=lambda _: 0.99))
+    answer = Answer(text="Traffic began in 1891 [1].", by="test", citations=(citation(1, OPENED),))
     (check,) = verifier.verify(answer, KNOWLEDGE, SOURCES, Settings()).checks
-    assert (check.supported, check.note, check.figures) == (False, "figures", (missing,))
+    assert (check.supported, check.note) == (False, "figures")
+    assert [(figure.text, figure.state) for figure in check.figures] == [("1891", "missing")]
+
+
+def test_a_figure_that_stands_says_in_which_source() -> None:
+    check = verified("Traffic began in 1890.", 0.99).checks[0]
+    assert [(each.state, each.source_id, each.strip_id) for each in check.figures] == [("stands", BRIDGE.id, OPENED.id)]

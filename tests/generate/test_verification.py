@@ -36,7 +36,7 @@ def test_a_quote_is_supported_without_asking_the_evaluator() -> None:
 
 def test_a_quote_of_another_strip_is_not_a_quote_of_the_cited_one() -> None:
     checks, evaluator = checked("It is 2,467 metres long [1].")
-    assert checks[0].supported is False and checks[0].score == 0.1
+    assert checks[0].supported is False and checks[0].note == "figures"
     assert evaluator.graded == [("It is 2,467 metres long.", "The bridge was opened in 1890.")]
 
 
