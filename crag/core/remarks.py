@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from crag.core.types import Disagreement, FigureCheck, SentenceCheck
 
-__all__ = ["disagreement_sentence", "figure_sentence", "figures_sentences", "remarkable"]
+__all__ = ["disagreement_parts", "disagreement_sentence", "figure_sentence", "figures_sentences", "remarkable"]
 
 
 def remarkable(checks: Sequence[SentenceCheck]) -> list[FigureCheck]:
@@ -29,18 +29,24 @@ def figures_sentences(checks: Sequence[SentenceCheck]) -> list[str]:
 
 def disagreement_sentence(disagreement: Disagreement) -> str:
     """That sources disagree, each value with its citation, and which is newer, where all say how old they are."""
-    said = [f"{each.value} [{each.citation}]" for each in disagreement.values]
-    listed = f"{', '.join(said[:-1])} and {said[-1]}" if len(said) > 1 else "".join(said)
-    return f"The sources disagree on “{disagreement.subject}”: {listed}.{_newest(disagreement)}"
+    return "".join(f" [{part}]" if isinstance(part, int) else part for part in disagreement_parts(disagreement))
 
 
-def _newest(disagreement: Disagreement) -> str:
+def disagreement_parts(disagreement: Disagreement) -> list[str | int]:
+    """The same in parts: words, and the numbers of citations."""
+    values = disagreement.values
+    parts: list[str | int] = [f"The sources disagree on “{disagreement.subject}”: "]
+    for place, each in enumerate(values):
+        before = "" if not place else " and " if place == len(values) - 1 else ", "
+        parts += [f"{before}{each.value}", each.citation]
+    return [*parts, ".", *_newest(disagreement)]
+
+
+def _newest(disagreement: Disagreement) -> list[str | int]:
     """Which value is of the newest source. Dates are compared as far as all of them are known."""
-    dates = [each.dated for each in disagreement.values]
-    exact = min(map(len, dates), default=0)
-    known = sorted({date[:exact] for date in dates})
+    exact = min((len(each.dated) for each in disagreement.values), default=0)
+    known = sorted({each.dated[:exact] for each in disagreement.values})
     if not exact or len(known) < 2:
-        return ""
+        return []
     newest = [each for each in disagreement.values if each.dated[:exact] == known[-1]]
-    said = ", ".join(f"[{each.citation}]" for each in newest)
-    return f" {said} is newer ({newest[0].dated})." if len(newest) == 1 else f" {said} are newer ({newest[0].dated})."
+    return [*(each.citation for each in newest), f" {'is' if len(newest) == 1 else 'are'} newer ({newest[0].dated})."]

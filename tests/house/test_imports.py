@@ -78,6 +78,7 @@ UI = {
 # Outside crag only the pure parts of a step may be used beside the engine.
 PURE = {
     "crag.evaluator.trigger",
+    "crag.generate.disagreements",
     "crag.generate.verification",
     "crag.correct.keeping",
     "crag.correct.leaning",

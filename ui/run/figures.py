@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from crag.core.remarks import disagreement_sentence, figure_sentence, remarkable
+from crag.core.remarks import disagreement_parts, figure_sentence, figures_sentences, remarkable
 from crag.core.types import Answer, Disagreement, FigureCheck, SentenceCheck
 from crag.generate.citations import MARK
 from ui.kit import html as h
@@ -30,16 +31,12 @@ def placed_figures(answer: str, sentences: Iterable[tuple[int, int, SentenceChec
         if not marked:
             continue
         letters = [place for place in range(start, end) if not bare[place].isspace()]
+        own = [place for place, letter in enumerate(check.sentence) if not letter.isspace()]
         for figure in marked:
-            first = _letters(check.sentence[: figure.start])
-            last = first + _letters(check.sentence[figure.start : figure.end]) - 1
+            first, last = bisect_left(own, figure.start), bisect_left(own, figure.end) - 1
             if first <= last < len(letters):
                 found.append((letters[first], letters[last] + 1, figure))
     return sorted(found, key=lambda each: each[:2])
-
-
-def _letters(text: str) -> int:
-    return sum(1 for letter in text if not letter.isspace())
 
 
 def with_figures(start: int, end: int, figures: Sequence[Placed], drawn: Callable[[int, int], Html]) -> Html:
@@ -61,13 +58,7 @@ def _pieces(start: int, end: int, figures: Sequence[Placed], drawn: Callable[[in
 
 def remarks(checks: Sequence[SentenceCheck]) -> list[Html]:
     """What is remarked of each marked figure, in words under the answer."""
-    told: dict[str, Html] = {}
-    for figure in remarkable(checks):
-        said = figure_sentence(figure)
-        kind = "Figure not found" if figure.state == "missing" else "Figure computed"
-        said = said if figure.state == "missing" else said.removeprefix("computed: ")
-        told.setdefault(said, h.fragment(h.span("tag")[kind], " ", f"{said}."))
-    return list(told.values())
+    return [h.fragment(h.span("tag")["Figure"], " ", f"{words.sentence(said)}.") for said in figures_sentences(checks)]
 
 
 def disagreements(whole: Answer, button: Callable[[int], Html]) -> Html:
@@ -78,10 +69,6 @@ def disagreements(whole: Answer, button: Callable[[int], Html]) -> Html:
 
 
 def _disagreement(disagreement: Disagreement, button: Callable[[int], Html]) -> Html:
-    said = disagreement_sentence(disagreement)
-    parts: list[object] = []
-    at = 0
-    for mark in MARK.finditer(said):
-        parts += [said[at : mark.start()].rstrip(" "), " ", button(int(mark[1]))]
-        at = mark.end()
-    return h.div("note disagree", role="note")[h.b["Disagreement."], " ", parts, said[at:]]
+    parts = disagreement_parts(disagreement)
+    said = [h.fragment(" ", button(part)) if isinstance(part, int) else part for part in parts]
+    return h.div("note disagree", role="note")[h.b["Disagreement."], " ", said]
