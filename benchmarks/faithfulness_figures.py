@@ -4,8 +4,8 @@ python -m benchmarks.faithfulness_figures [--half dev|report] [--show]
 
 Sentences that people say are supported by a text, or that the text says itself, are checked as they are: whatever is
 flagged in them is a false alarm. Then one figure at a time is altered by rule: a digit changed, a year moved by one, a
-million made a billion, a name put in another's place. The original stands word for word in the text, what takes its place
-nowhere in it. Each set is halved by a hash of its ids: rules were made on one half, and the other is reported.
+million made a billion, a name put in another's place. The original stands word for word in the text, what takes its
+place nowhere in it. Each set is halved by a hash of its ids: rules were made on one half, the other is reported.
 """
 
 from __future__ import annotations

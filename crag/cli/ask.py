@@ -24,6 +24,7 @@ from crag.cli.record import event_record, trace_record
 from crag.conversation.history import leading_to
 from crag.core import events as ev
 from crag.core.errors import CancelledError
+from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
 from crag.core.verdicts import FOUND, NOTHING_SHOWN, objection_sentence
@@ -122,6 +123,8 @@ def _answer(answer: Answer, written: str, output: Output) -> None:
         output.line(f"{output.paint(plain(short_text(answer.short)), 'bold')} [{answer.short.citation}]")
         output.line()
     output.line("" if written else scrubbed(answer.text))
+    for each in answer.disagreements:
+        output.line(output.paint(plain(disagreement_sentence(each)), "amber"))
 
 
 def _show(event: ev.Event, trace: Trace, output: Output) -> None:
@@ -169,6 +172,8 @@ def _conclude(trace: Trace, output: Output) -> None:
         output.line(f"    “{quote[:QUOTE]}{'…' if len(quote) > QUOTE else ''}”")
     for check in trace.checks:
         _judged(check, output)
+    for said in figures_sentences(trace.checks):
+        output.line(output.paint(f"{plain(said)}.", "amber"))
 
 
 def _judged(check: SentenceCheck, output: Output) -> None:

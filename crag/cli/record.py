@@ -8,6 +8,7 @@ from typing import Any
 
 from crag.core.eventlog import event_to_json
 from crag.core.events import ActionTaken, Event, Failed, Scoped
+from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.trace import Trace
 from crag.core.types import Decision, Grade, RetrievedChunk, Strip, WebPage
 from crag.core.verdicts import check_sentence, objection_sentence
@@ -103,6 +104,10 @@ def trace_record(trace: Trace) -> Record:
         if answer and answer.short
         else None,
         "unnamed": list(answer.unnamed) if answer else [],
+        "disagreements": [
+            {**asdict(each), "sentence": disagreement_sentence(each)}
+            for each in (answer.disagreements if answer else ())
+        ],
         "answered_by": answer.by if answer else None,
         "answered_instead_of": (answer.instead_of or None) if answer else None,
         "abstained": answer.abstained if answer else None,
@@ -112,6 +117,7 @@ def trace_record(trace: Trace) -> Record:
             {**asdict(check), "note": check_sentence(check), "objection": objection_sentence(check)}
             for check in trace.checks
         ],
+        "figure_remarks": figures_sentences(trace.checks),
         "faithfulness": trace.faithfulness,
         "failures": [_failure(each) for each in trace.failures],
         "error": f"{failure_sentence(failure)} {failure.remedy}" if failure else None,

@@ -81,8 +81,8 @@ def worked_out(
         if found := _of_pairs(pairs, within, number, row.scales) or _of_several(sentence, row, number):
             return found
     for one, other in combinations(_named(sentence, rows), 2):
-        pairs = product(one.values[:MOST_NAMED], other.values[:MOST_NAMED])
-        if found := _of_pairs(pairs, operations, number, one.scales):
+        across = product(one.values[:MOST_NAMED], other.values[:MOST_NAMED])
+        if found := _of_pairs(across, operations, number, one.scales):
             return found
     return ""
 

@@ -89,8 +89,10 @@ class Catalog:
         return (0.5 ** (days / half_life_days)).astype(np.float32)
 
     def sourced(self, chunk: Chunk, place: int) -> Chunk:
-        """The chunk with what is known of where its document, the one at this place, came from."""
+        """The chunk with what is known of its document, the one at this place: its date, and where it came from."""
         document, given = self.documents[place]
+        if date := self.fields[place].get("date"):
+            chunk = replace(chunk, dated=str(date))
         if not document.url:
             return chunk
         kept = kept_from_web(given)

@@ -17,6 +17,7 @@ from crag.core.trace import Round
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
 from crag.correct.refinement import make_strip, scored_strips
 from crag.evaluator.trigger import decide
+from crag.generate.disagreements import with_disagreements
 from crag.generate.verification import faithfulness
 from crag.run.parts import Parts, State
 
@@ -195,7 +196,7 @@ def answer(state: State, parts: Parts) -> State:
     if whole is None:
         raise ReplyError("The answer ended before it was complete.", "Ask again.")
     if not whole.abstained:
-        whole = replace(whole, low_confidence=_unsure(state, whole))
+        whole = with_disagreements(replace(whole, low_confidence=_unsure(state, whole)), knowledge, sources)
     parts.emit(ev.Answered(answer=whole, at=parts.now()))
     return {"answer": whole}
 

@@ -107,8 +107,8 @@ def _read(match: re.Match[str]) -> Iterator[Day]:
     readings = tuple(dict.fromkeys((year, month, day) for month, day in pairs if month <= 12 and day <= 31))
     if readings:
         yield Day(start, end, text, readings)
-        if (last := parts.get("last")) and int(last) <= 31:
-            yield Day(match.start("last"), match.end("last"), last, ((year, readings[0][1], int(last)),))
+        if (second := parts.get("last")) and int(second) <= 31:
+            yield Day(match.start("last"), match.end("last"), second, ((year, readings[0][1], int(second)),))
 
 
 def _month(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 __all__ = ["SCALES", "UNITS", "Number", "Span", "numbers_in"]
@@ -36,6 +37,7 @@ _DECIMAL = re.compile(r"\d*\.\d+")
 _COMMA = re.compile(r"\d+,\d+")
 _ORDINAL = frozenset({"st", "nd", "rd", "th"})
 _BEFORE = re.compile(r"(?P<joined>[^\W_]*[^\W\d_])$|[^\W\d_]+[-‐]$")
+_APART = 12  # characters between the two of a range
 _RANGE = re.compile(r"\s?[-–—]\s?|\s(?:to|and|or|through)\s[$€£¥]?")
 
 _ONES = (
@@ -96,11 +98,13 @@ def _without(found: Iterator[Number], taken: Sequence[Span]) -> Iterator[Number]
 
 
 def _digits(text: str) -> Iterator[Number]:
+    done = 0
     for match in _NUMBER.finditer(text):
         digits, suffix, money = match["digits"], match["suffix"].casefold(), match["currency"]
         start, last = match.start("digits"), match.end("suffix")
-        name = "" if money else _name_before(text, start)
-        coded = bool(name) or len(digits) > LONGEST or (suffix and not _is_unit(match["suffix"], bool(money)))
+        name = "" if money else _name_before(text[max(done, start - LONGEST) : start])
+        done, joined = match.end(), start == done > 0 and not money
+        coded = bool(name) or joined or len(digits) > LONGEST or (suffix and not _is_unit(match["suffix"], bool(money)))
         values = () if coded else readings(digits)
         if not values:
             if not coded and "," in digits:  # years, or pages, one after another
@@ -132,9 +136,8 @@ def _is_negative(text: str, start: int, end: int) -> bool:
     return before[-1:] in ("-", "−") and not before[:1].isalnum()
 
 
-def _name_before(text: str, start: int) -> str:
+def _name_before(begun: str) -> str:
     """The letters that stand at digits and make a name of both: "B" of "B12", "GPT-" of "GPT-4"; not "mid-" of 2018."""
-    begun = text[max(0, start - LONGEST) : start]
     found = _BEFORE.search(begun)
     return found.group() if found and (found["joined"] or any(map(str.isupper, found.group()))) else ""
 
@@ -172,12 +175,12 @@ def _value(plain: str) -> tuple[float, float]:
 
 def _beside(text: str, found: list[Number]) -> list[Number]:
     """The first of a range also as what the second says it counts: "10 to 15 million"."""
-    for place, (left, right) in enumerate(zip(found, found[1:], strict=False)):
-        if right.scaled and not left.scaled and left.values and right.start - left.end < 12:
-            if _RANGE.fullmatch(text, left.end, right.start):
-                scale = next((each for each in (1e12, 1e9, 1e6, 1e3) if right.values[0] >= each), 1.0)
-                scaled = left.values[0] * scale, left.steps[0] * scale
-                found[place] = replace(left, values=(*left.values, scaled[0]), steps=(*left.steps, scaled[1]))
+    for place, (left, right) in enumerate(pairwise(list(found))):
+        near = right.scaled and not left.scaled and left.values and right.start - left.end < _APART
+        if near and _RANGE.fullmatch(text, left.end, right.start):
+            scale = next((each for each in (1e12, 1e9, 1e6, 1e3) if right.values[0] >= each), 1.0)
+            scaled = left.values[0] * scale, left.steps[0] * scale
+            found[place] = replace(left, values=(*left.values, scaled[0]), steps=(*left.steps, scaled[1]))
     return found
 
 

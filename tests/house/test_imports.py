@@ -86,6 +86,7 @@ UI = {
 PURE = {
     "crag.conversation.history",
     "crag.evaluator.trigger",
+    "crag.generate.disagreements",
     "crag.generate.verification",
     "crag.correct.keeping",
     "crag.correct.leaning",

@@ -172,6 +172,9 @@ PUBLIC = {
         *("short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),
         *("why_sentence", "words_text"),
     ],
+    "crag.core.remarks": [
+        *("disagreement_parts", "disagreement_sentence", "figure_sentence", "figures_sentences", "remarkable"),
+    ],
     "crag.core.verdicts": ["FOUND", "NOTHING_SHOWN", "attributed_sentence", "check_sentence", "objection_sentence"],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.index.milvus": ["MilvusIndex"],

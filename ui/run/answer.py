@@ -25,6 +25,7 @@ from ui.kit import words
 from ui.kit.html import Html
 from ui.run import faults, shelf
 from ui.run.context import asked_as
+from ui.run.figures import disagreements, placed_figures, remarks, with_figures
 from ui.run.passage import recognised
 from ui.run.path import chip
 from ui.run.shelf import Shelf
@@ -57,7 +58,8 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
     known = {citation.number: citation for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
     said = _marked(whole.text, known, trace.checks, alone, told_at(whole))
-    return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], _label(whole, trace)]
+    disagree = disagreements(whole, lambda number: _button(known[number]) if number in known else Html())
+    return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], disagree, _label(whole, trace)]
 
 
 def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
@@ -134,15 +136,19 @@ def _marked(
     """
     parts: list[object] = []
     at = 0
+    sentences = list(placed(whole, checks))
+    figures = placed_figures(whole, sentences)
+
+    def plain(start: int, end: int) -> Html:
+        return with_figures(start, end, figures, lambda first, last: _apart(whole, first, last, known, alone))
 
     def piece(start: int, end: int) -> Html:
         first, last = (max(start, told[0]), min(end, told[1])) if told else (end, end)
         if first >= last:
-            return _apart(whole, start, end, known, alone)
-        inside = h.span("told")[_apart(whole, first, last, known, alone)]
-        return h.fragment(_apart(whole, start, first, known, alone), inside, _apart(whole, last, end, known, alone))
+            return plain(start, end)
+        return h.fragment(plain(start, first), h.span("told")[plain(first, last)], plain(last, end))
 
-    for start, end, check in placed(whole, checks):
+    for start, end, check in sentences:
         flag = flag_of(check, set(known))
         found = [_button(known[number]) for number in check.citations if check.attributed and number in known]
         if flag is None and not found:
@@ -214,7 +220,7 @@ def _label(whole: Answer, trace: Trace) -> Html:
         unverified = any(citation.from_web == "unverified" for citation in kept)
         tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
-    lines = [(shown, " ", "; ".join(notes)), *_unsure(whole, trace), *_faithfulness(trace)]
+    lines = [(shown, " ", "; ".join(notes)), *_unsure(whole, trace), *remarks(trace.checks), *_faithfulness(trace)]
     return h.fragment((h.p("small")[line] for line in lines if line), _disputed(trace))
 
 
