@@ -20,6 +20,8 @@ from crag.core.errors import BusyError, CragError, ProviderError, ReplyError, Un
 from crag.core.meter import Meter, OpenCall
 from crag.core.protocols import Messages, Parsed
 from crag.providers.endpoint import OPENAI, Endpoint
+from crag.providers.gguf import SLOTS
+from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
 from crag.providers.replies import Speech, ThoughtOnlyError, read, spoken, strict, text_of
 from crag.providers.translation import told_to_wait, translated
 
@@ -32,6 +34,8 @@ FIRST_WAIT, LONGEST_WAIT = 0.4, 6.0
 """Seconds before the second attempt, and at most before any."""
 CONNECT, SILENCE = 5.0, 60.0
 """Seconds for a connection, and without a byte after which it counts as dead: a small server answers others first."""
+OWN_SILENCE = 3600.0
+"""The same for a model file that this process runs: while its process is there, it is reading, however slowly."""
 REFUSAL_SECONDS = 10.0
 """How long a call for which no time is left may take to be refused: it is, as soon as its thread gets to it."""
 ROOM = 4_000
@@ -44,9 +48,15 @@ class ChatModel:
 
     def __init__(self, endpoint: Endpoint, *, parallel: int = 8, connect: float = CONNECT) -> None:
         """`parallel`: calls at the same time, for all runs together. `connect`: seconds for a connection."""
-        self.endpoint, self.id, self.parallel, self._connect = endpoint, endpoint.id, parallel, connect
+        self.endpoint, self.id, self._connect = endpoint, endpoint.id, connect
+        file = endpoint.file
+        self.parallel = min(parallel, SLOTS) if file else parallel
         # No redirects: a key goes to the address it was given for and nowhere else.
-        self._http = BoundedClient(follow_redirects=False)
+        self._http = (
+            LocalClient(server_of(file, endpoint.threads), follow_redirects=False)
+            if file
+            else BoundedClient(follow_redirects=False)
+        )
         self._refused: frozenset[str] = frozenset()
         """Request options that the server has said it does not know."""
         self._room = 0
@@ -74,10 +84,10 @@ class ChatModel:
         model = ChatOpenAI(
             model=self.endpoint.model,
             # Never left out: the client would take another from the environment, and send the key there.
-            base_url=self.endpoint.base_url or OPENAI,
+            base_url=ANYWHERE if self.endpoint.file else self.endpoint.base_url or OPENAI,
             api_key=key,
             max_retries=0,
-            timeout=httpx.Timeout(SILENCE, connect=self._connect),
+            timeout=httpx.Timeout(OWN_SILENCE if self.endpoint.file else SILENCE, connect=self._connect),
             stream_usage="stream_options" not in self._refused,
             http_async_client=self._http,
             openai_proxy=None,
