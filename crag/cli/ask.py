@@ -29,6 +29,7 @@ from crag.core.wording import (
     failure_sentence,
     outcome_sentence,
     recognised_text,
+    remark_sentence,
     scope_text,
     short_text,
     unnamed_sentence,
@@ -144,6 +145,8 @@ def _conclude(trace: Trace, output: Output) -> None:
         output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
     if trace.answer.low_confidence and not trace.answer.abstained:
         output.line(output.paint("Low confidence: what was found is weak. Check the pages it cites.", "amber"))
+    for remark in trace.answer.remarks:
+        output.line(output.paint(remark_sentence(remark), "amber"))
     for citation in trace.answer.citations:
         how = f" ({said})" if (said := recognised_text(citation.recognised)) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")

@@ -18,12 +18,13 @@ from pydantic import BaseModel, SecretStr
 from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, CragError, ProviderError, ReplyError, UnreachableError
 from crag.core.meter import Meter, OpenCall
-from crag.core.protocols import Messages, Parsed
+from crag.core.protocols import Cut, Messages, Parsed
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf import SLOTS
 from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
 from crag.providers.replies import Speech, ThoughtOnlyError, read, spoken, strict, text_of
 from crag.providers.translation import told_to_wait, translated
+from crag.text.repeats import loop_in
 
 __all__ = ["ChatModel", "Endpoint", "MeteredChat"]
 
@@ -40,6 +41,10 @@ REFUSAL_SECONDS = 10.0
 """How long a call for which no time is left may take to be refused: it is, as soon as its thread gets to it."""
 ROOM = 4_000
 """Tokens that a model gets beside those of its reply once it was seen to think until its limit and say nothing."""
+TOKEN_CHARS = 12
+"""More than tokens have on average: a reply of more characters than all its tokens could have ignores its limit."""
+LOOK = 80
+"""Characters after which a reply is looked at again, whether it repeats itself."""
 REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exactly in the form asked for."
 
 
@@ -152,7 +157,7 @@ class MeteredChat:
             yield from self._meter.iterate(lambda: self._many(schema, each, max_tokens, calls), seconds)
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
-        """The reply piece by piece; one cut off at its limit ends in "…". Retried only before the first piece.
+        """The reply piece by piece; one that was cut ends in a `Cut`. Retried only before the first piece.
 
         Raises ProviderError.
         """
@@ -230,7 +235,7 @@ class MeteredChat:
         while True:
             number, habits = number + 1, self._model.habits
             whole: Any = None
-            speech = Speech()
+            speech, watch = Speech(), _Watch(max_tokens)
             try:
                 with self._call(number, calls) as call:
                     async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
@@ -238,6 +243,9 @@ class MeteredChat:
                         if text := speech.heard(text_of(piece)):
                             begun = True
                             yield text
+                            if cut := watch.cut(text):
+                                yield cut  # what is left of the reply is not waited for
+                                return
                     if not begun:
                         spoken(whole)
                     _count(call, whole)
@@ -249,7 +257,7 @@ class MeteredChat:
                 await self._again(failure, number, habits)
                 continue
             if whole.response_metadata["finish_reason"] == "length":
-                yield " …"
+                yield Cut("cut")
             return
 
     def _unfinished(self, whole: Any, begun: bool) -> ProviderError | None:
@@ -288,6 +296,23 @@ class MeteredChat:
             raise failure
         pause = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
         await self._meter.clock.pause(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
+
+
+class _Watch:
+    """Looks at a reply as it comes, for what has no end."""
+
+    def __init__(self, max_tokens: int) -> None:
+        self._most, self._text, self._looked = max_tokens * TOKEN_CHARS, "", 0
+
+    def cut(self, piece: str) -> Cut | None:
+        """Why the reply is to be cut behind this piece, if it is."""
+        self._text += piece
+        if len(self._text) > self._most:
+            return Cut("overlong")
+        if len(self._text) - self._looked >= LOOK:
+            self._looked = len(self._text)
+            return Cut("looped") if loop_in(self._text) is not None else None
+        return None
 
 
 def _count(call: OpenCall, message: Any) -> None:

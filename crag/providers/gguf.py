@@ -192,7 +192,7 @@ class _Header:
         dimensions = self._number("I")
         if dimensions > 8:
             raise ValueError
-        numbers = math.prod(self._number("Q") for _ in range(dimensions))
+        numbers: int = math.prod(self._number("Q") for _ in range(dimensions))
         many, bytes_ = _BLOCKS.get(self._number("I"), (1, 0))
         begins: int = self._number("Q")
         return begins + numbers // many * bytes_

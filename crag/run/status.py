@@ -133,6 +133,8 @@ def _searched(web: Service[WebProvider], wiring: Wiring) -> str:
 def _model(wiring: Wiring) -> ProviderStatus:
     lacks, on = wiring.lacks("answer"), wiring.model is not None
     detail = named(wiring.model.endpoint.id) if wiring.model else "none is set; local models do the work"
+    if wiring.model and (file := wiring.model.endpoint.file):
+        detail = f"{detail}, in about {gigabytes(file.memory)} of memory; nothing leaves it"
     return ProviderStatus(name="Language model", on=on, detail=str(problem(lacks)) if lacks else detail)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
@@ -241,9 +241,11 @@ class _Chosen:
 
 def model_place(config: AppConfig) -> Path | None:
     """Where the model file lies that is named: at that path, or among those of the data folder. None: none is named."""
-    if not config.llm_model.strip():
+    said = config.llm_model.strip().strip("'\"")
+    if not said:
         return None
-    named = Path(config.llm_model.strip()).expanduser()
+    # As a file comes that is dragged from a file manager.
+    named = Path(unquote(urlsplit(said).path) if said.startswith("file://") else said).expanduser()
     own = model_folder(config) / named
     return own if not named.is_file() and own.is_file() else named
 

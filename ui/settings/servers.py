@@ -22,7 +22,7 @@ from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.safe import markdown
-from ui.settings import controls
+from ui.settings import controls, modelfile
 
 _KNOCKED = 20.0
 """Seconds for which the servers found on this machine are remembered."""
@@ -33,6 +33,10 @@ def language_model(session: Session) -> None:
     controls.segments(session, "llm", permits.offered("llm", session.own, shared=session.shared))
     if session.config.llm == "none":
         st.caption("Local models do all the work: no key, no calls.")
+        return
+    if session.config.llm == registry.GGUF.name:
+        modelfile.choose(session)
+        _test("llm", session.wiring(), "answer", session.wiring().model, tried)
         return
     if session.config.llm == registry.COMPATIBLE.name:
         controls.address(session, registry.COMPATIBLE)
