@@ -21,7 +21,7 @@ _FILES = 512
 
 
 class Job(NamedTuple):
-    """What is run, and how. `threads` 0: as many as there are cores. `memory`: bytes, 0 for no limit.
+    """What is run, and how. `threads` 0: all cores but one. `memory`: bytes, 0 for no limit.
 
     `repeating` is what repeating itself costs the model, 0 for nothing. `watched`: it tells how busy it is.
     """
@@ -84,7 +84,8 @@ def _served(job: Job) -> Any:
     given.model.path, given.model_alias = job.file, {job.name}
     given.hostnames, given.port, given.api_keys = ["127.0.0.1"], 0, [job.key]
     given.n_ctx, given.n_parallel, given.n_threads_http = job.context * job.slots, job.slots, 16
-    given.cpuparams.n_threads = given.cpuparams_batch.n_threads = job.threads or _cores()
+    # One core is left to everything else: threads that wait for a core are waited for by all others at every step.
+    given.cpuparams.n_threads = given.cpuparams_batch.n_threads = job.threads or max(1, _cores() - 1)
     given.endpoint_slots = given.endpoint_metrics = job.watched
     given.endpoint_props = given.ui = given.fit_params = False
     given.sampling.dry_multiplier = job.repeating

@@ -78,10 +78,14 @@ class GgufServer:
         repeating: float = 0.0,
         watched: bool = False,
         idle: float = IDLE,
+        key: str = "",
         command: Sequence[str] = (sys.executable, "-m", "crag.providers.gguf_child"),
     ) -> None:
-        """`threads` 0: as many as there are cores. The others as `crag.providers.gguf_child.Job` says."""
-        self.file, self._idle, self._command = file, idle, command
+        """`threads` 0: all cores but one. `key`: what callers must show; none: one that nobody can guess.
+
+        The others as `crag.providers.gguf_child.Job` says.
+        """
+        self.file, self._idle, self._key, self._command = file, idle, key, command
         self._options: dict[str, Any] = {"context": context, "slots": slots, "threads": threads}
         self._options |= {"repeating": repeating, "watched": watched}
         self._lock = threading.Lock()
@@ -164,7 +168,7 @@ class GgufServer:
         job = Job(
             file=str(self.file.absolute()),
             name=file.name,
-            key=secrets.token_urlsafe(32),
+            key=self._key or secrets.token_urlsafe(32),
             memory=2 * file.memory + _SPARE,
             **self._options,
         )

@@ -111,7 +111,8 @@ class Wiring:
     def leaving(self) -> tuple[Service[Provider], ...]:
         """All to which something leaves this process: questions and chunks, texts to be graded, queries."""
         used = (*([self.model] if self.model else []), self.grader, *self.webs)
-        return tuple(each for each in used if each.provider.leaves)
+        # What grades by the language model goes where that is.
+        return tuple(each for each in used if each.provider.leaves and each.endpoint.file is None)
 
     def lacks(self, step: Step) -> Missing | None:
         """The first of what that step does without."""

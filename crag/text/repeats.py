@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 __all__ = ["loop_in"]
 
@@ -13,6 +14,7 @@ LINES, LINE_CHARS = 4, 20
 WINDOW = 2400
 """How much of the end is looked at: three copies of a longer text are not found."""
 
+_SENTENCE = re.compile(r"[.!?][\])\"'”]*\s+")
 _NUMBER = re.compile(r"^\W*(?:\d+[.):]?)?\s*")
 
 
@@ -24,7 +26,10 @@ def loop_in(text: str) -> int | None:
         start = len(text) - len(tail) + begins
         while start and text[start - 1] == text[start - 1 + period]:
             start -= 1
-        return start + period
+        # A copy may begin in the middle of a sentence: what is kept goes on to the end of it.
+        first = start + period
+        ends = _SENTENCE.search(text, max(0, first - 8), first + period)
+        return ends.end() if ends and ends.end() >= first else first
     return _lines(text)
 
 
@@ -49,8 +54,7 @@ def _periodic(tail: str) -> tuple[int, int]:
 def _lines(text: str) -> int | None:
     """The same of lines that differ in their numbers alone; the last, which may be unfinished, does not count."""
     ends = [match.end() for match in re.finditer(r"[^\n]*\S[^\n]*\n", text)]
-    begins = [0, *ends[:-1]]
-    whole = [_NUMBER.sub("", text[begin:end].strip()) for begin, end in zip(begins, ends, strict=True)]
+    whole = [_NUMBER.sub("", text[begin:end].strip()) for begin, end in pairwise((0, *ends))]
     if len(whole) < LINES or len(whole[-1]) < LINE_CHARS or len(set(whole[-LINES:])) > 1:
         return None
     first = len(whole) - LINES
