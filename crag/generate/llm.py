@@ -24,7 +24,7 @@ LEAST_WORDS = 3
 LONGEST_MARK = 24
 """Characters after which an open bracket is text and no citation mark."""
 
-_HALF_MARK = re.compile(r"\s*\[[\d,;\s]*( …)?$")
+_HALF_MARK = re.compile(r"\[[\d,;\s]*?(?: (…))?$")
 
 INSTRUCTIONS = f"""\
 Answer the question from the sources below and from nothing else. Write at most five short sentences. After each \

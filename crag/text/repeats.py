@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 __all__ = ["loop_in"]
 
@@ -53,8 +52,13 @@ def _periodic(tail: str) -> tuple[int, int]:
 
 def _lines(text: str) -> int | None:
     """The same of lines that differ in their numbers alone; the last, which may be unfinished, does not count."""
-    ends = [match.end() for match in re.finditer(r"[^\n]*\S[^\n]*\n", text)]
-    whole = [_NUMBER.sub("", text[begin:end].strip()) for begin, end in pairwise((0, *ends))]
+    ends, whole = list[int](), list[str]()
+    place = 0
+    for line in text.split("\n")[:-1]:
+        place += len(line) + 1
+        if line.strip():
+            ends.append(place)
+            whole.append(_NUMBER.sub("", line.strip()))
     if len(whole) < LINES or len(whole[-1]) < LINE_CHARS or len(set(whole[-LINES:])) > 1:
         return None
     first = len(whole) - LINES

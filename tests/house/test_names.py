@@ -11,6 +11,7 @@ import pytest
 PUBLIC = {
     "crag": ["Engine", "__version__"],
     "crag.text.amounts": ["amountless", "without_amounts"],
+    "crag.core.children": ["PACKAGE_PARENT", "bare_environment"],
     "crag.core.clauses": ["Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation", "WORD"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
@@ -24,6 +25,7 @@ PUBLIC = {
         *(
             "LimitError",
             "ModelError",
+            "ModelFileError",
             "ModelMismatchError",
             "UnknownMediaError",
             "NotApprovedError",
@@ -76,7 +78,7 @@ PUBLIC = {
         *("ScriptedStripGrader", "chunk_of"),
     ],
     "crag.core.fences": ["fenced", "sendable"],
-    "crag.core.fields": ["days_of", "first_problem", "meta", "setting"],
+    "crag.core.fields": ["days_of", "first_problem", "meta", "origins_of", "setting"],
     "crag.core.ingesting": [
         *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
         *("DocumentRefreshed", "Found", "IngestStep", "ReadingPage", "ReadingQueued", "RecognisingPage", "TableSpan"),
@@ -114,6 +116,7 @@ PUBLIC = {
         ),
     ],
     "crag.core.protocols": [
+        "Cut",
         *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
         *(
             "QuestionEmbedder",
@@ -166,7 +169,7 @@ PUBLIC = {
         *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
         *("instead_sentence", "kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text"),
         *("scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),
-        *("why_sentence", "words_text"),
+        *("remark_sentence", "why_sentence", "words_text"),
     ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.index.milvus": ["MilvusIndex"],
