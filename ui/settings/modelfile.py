@@ -7,7 +7,7 @@ import streamlit as st
 from crag.providers.gguf import free_memory, model_files
 from crag.providers.gguf_server import server_of
 from crag.providers.registry import GGUF
-from crag.run.status import gigabytes, problem
+from crag.run.status import gigabytes
 from crag.run.wiring import model_folder, model_place
 from ui.app.session import Session
 from ui.kit.safe import markdown
@@ -35,12 +35,9 @@ def choose(session: Session) -> None:
 
 
 def _state(session: Session) -> None:
-    """What is wrong with the file, or what it needs."""
-    wiring = session.wiring()
-    lacks, file = wiring.lacks("answer"), wiring.model.endpoint.file if wiring.model else None
-    if lacks is not None:
-        st.caption(f"**{markdown(str(problem(lacks)))}**")
-    if file is None:
+    """What the file needs, if it can be used."""
+    model = session.wiring().model
+    if model is None or (file := model.endpoint.file) is None:
         return
     server, free = server_of(file, session.config.threads), free_memory()
     needs = f"{gigabytes(file.size)} on the disk, about {gigabytes(file.memory)} of memory"

@@ -152,7 +152,9 @@ def _test(
     if lacks is not None or service is None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Test", key=f"models-test-{name}", disabled=True)
-            st.caption(markdown(problem(lacks).message) if lacks else "")
+            # What is wrong with a file is said nowhere else on this tab.
+            said = problem(lacks) if lacks else None
+            st.caption(markdown(str(said) if lacks and lacks.file else said.message) if said else "")
         return
     endpoint = service.endpoint
     if st.button("Test", key=f"models-test-{name}"):
