@@ -34,6 +34,7 @@ from crag.core.wording import (
     failure_sentence,
     outcome_sentence,
     recognised_text,
+    remark_sentence,
     scope_text,
     short_text,
     unnamed_sentence,
@@ -164,6 +165,8 @@ def _conclude(trace: Trace, output: Output) -> None:
         output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
     if trace.answer.low_confidence and not trace.answer.abstained:
         output.line(output.paint("Low confidence: what was found is weak. Check the pages it cites.", "amber"))
+    for remark in trace.answer.remarks:
+        output.line(output.paint(remark_sentence(remark), "amber"))
     for citation in trace.answer.citations:
         told = [FOUND if citation.found else "", recognised_text(citation.recognised)]
         how = f" ({'; '.join(filter(None, told))})" if any(told) else ""

@@ -110,6 +110,7 @@ def trace_record(trace: Trace) -> Record:
         ],
         "answered_by": answer.by if answer else None,
         "answered_instead_of": (answer.instead_of or None) if answer else None,
+        "remarks": list(answer.remarks) if answer else [],
         "abstained": answer.abstained if answer else None,
         "low_confidence": answer.low_confidence if answer else None,
         "citations": [asdict(citation) for citation in answer.citations] if answer else [],

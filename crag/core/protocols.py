@@ -16,6 +16,7 @@ from crag.core.types import (
     Chunk,
     Grade,
     Passage,
+    Remark,
     RetrievedChunk,
     SpanReading,
     Strip,
@@ -32,6 +33,7 @@ __all__ = [
     "AnswerReader",
     "Chat",
     "Contextualizer",
+    "Cut",
     "Embedder",
     "Generator",
     "GradeCache",
@@ -155,6 +157,17 @@ Messages = Sequence[tuple[str, str]]
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
 
+class Cut(str):
+    """The piece " …" at the end of a reply that was cut, and `why` it was."""
+
+    why: Remark
+
+    def __new__(cls, why: Remark) -> Cut:
+        made = super().__new__(cls, " …")
+        made.why = why
+        return made
+
+
 class Chat(Protocol):
     """A chat model within one run: calls are counted against its budget and end when the person presses Stop.
 
@@ -178,7 +191,7 @@ class Chat(Protocol):
         ...
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
-        """The reply piece by piece."""
+        """The reply piece by piece; the last piece of one that was cut is a `Cut`."""
         ...
 
 

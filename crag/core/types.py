@@ -269,13 +269,19 @@ class Disagreement:
     values: tuple[Reported, ...]
 
 
+Remark = Literal["cut", "overlong", "looped", "other language"]
+"""What is to be said of a model's reply: it ended at its length, went on beyond it, repeated itself without end (of
+which one copy is kept), or is in another language than the question."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """`text` holds citation marks like [1]. `by` names what wrote it: `extractive` or a model.
 
     An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it. `short`:
     the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
-    nothing that was found does. `disagreements`: where what it rests on does not agree.
+    nothing that was found does. `disagreements`: where what it rests on does not agree. `remarks`: what is to be
+    said of the reply of the model that wrote it.
     """
 
     text: str
@@ -287,6 +293,7 @@ class Answer:
     short: ShortAnswer | None = None
     unnamed: tuple[str, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from crag.core.types import (
     FromWeb,
     Grade,
     Kept,
+    Remark,
     ShortAnswer,
     Strip,
     Unread,
@@ -27,9 +28,9 @@ from crag.text.words import counted
 
 __all__ = [
     *("about", "cell_text", "context_text", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-    *("kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence", "recognised_text", "scope_text"),
-    *("short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence"),
-    "words_text",
+    *("kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence", "recognised_text", "remark_sentence"),
+    *("scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),
+    *("why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]
@@ -166,6 +167,19 @@ def cell_text(short: ShortAnswer) -> str:
 def unnamed_sentence(unnamed: Sequence[str]) -> str:
     """That nothing found names what the question does; empty where it does."""
     return f"Nothing found names {' or '.join(unnamed)}." if unnamed else ""
+
+
+def remark_sentence(remark: Remark) -> str:
+    """What is to be said of a model's reply."""
+    match remark:
+        case "cut":
+            return "The model's reply was cut at its length: its end is missing."
+        case "overlong":
+            return "The model wrote on beyond the length it was given, and was cut there."
+        case "looped":
+            return "The model repeated itself without end: it was cut, and what it repeated stands here once."
+        case "other language":
+            return "The answer is in another language than the question."
 
 
 def unread_sentence(problem: Unread) -> str:

@@ -11,6 +11,7 @@ import pytest
 PUBLIC = {
     "crag": ["Engine", "__version__"],
     "crag.text.amounts": ["amountless", "without_amounts"],
+    "crag.core.children": ["PACKAGE_PARENT", "bare_environment"],
     "crag.core.clauses": ["Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation", "WORD"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
@@ -24,6 +25,7 @@ PUBLIC = {
         *(
             "LimitError",
             "ModelError",
+            "ModelFileError",
             "ModelMismatchError",
             "UnknownMediaError",
             "NotApprovedError",
@@ -78,7 +80,7 @@ PUBLIC = {
     ],
     "crag.core.exchanges": ["Carried", "Exchange", "Standalone"],
     "crag.core.fences": ["fenced", "sendable"],
-    "crag.core.fields": ["days_of", "first_problem", "meta", "setting"],
+    "crag.core.fields": ["days_of", "first_problem", "meta", "origins_of", "setting"],
     "crag.core.ingesting": [
         *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
         *("DocumentRefreshed", "Found", "IngestStep", "ReadingPage", "ReadingQueued", "RecognisingPage", "TableSpan"),
@@ -117,6 +119,7 @@ PUBLIC = {
         ),
     ],
     "crag.core.protocols": [
+        "Cut",
         *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
         "Contextualizer",
         *(
@@ -168,9 +171,9 @@ PUBLIC = {
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
         *("about", "cell_text", "context_text", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-        *("kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence", "recognised_text", "scope_text"),
-        *("short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),
-        *("why_sentence", "words_text"),
+        *("kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence", "recognised_text"),
+        *("remark_sentence", "scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence"),
+        *("web_origin", "why_sentence", "words_text"),
     ],
     "crag.core.remarks": [
         *("disagreement_parts", "disagreement_sentence", "figure_sentence", "figures_sentences", "remarkable"),

@@ -14,6 +14,7 @@ from crag.core.wording import (
     about,
     cell_text,
     failure_sentence,
+    remark_sentence,
     scope_text,
     short_text,
     unnamed_sentence,
@@ -220,7 +221,14 @@ def _label(whole: Answer, trace: Trace) -> Html:
         unverified = any(citation.from_web == "unverified" for citation in kept)
         tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
-    lines = [(shown, " ", "; ".join(notes)), *_unsure(whole, trace), *remarks(trace.checks), *_faithfulness(trace)]
+    said = [h.fragment(h.span("tag")["The model's reply"], " ", remark_sentence(each)) for each in whole.remarks]
+    lines = [
+        (shown, " ", "; ".join(notes)),
+        *said,
+        *_unsure(whole, trace),
+        *remarks(trace.checks),
+        *_faithfulness(trace),
+    ]
     return h.fragment((h.p("small")[line] for line in lines if line), _disputed(trace))
 
 
