@@ -21,7 +21,10 @@ from crag.cli.options import (
 from crag.cli.output import Colour, Output, plain, scrubbed
 from crag.cli.record import event_record, trace_record
 from crag.core import events as ev
+from crag.core.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
 from crag.core.errors import CancelledError
+from crag.core.guidance import Guidance
+from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation
 from crag.core.wording import (
@@ -149,9 +152,30 @@ def _conclude(trace: Trace, output: Output) -> None:
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         quote = plain(citation.quote)
         output.line(f"    “{quote[:QUOTE]}{'…' if len(quote) > QUOTE else ''}”")
+    if trace.guidance is not None:
+        _guide(trace, trace.guidance, output)
     for check in trace.checks:
         if check.supported is False:
             output.line(output.paint(f"Not supported by what it cites: {plain(check.sentence)}", "red"))
+
+
+def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
+    """What helps on where there is no answer."""
+    limits = trace.decision or Settings.stored(trace.settings).settings
+    parts = {
+        HEADS["suggestions"]: [f"{each.question} ({suggestion_text(each)})" for each in guidance.suggestions],
+        HEADS["near"]: [
+            f"{each.source}, {each.where}, {against_text(each.score, limits.upper, limits.lower)}: “{each.quote}”"
+            for each in guidance.near
+        ],
+        HEADS["about"]: [about_text(guidance.about), headings_text(guidance.about)],
+        HEADS["web"]: [f"{web_text(trace, on=guidance.web)} {guidance.query}"],
+    }
+    for head, lines in parts.items():
+        if any(lines):
+            output.line(output.paint(f"{head}:", "bold"))
+        for line in filter(None, lines):
+            output.line(f"    {plain(line)}")
 
 
 def _stale(trace: Trace, stale: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

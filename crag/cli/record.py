@@ -105,6 +105,7 @@ def trace_record(trace: Trace) -> Record:
         "answered_instead_of": (answer.instead_of or None) if answer else None,
         "abstained": answer.abstained if answer else None,
         "low_confidence": answer.low_confidence if answer else None,
+        "guidance": asdict(trace.guidance) if trace.guidance else None,
         "citations": [asdict(citation) for citation in answer.citations] if answer else [],
         "checks": [{**asdict(check), "note": check_sentence(check)} for check in trace.checks],
         "faithfulness": trace.faithfulness,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from crag.core import events as ev
@@ -31,6 +31,7 @@ from crag.providers.registry import LLM, LOCAL
 from crag.providers.rerank import Reranker
 from crag.run.fallback import FallbackGenerator, FallbackRetriever, FallbackRewriter, FallbackWeb
 from crag.run.guarded import guarded_evaluator, guarded_web
+from crag.run.guiding import Guide
 from crag.run.parts import Outlet, Parts
 from crag.run.status import problem
 from crag.run.wiring import Wiring, wired
@@ -115,6 +116,8 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (asked.allowed or _refused) if config.ask_before_web else None
     hours = float(config.web_cache_hours)
+    about = partial(library.about, where=asked.settings.where, min_confidence=asked.settings.min_confidence)
+    reached = wiring.webs if asked.settings.web_on else wired(config, asked.keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and wiring.writer else None
     parts = Parts(
         settings=asked.settings,
@@ -132,6 +135,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         verifier=CitationVerifier(support),
         meter=meter,
         outlet=outlet,
+        guide=Guide(about, inner, web=bool(reached)),
     )
     return parts, problems
 

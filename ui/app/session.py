@@ -11,6 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.keys import Keys
+from crag.core.policy import to_web
 from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -115,6 +116,15 @@ class Session:
         settings = self.settings(self.strategy)
         settings = settings.changed(where=narrowed(settings.where, self.scope))
         [run] = self.start(question, [(self.strategy, settings)])
+        self.select(run)
+
+    def search_web(self, trace: Trace, query: str) -> None:
+        """Ask that run's question again of the web alone, by its own settings and scope, with exactly this query.
+
+        Raises CragError if it can't even start.
+        """
+        settings = to_web(Settings.stored(trace.settings).settings, query)
+        [run] = self.start(trace.question, [(trace.strategy, settings)])
         self.select(run)
 
     def start(self, question: str, ways: Sequence[tuple[str, Settings]]) -> list[str]:
