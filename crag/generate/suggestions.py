@@ -45,9 +45,13 @@ _POINTS_BACK = frozenset(
     another other some many most each all one two what who why how note see""".split()
 )
 """A sentence that begins so can't be understood, or asked about, by itself."""
-_AUXILIARY = frozenset(
-    "am are be been being can could did do does had has have is may must not was were will would".split()
+_SECTION = 400
+"""So many characters of a section are taken for what it says."""
+_UNFIT = frozenset(
+    """am are be been being can could did do does had has have is may must not was were will would it its such their
+    these they this those""".split()
 )
+"""Words that a subject can't have: it would be another clause, or stand for what is said elsewhere."""
 _PREPOSITIONS = frozenset(
     "in for to from by with of during at on through under per since between within across".split()
 )
@@ -105,7 +109,7 @@ def _made(chunk: Chunk) -> Iterator[Proposal]:
         if question := _of_row(row) if row else _of_sentence(line):
             yield Proposal(question=question, made_of="row" if row else "sentence", chunk=chunk, quote=line)
     if chunk.kind == "text" and (heading := telling(chunk.context.removeprefix(chunk.title).split(" › ")[-1])):
-        yield Proposal(question=f"What is said about {heading}", made_of="section", chunk=chunk, quote=text)
+        yield Proposal(question=f"What is said about {heading}", made_of="section", chunk=chunk, quote=text[:_SECTION])
 
 
 def _of_row(row: re.Match[str]) -> str:
@@ -186,7 +190,7 @@ def _is_subject(text: str) -> bool:
     """Whether it can stand as the subject of a question: some words, no part of another sentence."""
     inside = text.split()
     plain = [word for word in inside if word.casefold() not in STOP_WORDS]
-    whole = len(text) > 2 and not _EDGE.search(f" {text} ") and not _AUXILIARY & set(text.casefold().split())
+    whole = len(text) > 2 and not _EDGE.search(f" {text} ") and not _UNFIT & set(text.casefold().split())
     return whole and len(inside) <= _LONGEST and bool(plain)
 
 

@@ -116,14 +116,15 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (asked.allowed or _refused) if config.ask_before_web else None
     hours = float(config.web_cache_hours)
+    retriever = FallbackRetriever(
+        _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
+    )
     about = partial(library.about, where=asked.settings.where, min_confidence=asked.settings.min_confidence)
     reached = wiring.webs if asked.settings.web_on else wired(config, asked.keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and wiring.writer else None
     parts = Parts(
         settings=asked.settings,
-        retriever=FallbackRetriever(
-            _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
-        ),
+        retriever=retriever,
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
         strip_grader=CachedStripGrader(inner, library.cache) if isinstance(inner, StripGrader) else None,
@@ -135,7 +136,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         verifier=CitationVerifier(support),
         meter=meter,
         outlet=outlet,
-        guide=Guide(about, inner, web=bool(reached)),
+        guide=Guide(about, retriever, inner, web=bool(reached)),
     )
     return parts, problems
 

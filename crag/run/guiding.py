@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from crag.core.guidance import About, Guidance, Near, Suggestion
 from crag.core.outgoing import outgoing
-from crag.core.protocols import RetrievalEvaluator
+from crag.core.protocols import RetrievalEvaluator, Retriever
 from crag.core.settings import Settings
 from crag.core.types import Chunk, Passage, Strip
 from crag.correct.rewriting import KeywordRewriter
@@ -23,9 +23,10 @@ QUOTE = 220
 """Characters of a passage, or of what a question is made from, that are kept."""
 SOURCES = 12
 """Questions are made from so many of the nearest chunks."""
-SUGGESTED = 3
 CHECKED = 5
-"""So many proposals are read by the evaluator at most, which is what the help costs."""
+"""So many proposals are read by the evaluator at most, each with some lines of text,"""
+SEARCHED = 3
+"""and for so many of these the library is searched. That is what the help costs."""
 SURE = 0.6
 """A proposal is told where its text scores this, or the upper threshold where that is higher."""
 
@@ -33,11 +34,14 @@ SURE = 0.6
 class Guide:
     """Makes the help of one run. `about` tells what is in the library; `web`: whether a web provider is on.
 
-    `evaluator` reads each proposal with the text that it is made from; it is to be one that costs nothing.
+    `evaluator` reads each proposal with the text that it is made from; it is to be one that costs nothing. What it
+    finds good is told if the `retriever`, asked that question, brings the page of that text first.
     """
 
-    def __init__(self, about: Callable[[], About], evaluator: RetrievalEvaluator, *, web: bool) -> None:
-        self._about, self._evaluator, self._web = about, evaluator, web
+    def __init__(
+        self, about: Callable[[], About], retriever: Retriever, evaluator: RetrievalEvaluator, *, web: bool
+    ) -> None:
+        self._about, self._retriever, self._evaluator, self._web = about, retriever, evaluator, web
 
     def guidance(
         self,
@@ -64,15 +68,23 @@ class Guide:
     def _suggestions(
         self, question: str, chunks: Sequence[Chunk], about: About, settings: Settings
     ) -> list[Suggestion]:
-        """Proposals that the text they are made from answers by the evaluator's score, the nearest first."""
-        least, told = max(settings.upper, SURE), list[Suggestion]()
+        """Proposals that the library answers from the text they are made from, the nearest first."""
+        least, told, searched = max(settings.upper, SURE), list[Suggestion](), 0
         for proposal in _apart(proposals(question, chunks, titled=about.documents > 1)):
+            if searched == SEARCHED:
+                break
             [grade] = self._evaluator.grade(proposal.question, [Passage(id="proposal", text=proposal.text)])
             if grade.score is not None and grade.score >= least:
-                told.append(_suggestion(proposal, grade.score))
-            if len(told) == SUGGESTED:
-                break
+                searched += 1
+                if self._found(proposal):
+                    told.append(_suggestion(proposal, grade.score))
         return told
+
+    def _found(self, proposal: Proposal) -> bool:
+        """Whether the page that a proposal is made from is the first that its question finds."""
+        first = [found.chunk for found in self._retriever.search(proposal.question, 1)]
+        wanted = proposal.chunk
+        return [(each.document_id, each.where) for each in first] == [(wanted.document_id, wanted.where)]
 
 
 def _apart(made: Sequence[Proposal]) -> list[Proposal]:

@@ -230,3 +230,15 @@ def test_a_reader_that_leaves_ends_the_command_quietly(library: Path, sample: Sa
         )
     assert ran.returncode == 141
     assert ran.stderr == b""
+
+
+def test_where_there_is_no_answer_it_is_told_what_helps_on(library: Path) -> None:
+    question = "What is the capital of Mongolia?"
+    ran = crag("ask", question, "--library", library)
+    assert ran.code == 0
+    heads = ["Your documents do answer:", "What came nearest:", "What was searched:", "The web:"]
+    assert [line for line in ran.out.splitlines() if line in heads] == heads
+    assert "below the lower threshold of 0.20" in ran.out and "Web search is off." in ran.out
+    record = parts(crag("ask", question, "--library", library, "--json"))[1]
+    assert record["guidance"]["suggestions"][0]["question"] in ran.out
+    assert record["guidance"]["query"] == "capital, Mongolia"

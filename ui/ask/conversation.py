@@ -46,19 +46,19 @@ def follow(session: Session, picked: str) -> None:
     elif kind in ("keep", "verify") and (selected := session.attach()):
         shelf.follow(session, session.trace(selected), picked)
     elif kind in ("ask", "web") and (selected := session.attach()):
-        _go_on(session, session.trace(selected), rest)
+        _go_on(session, session.trace(selected), kind, rest)
     elif kind == "label" and (selected := session.attach()):
         thumbs.toggle(session, session.trace(selected), rest)
 
 
-def _go_on(session: Session, trace: Trace, suggested: str) -> None:
-    """Ask the question suggested under that number instead, or, without a number, the web. Raises CragError."""
+def _go_on(session: Session, trace: Trace, kind: str, suggested: str) -> None:
+    """Ask the web, or the question suggested under that number instead. Raises CragError."""
     if trace.guidance is None:
         return
     questions = [each.question for each in trace.guidance.suggestions]
-    if not suggested:
+    if kind == "web":
         session.search_web(trace, trace.guidance.query)
-    elif suggested.isdigit() and int(suggested) < len(questions):
+    elif suggested.isdecimal() and int(suggested) < len(questions):
         session.ask(questions[int(suggested)])
 
 
