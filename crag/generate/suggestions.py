@@ -26,6 +26,7 @@ _LONGEST = 14
 """Words of a subject, and of what is asked of it."""
 
 _LEAD = re.compile(r"^((?:In|During|By|As of|Since|Through|At the end of|On) [^,;:]{2,40}), (?=\S)")
+_ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
 _BE = re.compile(r"^(?P<subject>.{4,120}?) (?P<be>is|are|was|were) (?P<rest>\S.*)$")
 _DID = re.compile(r"^(?P<subject>.{2,100}?) (?P<verb>[a-z]{3,}ed)(?: and [a-z]{3,}ed)? (?P<rest>\S.*)$")
 _COUNT = re.compile(
@@ -170,7 +171,7 @@ def _told_by(bare: str, lead: str) -> str:
 def _defined(bare: str, lead: str) -> str:
     """What something is: of a sentence that says it."""
     found = _BE.match(bare)
-    if not found or not _is_subject(found["subject"]):
+    if not found or not _is_subject(found["subject"]) or not telling(_ARTICLE.sub("", found["subject"])):
         return ""
     said = found["rest"].partition(" ")[0].casefold()
     if said not in {"a", "an", "the", "one"} and not re.match(

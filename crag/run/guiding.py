@@ -81,10 +81,10 @@ class Guide:
         return told
 
     def _found(self, proposal: Proposal) -> bool:
-        """Whether the page that a proposal is made from is the first that its question finds."""
-        first = [found.chunk for found in self._retriever.search(proposal.question, 1)]
-        wanted = proposal.chunk
-        return [(each.document_id, each.where) for each in first] == [(wanted.document_id, wanted.where)]
+        """Whether the page that a proposal is made from is the first that its question finds; of a section, twice."""
+        first = self._retriever.search(proposal.question, 2 if proposal.made_of == "section" else 1)
+        places = {(found.chunk.document_id, found.chunk.where) for found in first}
+        return places == {(proposal.chunk.document_id, proposal.chunk.where)}
 
 
 def _apart(made: Sequence[Proposal]) -> list[Proposal]:

@@ -1,6 +1,7 @@
 """Questions made from sentences, rows and headings by rules, and which headings tell anything."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from crag.testing.fakes import chunk_of
 from crag.text.headings import telling
 
 
-def made(text: str, asked: str = "Who won?", *, titled: bool = False, **changes: str) -> list[str]:
+def made(text: str, asked: str = "Who won?", *, titled: bool = False, **changes: Any) -> list[str]:
     chunk: Chunk = replace(chunk_of(text), **{"title": "Report", **changes})
     return [each.question for each in proposals(asked, [chunk], titled=titled)]
 
