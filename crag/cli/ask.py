@@ -23,8 +23,11 @@ from crag.cli.output import Colour, Output, plain, scrubbed
 from crag.cli.record import event_record, trace_record
 from crag.conversation.history import leading_to
 from crag.core import events as ev
+from crag.core.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
 from crag.core.errors import CancelledError
+from crag.core.guidance import Guidance
 from crag.core.remarks import disagreement_sentence, figures_sentences
+from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
 from crag.core.verdicts import FOUND, NOTHING_SHOWN, objection_sentence
@@ -173,6 +176,8 @@ def _conclude(trace: Trace, output: Output) -> None:
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         quote = plain(citation.quote)
         output.line(f"    “{quote[:QUOTE]}{'…' if len(quote) > QUOTE else ''}”")
+    if trace.guidance is not None:
+        _guide(trace, trace.guidance, output)
     for check in trace.checks:
         _judged(check, output)
     for said in figures_sentences(trace.checks):
@@ -193,6 +198,25 @@ def _judged(check: SentenceCheck, output: Output) -> None:
         output.line(f"Supported: {sentence}")
     if objection:
         output.line(output.paint(f"    but {objection}", "amber"))
+
+
+def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
+    """What helps on where there is no answer."""
+    limits = trace.decision or Settings.stored(trace.settings).settings
+    parts = {
+        HEADS["suggestions"]: [f"{each.question} ({suggestion_text(each)})" for each in guidance.suggestions],
+        HEADS["near"]: [
+            f"{each.source}, {each.where}, {against_text(each.score, limits.upper, limits.lower)}: “{each.quote}”"
+            for each in guidance.near
+        ],
+        HEADS["about"]: [about_text(guidance.about), headings_text(guidance.about)],
+        HEADS["web"]: [f"{web_text(trace, on=guidance.web)} {guidance.query}"],
+    }
+    for head, lines in parts.items():
+        if any(lines):
+            output.line(output.paint(f"{head}:", "bold"))
+        for line in filter(None, lines):
+            output.line(f"    {plain(line)}")
 
 
 def _stale(trace: Trace, stale: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -113,6 +113,7 @@ def trace_record(trace: Trace) -> Record:
         "remarks": list(answer.remarks) if answer else [],
         "abstained": answer.abstained if answer else None,
         "low_confidence": answer.low_confidence if answer else None,
+        "guidance": asdict(trace.guidance) if trace.guidance else None,
         "citations": [asdict(citation) for citation in answer.citations] if answer else [],
         "checks": [
             {**asdict(check), "note": check_sentence(check), "objection": objection_sentence(check)}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crag.core import events as ev
-from crag.core.errors import ProviderError, ReplyError
+from crag.core.errors import ProviderError, ReplyError, StorageError
 from crag.core.exchanges import Standalone
 from crag.core.outgoing import outgoing
 from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
@@ -138,10 +138,13 @@ def refine_documents(state: State, parts: Parts) -> State:
 
 
 def rewrite_for_web(state: State, parts: Parts) -> State:
-    """The query that leaves for the web; the question itself where rewriting failed."""
+    """The query that leaves for the web: the one that was given, else the question rewritten, or as it is."""
     question = state["question"]
-    query = outgoing(parts.rewriter.rewrite(question, max_keywords=parts.settings.rewrite_keywords))
-    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=parts.rewriter.by, at=parts.now()))
+    query, by = outgoing(parts.settings.web_query), "given"
+    if not query:
+        query = outgoing(parts.rewriter.rewrite(question, max_keywords=parts.settings.rewrite_keywords))
+        by = parts.rewriter.by
+    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by, at=parts.now()))
     return {"web_query": query}
 
 
@@ -198,7 +201,26 @@ def answer(state: State, parts: Parts) -> State:
     if not whole.abstained:
         whole = with_disagreements(replace(whole, low_confidence=_unsure(state, whole)), knowledge, sources)
     parts.emit(ev.Answered(answer=whole, at=parts.now()))
+    if whole.abstained or _without_support(state):
+        _guide(state, parts)
     return {"answer": whole}
+
+
+def _guide(state: State, parts: Parts) -> None:
+    """What helps on, told after an answer that there is none."""
+    if parts.guide is None:
+        return
+    grades = {id: grade for each in state.get("rounds", ()) for id, grade in each.grades.items()}
+    chunks = {found.chunk.id: found.chunk for each in state.get("rounds", ()) for found in each.chunks}
+    chunks.update({found.chunk.id: found.chunk for found in state["acted"]})
+    found = [(chunk, _score(grades.get(id))) for id, chunk in chunks.items()]
+    try:
+        query = state.get("web_query", "")
+        guidance = parts.guide.guidance(state["question"], found, state.get("strips", ()), parts.settings, query)
+    except StorageError as error:
+        parts.outlet.worked_around("answer", error, "no guidance")
+        return
+    parts.emit(ev.Guided(guidance=guidance, at=parts.now()))
 
 
 def verify(state: State, parts: Parts) -> State:
@@ -272,6 +294,13 @@ def _unsure(state: State, answer: Answer) -> bool:
     decision = state.get("decision")
     if decision is None or answer.unnamed:
         return answer.low_confidence
-    if decision.action is Action.INCORRECT and not any(strip.kept for strip in state.get("web_strips", ())):
+    if _without_support(state):
         return True
     return decision.action is not Action.CORRECT and answer.low_confidence
+
+
+def _without_support(state: State) -> bool:
+    """Whether the documents were judged not to answer, and nothing from the web stands in for them."""
+    decision = state.get("decision")
+    incorrect = decision is not None and decision.action is Action.INCORRECT
+    return incorrect and not any(strip.kept for strip in state.get("web_strips", ()))

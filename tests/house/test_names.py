@@ -62,6 +62,7 @@ PUBLIC = {
         ),
         *(
             "Graded",
+            "Guided",
             "Queued",
             "Refined",
             "Retrieved",
@@ -85,6 +86,10 @@ PUBLIC = {
         *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
         *("DocumentRefreshed", "Found", "IngestStep", "ReadingPage", "ReadingQueued", "RecognisingPage", "TableSpan"),
     ],
+    "crag.core.advice": [
+        *("HEADS", "about_text", "against_text", "headings_text", "suggestion_text", "web_text"),
+    ],
+    "crag.core.guidance": ["About", "Guidance", "Near", "Suggestion"],
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
     "crag.core.makers": ["Maker", "maker", "named"],
@@ -115,6 +120,7 @@ PUBLIC = {
             "loops",
             "refines",
             "searches_web",
+            "to_web",
             "uses_documents",
         ),
     ],
