@@ -53,7 +53,8 @@ def attributed_sentence(checks: Sequence[SentenceCheck]) -> str:
         its = "its source was" if found == 1 else "their sources were"
         parts.append(f"{count(found, 'sentence')} cited nothing: {its} {FOUND}")
     if nothing:
-        parts.append(f"of {count(nothing, 'sentence')} {NOTHING_SHOWN.replace('this', 'what it says')}")
+        cites, them = ("cites", "it") if nothing == 1 else ("cite", "them")
+        parts.append(f"{count(nothing, 'sentence')} {cites} nothing, and nothing shown supports {them}")
     return "; ".join(parts)
 
 

@@ -186,7 +186,7 @@ def _cited(piece: str, known: dict[int, Citation]) -> Html:
 
 def _button(citation: Citation) -> Html:
     web = " web" if citation.origin == "external" or citation.from_web else ""
-    found = " found" if citation.found else ""
+    found = " afterwards" if citation.found else ""
     said = f"{_place(citation)}{f', {FOUND}' if citation.found else ''}"
     return h.button(
         f"cite{web}{found}",
