@@ -144,7 +144,7 @@ def _operations(sentence: str, number: Number) -> Iterator[_Operation]:
         if _SHARE.search(sentence):
             yield "share", lambda one, other: one / other * 100 if other else 0.0
     if _DIFFERENCE.search(sentence):
-        yield "-", lambda one, other: one - other
+        yield "-", lambda one, other: max(one - other, 0.0)
     if number.unit == "%":
         return
     if _PART.search(sentence):

@@ -34,6 +34,8 @@ ALIKE, ALIKE_HERE = 0.8, 0.9
 """The share of words that two sentences have in common where they say the same; and of two in one document."""
 LEAST_WORDS = 3
 """Words that say something, of a sentence that is compared."""
+NEAR = 0.1
+"""The share by which two cells may differ that nothing but their labels shows to be of one row."""
 SUBJECT = 90
 """Characters of what a disagreement is called by."""
 
@@ -54,18 +56,33 @@ _ONCE = re.compile(
     r"|started|ended|closed|discovered|invented|published|acquired|merged)\b",
     re.IGNORECASE,
 )
+_CHANGE = re.compile(
+    r"\b(?:increas|decreas|grew|grow|rose|rising|fell|fall|declin|improv|chang|higher|lower|rais|reduc)\w*",
+    re.IGNORECASE,
+)
+"""It is of some time, which a sentence that names none leaves to its document."""
+_POINTS = re.compile(r"(?:this|these|that|those|such|it|its|they|their|we|our|he|she|his|her)\b", re.IGNORECASE)
+"""What a sentence begins with that says by what is before it what it speaks of."""
+_POINTED = re.compile(
+    r"\b(?:notes?|pages?|items?|sections?|tables?|figures?|chapters?|parts?|no\.?)\s?$", re.IGNORECASE
+)
+"""What stands before a number that says where something else is told."""
 _OTHERWISE = re.compile(
     r"\b(?:more|less|fewer|most|least|between|from|up to|example|such as|if|may|might|could|would)\b", re.I
 )
 
 
+_Times = tuple[tuple[tuple[int, int, int], ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A value that a strip gives for a thing."""
+    """A value that a strip gives for a thing. `beside`: the other cells of its row, each by its time and value."""
 
     strip: Strip
     number: Number | Day
     scale: str
+    beside: frozenset[tuple[_Times, float]] = frozenset()
 
     @property
     def text(self) -> str:
@@ -147,7 +164,7 @@ def _same_subject(one: frozenset[str], other: frozenset[str]) -> bool:
 # Rows of tables
 
 
-_Key = tuple[frozenset[str], frozenset[str], tuple[tuple[tuple[int, int, int], ...], ...], frozenset[str]]
+_Key = tuple[frozenset[str], frozenset[str], _Times, frozenset[str]]
 
 
 def _of_rows(strips: Sequence[Strip], sources: Sources) -> list[_Thing]:
@@ -173,8 +190,20 @@ def _of_rows(strips: Sequence[Strip], sources: Sources) -> list[_Thing]:
 
 
 def _of_one_thing(one: _Told, other: _Told, sources: Sources) -> bool:
+    """Whether two cells are of the same row of two documents' tables: of many tables the same labels are the rows.
+
+    Then another cell of both rows is the same, or the two values are near each other.
+    """
     here, there = sources.get(one.strip.source_id), sources.get(other.strip.source_id)
-    return _document(here) != _document(there) and _same_subject(_subject(here), _subject(there))
+    if _document(here) == _document(there) or not _same_subject(_subject(here), _subject(there)):
+        return False
+    return bool(one.beside & other.beside) or _near(one.number, other.number)
+
+
+def _near(one: Number | Day, other: Number | Day) -> bool:
+    if isinstance(one, Day) or isinstance(other, Day):
+        return False
+    return abs(one.values[0] - other.values[0]) <= NEAR * max(one.values[0], other.values[0])
 
 
 def _cells(strip: Strip, source: Chunk) -> Iterator[tuple[_Key, str, _Told]]:
@@ -188,17 +217,23 @@ def _cells(strip: Strip, source: Chunk) -> Iterator[tuple[_Key, str, _Told]]:
         if not parted or not _stems(label):
             continue
         above = _stems(_heads(source.text, strip.start + strip.text.find(line)))
-        for part in values.split("; "):
-            numbers = numbers_in(part, [(day.start, day.end) for day in dates_in(part)])
-            if not numbers or not numbers[-1].values or numbers[-1].end < len(part.rstrip(" )*%")):
-                continue
-            header = part[: numbers[-1].start].strip(" $€£¥(-−")
-            days = dates_in(header)
-            if not days or any(number.end < len(header) for number in numbers[:-1]):
-                continue
-            times = tuple(day.readings for day in days)
+        cells = [cell for part in values.split("; ") if (cell := _cell(part)) is not None]
+        for header, times, number in cells:
+            beside = frozenset((each[1], each[2].values[0]) for each in cells if each[2] is not number)
             key = (_stems(label), heading | above, times, _stems(header))
-            yield key, f"{label.strip()}, {header}", _Told(strip, numbers[-1], scale)
+            yield key, f"{label.strip()}, {header}", _Told(strip, number, scale, beside)
+
+
+def _cell(part: str) -> tuple[str, _Times, Number] | None:
+    """The header, the times that it names, and the value of "2018 1,577"; None where one of them is not there."""
+    numbers = numbers_in(part, [(day.start, day.end) for day in dates_in(part)])
+    if not numbers or not numbers[-1].values or numbers[-1].end < len(part.rstrip(" )*%")):
+        return None
+    header = part[: numbers[-1].start].strip(" $€£¥(-−")
+    days = dates_in(header)
+    if not days or any(number.end < len(header) for number in numbers[:-1]):
+        return None
+    return header, tuple(day.readings for day in days), numbers[-1]
 
 
 def _heads(text: str, at: int) -> str:
@@ -261,7 +296,7 @@ def _statements(strip: Strip) -> Iterator[_Statement]:
         days = tuple(dates_in(text))
         numbers = tuple(numbers_in(text, [(day.start, day.end) for day in days]))
         said = _stems(text)
-        if (days or numbers) and len(said) >= LEAST_WORDS and not _OTHERWISE.search(text):
+        if (days or numbers) and len(said) >= LEAST_WORDS and not (_OTHERWISE.search(text) or _POINTS.match(text)):
             names = frozenset(part for name in names_in(text) for part in name.parts)
             yield _Statement(strip, text, said, names, days, numbers)
 
@@ -292,9 +327,11 @@ def _one_difference(one: _Statement, other: _Statement) -> tuple[Number, Number]
         return days[0] if _ONCE.search(one.text) and _ONCE.search(other.text) else None
     if days or len(numbers) != 1:
         return None
-    if not one.days and (_RELATIVE.search(one.text) or _RELATIVE.search(other.text)):
+    if not one.days and any(each.search(text.text) for each in (_RELATIVE, _CHANGE) for text in (one, other)):
         return None
     left, right = numbers[0]
+    if _POINTED.search(one.text[: left.start]) or _POINTED.search(other.text[: right.start]):
+        return None
     same = one.text[left.end : left.end + 12].split()[:1] == other.text[right.end : right.end + 12].split()[:1]
     return (left, right) if same and left.kind == right.kind else None
 

@@ -58,7 +58,7 @@ def _pieces(start: int, end: int, figures: Sequence[Placed], drawn: Callable[[in
 
 def remarks(checks: Sequence[SentenceCheck]) -> list[Html]:
     """What is remarked of each marked figure, in words under the answer."""
-    return [h.fragment(h.span("tag")["Figure"], " ", f"{words.sentence(said)}.") for said in figures_sentences(checks)]
+    return [h.fragment(h.span("tag")["Figure"], " ", words.sentence(said)) for said in figures_sentences(checks)]
 
 
 def disagreements(whole: Answer, button: Callable[[int], Html]) -> Html:
