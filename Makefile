@@ -24,7 +24,7 @@ help: ## show this list
 SCREEN   := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
 HEADLESS ?= $(if $(CI)$(if $(SCREEN),,none),true,false)
 
-run: $(VENV)/.run ## set up once, then serve the app on http://localhost:$(PORT)
+run: $(VENV)/.run $(if $(filter gguf,$(CRAG_LLM)),$(VENV)/.gguf) ## set up once, then serve the app on http://localhost:$(PORT)
 	@exec $(PY) -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) \
 	    --server.headless $(HEADLESS) --server.showEmailPrompt false
 
@@ -86,6 +86,11 @@ endef
 
 $(VENV)/.run: requirements/run.lock | $(VENV)/.python
 	$(call install,requirements/run.lock)
+	@touch $@
+
+# What runs a model file, only for who has one.
+$(VENV)/.gguf: requirements/gguf.txt | $(VENV)/.run
+	$(call install,requirements/gguf.txt)
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock requirements/models.txt | $(VENV)/.python

@@ -1,7 +1,8 @@
 """Follow-up questions: is their page found as often as that of the question written out, and does none that stands
 alone change?
 
-python -m benchmarks.conversation [--data FOLDER] [--cache FOLDER] [--gguf FILE] [--limit N] [--rules] [--out FOLDER]
+python -m benchmarks.conversation [--data FOLDER] [--cache FOLDER] [--gguf FILE] [--threads N] [--limit N] [--rules]
+[--out FOLDER]
 
 benchmarks/data/followups.jsonl holds conversations over the sample library and two filings of FinanceBench, each
 follow-up with what it should become and its page; the rules were made on its half "dev", and "test" was looked at
@@ -101,6 +102,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
     parser.add_argument("--cache", type=Path, default=cache, help="where the library is kept")
     parser.add_argument("--gguf", type=Path, help="a model file in place of the tests'")
+    parser.add_argument("--threads", type=int, default=1, help="of the model's server; more where nothing else runs")
     parser.add_argument("--limit", type=int, default=0, help="so many conversations; 0: all")
     parser.add_argument("--rules", action="store_true", help="ask no model")
     parser.add_argument("--out", type=Path, help="where to write")
@@ -178,14 +180,16 @@ def contextualizers(options: argparse.Namespace) -> Iterator[dict[str, Ask]]:
     if options.rules:
         yield ways
         return
-    with serving(model_file(options)) as endpoint:
+    with serving(model_file(options), options.threads) as endpoint:
         unmetered = Meter(Budget(calls=1_000_000, tokens=1_000_000_000, seconds=1e6), step="contextualize")
         model = LlmContextualizer(ChatModel(endpoint).metered(unmetered), rules)
 
         def by_model(question: str, history: Sequence[Exchange]) -> str:
+            print(f"  asked: {question}", file=sys.stderr)
             try:
                 made = model.standalone(question, history).question
-            except ProviderError:
+            except ProviderError as error:
+                print(f"  by rules: {error.message}", file=sys.stderr)
                 return rules.standalone(question, history).question
             if model.by != rules.by:
                 WORDED.append(question)

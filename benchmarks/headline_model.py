@@ -9,10 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,14 +17,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-import httpx
 from pydantic import SecretStr
 
 from crag.core.config import AppConfig
+from crag.core.errors import ModelFileError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.generate.abstention import usable_of
 from crag.providers.endpoint import OPENAI, Endpoint
+from crag.providers.gguf_server import GgufServer, installed
 from crag.providers.registry import given_keys
 from crag.run.status import problem
 from crag.run.wiring import wired
@@ -43,8 +41,6 @@ MAX_TOKENS = 40
 CONTEXT = 4096
 SECONDS = 900.0
 """For one reply: on a busy machine a small server reads long before its first word."""
-LOADING = 300.0
-"""For a model file to be loaded."""
 PARTS = 22
 JOINED = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 JOINED_SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
@@ -217,55 +213,23 @@ def joined(parts: Sequence[Path], whole: Path, sha256: str) -> Path:
 
 @contextmanager
 def serving(file: Path, threads: int = 0) -> Iterator[Endpoint]:
-    """A server of this model file on loopback, ready; gone afterwards, also where this process is killed."""
-    if importlib.util.find_spec("xllamacpp") is None:
+    """The product's server of this file, on loopback, ready; gone afterwards, also where this process is killed."""
+    if not installed():
         raise SystemExit("xllamacpp, the model server, is not installed: make setup")
-    count = threads or len(os.sched_getaffinity(0))
-    command, pipe = [sys.executable, "-m", "benchmarks.headline_model", str(file), str(count)], subprocess.PIPE
-    with (
-        tempfile.TemporaryFile("w+") as log,
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True) as process,
-    ):
-        too_late = threading.Timer(LOADING, process.kill)
-        too_late.start()
-        try:
-            address = process.stdout.readline().strip() if process.stdout else ""
-            if not address or not _healthy(address):
-                log.seek(0)
-                raise SystemExit(f"The model server did not start. It said:\n{log.read()[-2000:]}")
-            too_late.cancel()
-            yield Endpoint(provider="openai-compatible", model=file.stem, base_url=address)
-        finally:
-            too_late.cancel()
-            process.kill()
-
-
-def _healthy(address: str) -> bool:
-    ends = time.monotonic() + LOADING
-    while time.monotonic() < ends:
-        try:
-            if httpx.get(address.removesuffix("v1") + "health", trust_env=False).status_code == 200:
-                return True
-        except httpx.TransportError:
-            return False
-        time.sleep(0.2)
-    return False
-
-
-def serve(file: str, threads: int) -> None:
-    """Loads the model, says its address, and serves until standard input ends."""
-    import xllamacpp
-
-    given = xllamacpp.CommonParams()
-    given.model.path = file
-    given.hostnames, given.port = ["127.0.0.1"], 0
-    given.n_ctx, given.n_parallel, given.n_threads_http = CONTEXT, 1, 2
-    given.cpuparams.n_threads = given.cpuparams_batch.n_threads = threads
-    server = xllamacpp.Server(given)
-    sys.stdout.write(f"{server.listening_address}/v1\n")
-    sys.stdout.flush()
-    sys.stdin.read()
+    server = GgufServer(file, threads=threads or len(os.sched_getaffinity(0)), context=CONTEXT, slots=1)
+    try:
+        with server.used():
+            running = server.place().result()
+            key = SecretStr(running.key)
+            yield Endpoint(provider="openai-compatible", model=file.stem, base_url=running.address, key=key)
+    except ModelFileError as error:
+        raise SystemExit(str(error)) from error
+    finally:
+        server.end()
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+    with serving(Path(sys.argv[1]), int(sys.argv[2])) as served:
+        sys.stdout.write(f"{served.base_url} {served.key.get_secret_value() if served.key else ''}\n")
+        sys.stdout.flush()
+        sys.stdin.read()

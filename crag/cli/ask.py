@@ -23,15 +23,21 @@ from crag.cli.output import Colour, Output, plain, scrubbed
 from crag.cli.record import event_record, trace_record
 from crag.conversation.history import leading_to
 from crag.core import events as ev
+from crag.core.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
 from crag.core.errors import CancelledError
+from crag.core.guidance import Guidance
+from crag.core.remarks import disagreement_sentence, figures_sentences
+from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation
+from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
+from crag.core.verdicts import FOUND, NOTHING_SHOWN, objection_sentence
 from crag.core.wording import (
     context_text,
     decision_sentence,
     failure_sentence,
     outcome_sentence,
     recognised_text,
+    remark_sentence,
     scope_text,
     short_text,
     unnamed_sentence,
@@ -121,6 +127,8 @@ def _answer(answer: Answer, written: str, output: Output) -> None:
         output.line(f"{output.paint(plain(short_text(answer.short)), 'bold')} [{answer.short.citation}]")
         output.line()
     output.line("" if written else scrubbed(answer.text))
+    for each in answer.disagreements:
+        output.line(output.paint(plain(disagreement_sentence(each)), "amber"))
 
 
 def _show(event: ev.Event, trace: Trace, output: Output) -> None:
@@ -160,14 +168,55 @@ def _conclude(trace: Trace, output: Output) -> None:
         output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
     if trace.answer.low_confidence and not trace.answer.abstained:
         output.line(output.paint("Low confidence: what was found is weak. Check the pages it cites.", "amber"))
+    for remark in trace.answer.remarks:
+        output.line(output.paint(remark_sentence(remark), "amber"))
     for citation in trace.answer.citations:
-        how = f" ({said})" if (said := recognised_text(citation.recognised)) else ""
+        told = [FOUND if citation.found else "", recognised_text(citation.recognised)]
+        how = f" ({'; '.join(filter(None, told))})" if any(told) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         quote = plain(citation.quote)
         output.line(f"    “{quote[:QUOTE]}{'…' if len(quote) > QUOTE else ''}”")
+    if trace.guidance is not None:
+        _guide(trace, trace.guidance, output)
     for check in trace.checks:
-        if check.supported is False:
-            output.line(output.paint(f"Not supported by what it cites: {plain(check.sentence)}", "red"))
+        _judged(check, output)
+    for said in figures_sentences(trace.checks):
+        output.line(output.paint(f"{plain(said)}.", "amber"))
+
+
+def _judged(check: SentenceCheck, output: Output) -> None:
+    """A sentence that is not supported, whose source was found afterwards, or of which not all judges say the same."""
+    sentence, objection = plain(check.sentence), plain(objection_sentence(check))
+    if check.note == "nothing shown":
+        output.line(output.paint(f"{NOTHING_SHOWN.capitalize()}: {sentence}", "red"))
+    elif check.supported is False:
+        output.line(output.paint(f"Not supported by what it cites: {sentence}", "red"))
+    elif check.attributed:
+        marks = "".join(f"[{number}]" for number in check.citations)
+        output.line(f"{FOUND.capitalize()} {marks}: {sentence}")
+    elif objection:
+        output.line(f"Supported: {sentence}")
+    if objection:
+        output.line(output.paint(f"    but {objection}", "amber"))
+
+
+def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
+    """What helps on where there is no answer."""
+    limits = trace.decision or Settings.stored(trace.settings).settings
+    parts = {
+        HEADS["suggestions"]: [f"{each.question} ({suggestion_text(each)})" for each in guidance.suggestions],
+        HEADS["near"]: [
+            f"{each.source}, {each.where}, {against_text(each.score, limits.upper, limits.lower)}: “{each.quote}”"
+            for each in guidance.near
+        ],
+        HEADS["about"]: [about_text(guidance.about), headings_text(guidance.about)],
+        HEADS["web"]: [f"{web_text(trace, on=guidance.web)} {guidance.query}"],
+    }
+    for head, lines in parts.items():
+        if any(lines):
+            output.line(output.paint(f"{head}:", "bold"))
+        for line in filter(None, lines):
+            output.line(f"    {plain(line)}")
 
 
 def _stale(trace: Trace, stale: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -8,11 +8,12 @@ from typing import Any
 
 from crag.core.eventlog import event_to_json
 from crag.core.events import ActionTaken, Event, Failed, Scoped
+from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.trace import Trace
 from crag.core.types import Decision, Grade, RetrievedChunk, Strip, WebPage
+from crag.core.verdicts import check_sentence, objection_sentence
 from crag.core.wording import (
     about,
-    check_sentence,
     decision_sentence,
     failure_sentence,
     instead_sentence,
@@ -103,12 +104,22 @@ def trace_record(trace: Trace) -> Record:
         if answer and answer.short
         else None,
         "unnamed": list(answer.unnamed) if answer else [],
+        "disagreements": [
+            {**asdict(each), "sentence": disagreement_sentence(each)}
+            for each in (answer.disagreements if answer else ())
+        ],
         "answered_by": answer.by if answer else None,
         "answered_instead_of": (answer.instead_of or None) if answer else None,
+        "remarks": list(answer.remarks) if answer else [],
         "abstained": answer.abstained if answer else None,
         "low_confidence": answer.low_confidence if answer else None,
+        "guidance": asdict(trace.guidance) if trace.guidance else None,
         "citations": [asdict(citation) for citation in answer.citations] if answer else [],
-        "checks": [{**asdict(check), "note": check_sentence(check)} for check in trace.checks],
+        "checks": [
+            {**asdict(check), "note": check_sentence(check), "objection": objection_sentence(check)}
+            for check in trace.checks
+        ],
+        "figure_remarks": figures_sentences(trace.checks),
         "faithfulness": trace.faithfulness,
         "failures": [_failure(each) for each in trace.failures],
         "error": f"{failure_sentence(failure)} {failure.remedy}" if failure else None,

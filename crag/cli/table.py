@@ -14,8 +14,8 @@ from crag.spending.costs import Spent
 MAIN = """
 first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds
 acted_right rewrite_helped evidence_answer evidence_page evidence_source evidence_words answer_holds answer_f1
-faithfulness question_covered topics_covered abstained abstention_right searches calls failed_calls seconds
-input_tokens output_tokens
+faithfulness attributed unsupported question_covered topics_covered abstained abstention_right searches calls
+failed_calls seconds input_tokens output_tokens
 """.split()
 """The measures in the table; every other one is in the exported rows."""
 

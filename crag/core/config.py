@@ -11,12 +11,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from crag.core.errors import CragError, SettingsError
-from crag.core.fields import days_of, first_problem, setting
+from crag.core.fields import days_of, first_problem, origins_of, setting
 
 __all__ = ["AppConfig"]
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9_]*_base_url")
-_ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 
 
 class AppConfig(BaseModel):
@@ -81,13 +80,19 @@ class AppConfig(BaseModel):
         "none",
         "Language model",
         "none: local models alone. openai: OpenAI's own service. openai-compatible: any server that speaks its "
-        "protocol, at the address below.",
+        "protocol, at the address below. gguf: a model file, run on this machine.",
         group="providers",
     )
     llm_base_url: str = setting(
         "", "Model server", "The address of an OpenAI-compatible server, usually ending in /v1.", group="providers"
     )
-    llm_model: str = setting("", "Model", "The name of the model, as its server lists it.", group="providers")
+    llm_model: str = setting(
+        "",
+        "Model",
+        "The name of the model, as its server lists it. Of gguf: the path of the file, or its name in models/ of the "
+        "data folder.",
+        group="providers",
+    )
     evaluator: str = setting(
         "local",
         "Retrieval evaluator",
@@ -340,11 +345,7 @@ class AppConfig(BaseModel):
     @field_validator("framed_by")
     @classmethod
     def _origins(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        plain = tuple(each.strip().lower().rstrip("/") for each in given)
-        for each in plain:
-            if not _ORIGIN.fullmatch(each):
-                raise ValueError(f"{each[:80]} is no origin; one is https:// or http://, a host, and perhaps a port")
-        return plain
+        return origins_of(given)
 
     @field_validator("purge")
     @classmethod

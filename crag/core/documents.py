@@ -113,7 +113,8 @@ class Chunk:
     is no printed page, as "slide 3". `context` is what is indexed with the text though it stands elsewhere in the
     document: title, section heading, table header.
     `lines` hold offsets into `text`. `id` is stable for the same document and chunking. A search also says what `url`
-    its document came from, if from the web, and what was known then of a page that was kept (`from_web`).
+    its document came from, if from the web, and what was known then of a page that was kept (`from_web`), and the
+    document's date (`dated`, ISO 8601 as exact as it is known; empty where it has none).
     """
 
     id: str
@@ -131,6 +132,7 @@ class Chunk:
     place: str = ""
     url: str = ""
     from_web: FromWeb = ""
+    dated: str = ""
 
     @property
     def where(self) -> str:

@@ -27,6 +27,7 @@ CragError
 │   ├── BusyError          too many requests, or the service is overloaded
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
+│   ├── ModelFileError     a model file of this machine can't be run
 │   ├── WebSearchError     the web provider failed
 │   └── NotApprovedError   the person said no to the query
 └── CancelledError         the person stopped the run
@@ -56,6 +57,7 @@ __all__ = [
     "LibraryError",
     "LimitError",
     "ModelError",
+    "ModelFileError",
     "ModelMismatchError",
     "NotApprovedError",
     "NotFoundError",
@@ -231,6 +233,10 @@ class BudgetError(
     ProviderError, reason="budget", remedy="Raise the limits of a run in Settings, or retrieve fewer chunks."
 ):
     """The run may make no more outside calls."""
+
+
+class ModelFileError(ProviderError, remedy="Choose another model file in Settings."):
+    """A model file of this machine can't be loaded, or its process ended again and again."""
 
 
 class WebSearchError(ProviderError, reason="web", remedy="Check the web provider in Settings, or turn it off."):

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from crag.core.errors import CragError, Reason
 from crag.core.exchanges import Carried
+from crag.core.guidance import Guidance
 from crag.core.meter import Call
 from crag.core.types import (
     Answer,
@@ -36,6 +37,7 @@ __all__ = [
     "Event",
     "Failed",
     "Graded",
+    "Guided",
     "Instead",
     "Queued",
     "Refined",
@@ -67,6 +69,7 @@ Instead = Literal[
     "scores alone",
     "not stored",
     "records",
+    "no guidance",
 ]
 """What was done where something failed; `crag.core.wording` has the words."""
 
@@ -266,6 +269,15 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Guided:
+    """What helps on where there was no answer."""
+
+    guidance: Guidance
+    at: float
+    kind: Literal["guided"] = "guided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
     """The check of every sentence against what it cites. `faithfulness` is the supported share, None if unscored.
 
@@ -367,6 +379,7 @@ Event = (
     | Refined
     | Token
     | Answered
+    | Guided
     | Verified
     | Failed
     | Called

@@ -9,8 +9,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from crag.text.sentences import ended
 
-__all__ = ["days_of", "first_problem", "meta", "setting"]
+__all__ = ["days_of", "first_problem", "meta", "origins_of", "setting"]
 
+_ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 _DAYS = {"d": 1, "w": 7}
 
 
@@ -52,6 +53,15 @@ def first_problem(error: ValidationError) -> str:
     ours = problem.get("ctx", {}).get("error") if problem["type"] == "value_error" else None
     said = str(ours or problem["msg"])
     return f"{where}: {said}" if ended(said) else f"{where}: {said}."
+
+
+def origins_of(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Origins as they are compared. Raises ValueError naming one that is none."""
+    plain = tuple(each.strip().lower().rstrip("/") for each in given)
+    for each in plain:
+        if not _ORIGIN.fullmatch(each):
+            raise ValueError(f"{each[:80]} is no origin; one is https:// or http://, a host, and perhaps a port")
+    return plain
 
 
 def days_of(text: str) -> int:

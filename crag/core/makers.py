@@ -8,12 +8,13 @@ from dataclasses import dataclass
 __all__ = ["Maker", "maker", "named"]
 
 _LOCAL = re.compile(r"local-\d+")
-SERVED = ("openai-compatible", "openai", "reranker")
+SERVED = ("openai-compatible", "openai", "reranker", "gguf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maker:
-    """A model and who serves it; `role` is what it does beside chatting. `host` is empty for a provider's own server.
+    """A model and who serves it; `role` is what it does beside chatting. `host` is empty for a provider's own server,
+    and the mark of its content for a model file, which this machine runs.
 
     Its id is PROVIDER:MODEL[@HOST], with ROLE: before it, and behind it a grader's version of the prompt and its task.
     """
@@ -31,7 +32,7 @@ class Maker:
     @property
     def place(self) -> str:
         """Where it is served; empty where it needs no server."""
-        return "OpenAI" if self.provider == "openai" else self.host
+        return {"openai": "OpenAI", "gguf": "this machine"}.get(self.provider, self.host)
 
     @classmethod
     def of(cls, id: str) -> Maker:
@@ -63,4 +64,5 @@ def named(id: str) -> str:
 
 def _in_words(id: str, at: str) -> str:
     found = Maker.of(id)
+    at = at.replace("at", "on") if found.provider == "gguf" else at
     return at.join(filter(None, (found.model, found.place)))

@@ -16,6 +16,7 @@ __all__ = [
     "loops",
     "refines",
     "searches_web",
+    "to_web",
     "uses_documents",
 ]
 
@@ -102,6 +103,17 @@ def refines(action: Action | None, settings: Settings) -> bool:
 def searches_web(action: Action | None, settings: Settings) -> bool:
     """Whether the strategy wants the web; whether there is a provider is another matter."""
     return action is not None and action in settings.web_on
+
+
+def to_web(settings: Settings, query: str) -> Settings:
+    """The same settings for a run that turns to the web alone, whatever the scores say, and asks it exactly `query`."""
+    return settings.changed(
+        evaluator="chunk" if settings.evaluator == "none" else settings.evaluator,
+        forced=Action.INCORRECT.value,
+        internal_on=tuple(action for action in settings.internal_on if action is not Action.INCORRECT),
+        web_on=tuple(dict.fromkeys((*settings.web_on, Action.INCORRECT))),
+        web_query=query,
+    )
 
 
 def keeps_chunk(grade: Grade | None, settings: Settings) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
@@ -16,11 +16,12 @@ from crag.core.types import (
     Chunk,
     Grade,
     Passage,
+    Remark,
     RetrievedChunk,
-    SentenceCheck,
     SpanReading,
     Strip,
     Unread,
+    Verification,
     WebPage,
 )
 
@@ -32,6 +33,7 @@ __all__ = [
     "AnswerReader",
     "Chat",
     "Contextualizer",
+    "Cut",
     "Embedder",
     "Generator",
     "GradeCache",
@@ -155,6 +157,17 @@ Messages = Sequence[tuple[str, str]]
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
 
+class Cut(str):
+    """The piece " …" at the end of a reply that was cut, and `why` it was."""
+
+    why: Remark
+
+    def __new__(cls, why: Remark) -> Cut:
+        made = super().__new__(cls, " …")
+        made.why = why
+        return made
+
+
 class Chat(Protocol):
     """A chat model within one run: calls are counted against its budget and end when the person presses Stop.
 
@@ -178,7 +191,7 @@ class Chat(Protocol):
         ...
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
-        """The reply piece by piece."""
+        """The reply piece by piece; the last piece of one that was cut is a `Cut`."""
         ...
 
 
@@ -268,6 +281,14 @@ class Generator(Protocol):
 
 
 class Verifier(Protocol):
-    """Checks an answer's sentences against the strips they cite."""
+    """Checks an answer's sentences against the strips they cite, and finds citations for those that have none."""
 
-    def verify(self, answer: Answer, knowledge: Sequence[Strip]) -> list[SentenceCheck]: ...
+    def verify(
+        self,
+        answer: Answer,
+        knowledge: Sequence[Strip],
+        sources: Mapping[str, Chunk | WebPage],
+        settings: Settings,
+    ) -> Verification:
+        """One check a sentence. `knowledge` and `sources` as the generator had them, under the same settings."""
+        ...

@@ -211,6 +211,12 @@ class Settings(BaseModel):
         ge=1,
         le=10,
     )
+    web_query: str = setting(
+        "",
+        "Web query",
+        "The web is asked exactly this. Empty: a query is made from the question.",
+        group="web",
+    )
     web_results: int = setting(5, "Web results", "How many web results are read.", group="web", step=1, ge=1, le=10)
     refine_web: bool = setting(
         True, "Refine web pages", "Cut web pages into strips and filter them by the same evaluator.", group="web"

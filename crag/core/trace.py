@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from crag.core import events as ev
 from crag.core.exchanges import Exchange
+from crag.core.guidance import Guidance
 from crag.core.meter import Call
 from crag.core.types import (
     Action,
@@ -98,7 +99,8 @@ class Trace:
     asked; None: of all that its settings let through. `context`: what was asked in place of a question that belongs to
     a conversation; None outside of one.
     `rounds` are the retrievals in order; `round` says which of their chunks are acted on. `strips` maps a chunk's or
-    page's id to its strips. `text` grows token by token; `answer` is set at the end. `newer`: a newer build of this
+    page's id to its strips. `text` grows token by token; `answer` is set at the end, and `guidance` where it
+    helps on because there is none. `newer`: a newer build of this
     program stored it, with something that this one does not know and left out.
     """
 
@@ -121,6 +123,7 @@ class Trace:
     strips: dict[str, tuple[Strip, ...]] = field(default_factory=dict)
     text: str = ""
     answer: Answer | None = None
+    guidance: Guidance | None = None
     checks: tuple[SentenceCheck, ...] = ()
     faithfulness: float | None = None
     failures: tuple[ev.Failed, ...] = ()
@@ -198,6 +201,8 @@ class Trace:
                 return replace(after, text=self.text + event.text)
             case ev.Answered():
                 return replace(after, answer=event.answer, text=event.answer.text)
+            case ev.Guided():
+                return replace(after, guidance=event.guidance)
             case ev.Verified():
                 checked = replace(after, checks=event.checks, faithfulness=event.faithfulness)
                 return checked._citing(event.found)

@@ -36,6 +36,7 @@ __all__ = [
     "Step",
     "Strip",
     "Unread",
+    "Verification",
     "WebPage",
 ]
 
@@ -268,13 +269,19 @@ class Disagreement:
     values: tuple[Reported, ...]
 
 
+Remark = Literal["cut", "overlong", "looped", "other language"]
+"""What is to be said of a model's reply: it ended at its length, went on beyond it, repeated itself without end (of
+which one copy is kept), or is in another language than the question."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """`text` holds citation marks like [1]. `by` names what wrote it: `extractive` or a model.
 
     An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it. `short`:
     the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
-    nothing that was found does. `disagreements`: where what it rests on does not agree.
+    nothing that was found does. `disagreements`: where what it rests on does not agree. `remarks`: what is to be
+    said of the reply of the model that wrote it.
     """
 
     text: str
@@ -286,6 +293,7 @@ class Answer:
     short: ShortAnswer | None = None
     unnamed: tuple[str, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,3 +352,16 @@ class SentenceCheck:
     attributed: bool = False
     judgements: tuple[Judgement, ...] = ()
     figures: tuple[FigureCheck, ...] = ()
+
+    @property
+    def objecting(self) -> tuple[Judgement, ...]:
+        """The judges that see it otherwise than it was decided."""
+        return tuple(each for each in self.judgements if each.supported not in (None, self.supported))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What the check of an answer comes to: one check a sentence, in order, and the citations that it found."""
+
+    checks: tuple[SentenceCheck, ...]
+    found: tuple[Citation, ...] = ()

@@ -19,7 +19,7 @@ from crag.core.types import (
     FromWeb,
     Grade,
     Kept,
-    SentenceCheck,
+    Remark,
     ShortAnswer,
     Strip,
     Unread,
@@ -27,10 +27,10 @@ from crag.core.types import (
 from crag.text.words import counted
 
 __all__ = [
-    *("about", "cell_text", "check_sentence", "context_text", "count", "decision_sentence", "failure_sentence"),
-    *("instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence"),
-    *("recognised_text", "scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence"),
-    *("web_origin", "why_sentence", "words_text"),
+    *("about", "cell_text", "context_text", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
+    *("kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence", "recognised_text", "remark_sentence"),
+    *("scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),
+    *("why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]
@@ -49,6 +49,7 @@ _INSTEAD: dict[Instead, str] = {
     "scores": "Their scores decide instead.",
     "scores alone": "Their scores decide.",
     "not stored": "The run is not in the history.",
+    "no guidance": "What is near it can't be shown.",
     "records": "The stored texts were searched for the question's words instead.",
 }
 
@@ -169,13 +170,17 @@ def unnamed_sentence(unnamed: Sequence[str]) -> str:
     return f"Nothing found names {' or '.join(unnamed)}." if unnamed else ""
 
 
-def check_sentence(check: SentenceCheck, name: Name = str) -> str:
-    """How it was found whether a sentence is supported: a part of a sentence, without its full stop."""
-    if check.note == "invented":
-        return f"{', '.join(f'[{number}]' for number in check.invented)} stands for no cited text"
-    if check.note == "not scored":
-        return f"not scored: {about(check.why, check.who, name)}"
-    return f"scored by {name(check.by)}" if check.note == "scored" else check.note
+def remark_sentence(remark: Remark) -> str:
+    """What is to be said of a model's reply."""
+    match remark:
+        case "cut":
+            return "The model's reply was cut at its length: its end is missing."
+        case "overlong":
+            return "The model wrote on beyond the length it was given, and was cut there."
+        case "looped":
+            return "The model repeated itself without end: it was cut, and what it repeated stands here once."
+        case "other language":
+            return "The answer is in another language than the question."
 
 
 def unread_sentence(problem: Unread) -> str:

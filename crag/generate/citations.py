@@ -42,13 +42,13 @@ def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
         piece = text[start:end]
         leading = _LEADING_MARKS.match(piece)
         if leading and found:
-            found[-1][1].extend(_numbers(leading.group()))
+            found[-1][1].extend(numbers_in(leading.group()))
             piece = piece[leading.end() :]
         bare = " ".join(_MARKS.sub(_parting, piece).split())
         if any(character.isalnum() for character in bare):
-            found.append((bare, _numbers(piece)))
+            found.append((bare, numbers_in(piece)))
         elif found:
-            found[-1][1].extend(_numbers(piece))
+            found[-1][1].extend(numbers_in(piece))
     return [(sentence, tuple(dict.fromkeys(numbers))) for sentence, numbers in found]
 
 
@@ -131,7 +131,8 @@ def _marked(sentence: str, number: int) -> str:
     return f"{bare.rstrip()} [{number}]{sentence[len(bare) :]}"
 
 
-def _numbers(text: str) -> list[int]:
+def numbers_in(text: str) -> list[int]:
+    """The numbers of all marks in a text, in order."""
     return [int(number) for match in MARK.finditer(text) for number in re.findall(r"\d+", match.group(1))]
 
 

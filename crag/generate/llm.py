@@ -5,19 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from crag.core.errors import ReplyError
 from crag.core.fences import fenced
-from crag.core.protocols import Chat, Messages
+from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Strip, WebPage
+from crag.core.types import Answer, Chunk, Remark, Strip, WebPage
 from crag.generate.abstention import abstention, pieces_of, usable_of
 from crag.generate.citations import MARK, build_citation
+from crag.generate.shown import shown
+from crag.text.languages import other_language
+from crag.text.repeats import loop_in
 
 MAX_TOKENS = 700
-CHARS_A_TOKEN = 3.2
-"""Fewer than English text has, so that what is counted here fits the model's own count too."""
 NO_ANSWER = "NO ANSWER"
+LEAST_WORDS = 3
+"""From how many words on what a reply repeats says something."""
 LONGEST_MARK = 24
 """Characters after which an open bracket is text and no citation mark."""
+
+_HALF_MARK = re.compile(r"\[[\d,;\s]*?(?: (…))?$")
 
 INSTRUCTIONS = f"""\
 Answer the question from the sources below and from nothing else. Write at most five short sentences. After each \
@@ -40,6 +46,8 @@ class LlmGenerator:
     ) -> Iterator[str | Answer]:
         """Pieces that add up to the answer's text, then the Answer. Raises ProviderError.
 
+        Of a reply that repeats itself without end the Answer holds one copy alone, whatever pieces were shown.
+
         The best strips are shown, as many as `answer_context` tokens hold. Abstains without a call where no strip
         reaches the answer floor, and where the model finds no answer in them. Numbers are given anew in the order
         of the text; a number that stands for no source stays as the model wrote it, for the check to find.
@@ -48,36 +56,34 @@ class LlmGenerator:
         if not usable or (best is not None and best < settings.answer_floor):
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
-        shown = _fitting(usable, settings.answer_context)
+        told = shown(usable, settings.answer_context)
         numbers: dict[int, int] = {}
-        text = ""
-        written = self._chat.written(_asked(question, shown, sources), max_tokens=MAX_TOKENS)
-        for piece in _settled(_renumbered(written, len(shown), numbers)):
+        text, remarks = "", list[Remark]()
+        written = self._chat.written(_asked(question, told, sources), max_tokens=MAX_TOKENS)
+        for piece in _settled(_renumbered(_noted(written, remarks), len(told), numbers)):
             text += piece
             yield piece
         if not text.strip():
-            why = f"the language model found no answer in the {len(shown)} passages it was shown"
+            why = f"the language model found no answer in the {len(told)} passages it was shown"
             yield from pieces_of(abstention(None, sources, settings, self.by, why))
             return
-        cited = [(number, shown[given - 1]) for given, number in numbers.items()]
+        if "looped" in remarks:
+            text = self._once(text)
+        if other_language(question, text):
+            remarks.append("other language")
+        cited = [(number, told[given - 1]) for given, number in numbers.items()]
         citations = [
             build_citation(number, strip, sources.get(strip.source_id), 0, len(strip.text)) for number, strip in cited
         ]
         low = best is None or best < settings.upper
-        yield Answer(text=text, by=self.by, citations=tuple(citations), low_confidence=low)
+        yield Answer(text=text, by=self.by, citations=tuple(citations), low_confidence=low, remarks=tuple(remarks))
 
-
-def _fitting(strips: Sequence[Strip], tokens: int) -> list[Strip]:
-    """The best strips that fit, best first; at least one."""
-    ranked = sorted(strips, key=lambda strip: -(strip.score if strip.score is not None else 0.0))
-    chosen: list[Strip] = []
-    room = tokens * CHARS_A_TOKEN
-    for strip in ranked:
-        room -= len(strip.text) + 60
-        if room < 0 and chosen:
-            break
-        chosen.append(strip)
-    return chosen
+    def _once(self, text: str) -> str:
+        """A text that repeats itself with what it repeats said once. Raises ReplyError where that says nothing."""
+        kept = text[: loop_in(text.removesuffix(" …"))].rstrip()
+        if len(re.findall(r"[^\W\d_]{2,}", kept)) < LEAST_WORDS:
+            raise ReplyError("repeated itself without end and said nothing.", who=self.by)
+        return f"{kept} …"
 
 
 def _asked(question: str, strips: Sequence[Strip], sources: dict[str, Chunk | WebPage]) -> Messages:
@@ -100,6 +106,14 @@ def _place(source: Chunk | WebPage | None) -> str:
     return re.sub(r"[\"<>\s]+", " ", place)[:160].strip()
 
 
+def _noted(pieces: Iterator[str], remarks: list[Remark]) -> Iterator[str]:
+    """The pieces; why the reply was cut, if it was, is put among the remarks."""
+    for piece in pieces:
+        if isinstance(piece, Cut):
+            remarks.append(piece.why)
+        yield piece
+
+
 def _renumbered(pieces: Iterator[str], count: int, numbers: dict[int, int]) -> Iterator[str]:
     """The text with the marks of sources 1 to `count` numbered as they first appear; fills `numbers`, old to new.
 
@@ -119,7 +133,8 @@ def _renumbered(pieces: Iterator[str], count: int, numbers: dict[int, int]) -> I
         ready, held = (held[:opened], held[opened:]) if open_still else (held, "")
         if ready:
             yield MARK.sub(mark, ready)
-    if held:
+    # Half a mark, where the reply was cut in the middle of it, stands for nothing.
+    if held := _HALF_MARK.sub(r"\1", held):
         yield MARK.sub(mark, held)
 
 

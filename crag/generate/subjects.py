@@ -7,13 +7,12 @@ and every text of it that was found. A word that no source has tells none of the
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from crag.core.types import Chunk, WebPage
 from crag.text.keywords import keywords
-from crag.text.marks import few_marks
+from crag.text.names import GENERIC, fold
 from crag.text.words import STOP_WORDS, stem
 
 MAX_CHARACTERS = 40_000
@@ -22,15 +21,6 @@ MAX_QUESTION = 2_000
 MAX_NAMES = 24
 """Names of a question that are looked for, the first ones."""
 
-_GENERIC = frozenset(
-    """act agency airport annual bank board bureau chief city co commission committee company congress corp corporation
-    county court department director division doctor dr fiscal fy government group inc incorporated international lake
-    limited llc ltd minister mount mr mrs ms national north office officer plc president prime professor program
-    programme report river secretary section senator service services south state states street table united
-    university usd west east january february march april may june july august september october november december
-    monday tuesday wednesday thursday friday saturday sunday""".split()
-)
-"""Words of names that many names have: by themselves they name nothing."""
 _YEAR = re.compile(r"(?<!\d)((?:19|20)\d\d)(?!\d)")
 _SHORT_YEAR = re.compile(r"\b(?:FY|CY|fiscal)\s?'?(\d\d)(?!\d)", re.IGNORECASE)
 _PART = re.compile(r"[^\W\d_]+|\d+")
@@ -93,13 +83,13 @@ def names_of(question: str) -> tuple[Name, ...]:
             continue
         for text in re.split(r"\s(?:and|or|&|vs\.?|versus)\s|['’]s?\s", keyword.text):
             bare = _SHORT_YEAR.sub(" ", _YEAR.sub(" ", text))
-            parts = tuple(part for part in _tokens(bare) if part not in _GENERIC and part not in STOP_WORDS)
+            parts = tuple(part for part in _tokens(bare) if part not in GENERIC and part not in STOP_WORDS)
             if any(len(part) > 1 for part in parts):
                 # Only words written with a capital and lower-case letters are sure to be a name.
                 proper = all(
                     _PLAIN_NAME.fullmatch(word) and word[0].isupper() and not word.isupper()
                     for word in _TOKEN.findall(bare)
-                    if _fold(word) in parts
+                    if fold(word) in parts
                 )
                 found.append(Name(" ".join(bare.split()).strip(" -,'’"), parts, proper))
     return tuple(dict.fromkeys([*found, *_years(question)]))[:MAX_NAMES]
@@ -168,11 +158,4 @@ def _document(source: Chunk | WebPage) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(_fold(text))
-
-
-def _fold(text: str) -> str:
-    if text.isascii():
-        return text.casefold()
-    plain = unicodedata.normalize("NFKD", few_marks(text))
-    return "".join(letter for letter in plain if not unicodedata.combining(letter)).casefold()
+    return _TOKEN.findall(fold(text))

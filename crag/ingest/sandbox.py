@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import signal
 import struct
@@ -14,16 +13,15 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
+from crag.core.children import PACKAGE_PARENT, bare_environment
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, DamagedError, DocumentError, EmptyError, EncryptedError, LimitError
 
 _MOST_FRAME = 64 * 1024 * 1024
 _WALL_SPARE = 6.0  # seconds beyond the processor limit; with the default limit everything ends within 30
 _BEAT = 0.1
-_PACKAGE_PARENT = Path(__file__).resolve().parent.parent.parent
 
 Frame = tuple[dict[str, Any], bytes]
 
@@ -80,8 +78,8 @@ def run_child(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=_environment(),
-        cwd=_PACKAGE_PARENT,
+        env=bare_environment(),
+        cwd=PACKAGE_PARENT,
         start_new_session=True,
     )
     if process.stdin is None or process.stdout is None:
@@ -103,11 +101,6 @@ def run_child(
         writer.join()
         reader.join()
         process.stdout.close()
-
-
-def _environment() -> dict[str, str]:
-    """No keys, no proxies, no start-up files: the child needs the package and nothing else."""
-    return {"PYTHONPATH": str(_PACKAGE_PARENT), "PYTHONNOUSERSITE": "1", "PYTHONUTF8": "1", "PATH": os.defpath}
 
 
 def _write(pipe: IO[bytes], head: bytes, data: bytes) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.errors import FilterError
+from crag.core.guidance import About
 from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
 from crag.core.scope import narrowed, scope_of
 from crag.core.types import Chunk, Document, FromWeb
@@ -29,7 +30,8 @@ class Catalog:
     """All documents of one generation of a library, n of them in order of number.
 
     `library` is the library's own id: what stands under a name may be another one later. `documents` are their records
-    with the fields that people gave them.
+    with the fields that people gave them. `abouts`: what was found that parts of it are about, by filter and least
+    confidence.
     """
 
     library: str
@@ -37,6 +39,7 @@ class Catalog:
     cards: Cards
     documents: Sequence[tuple[Document, Fields]]
     _passing: dict[str, Numbers] = field(default_factory=dict, repr=False)
+    abouts: dict[tuple[str, float], About] = field(default_factory=dict, repr=False)
 
     @cached_property
     def fields(self) -> list[dict[str, Value]]:
@@ -89,8 +92,10 @@ class Catalog:
         return (0.5 ** (days / half_life_days)).astype(np.float32)
 
     def sourced(self, chunk: Chunk, place: int) -> Chunk:
-        """The chunk with what is known of where its document, the one at this place, came from."""
+        """The chunk with what is known of its document, the one at this place: its date, and where it came from."""
         document, given = self.documents[place]
+        if date := self.fields[place].get("date"):
+            chunk = replace(chunk, dated=str(date))
         if not document.url:
             return chunk
         kept = kept_from_web(given)

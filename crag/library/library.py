@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, QuestionError
+from crag.core.guidance import About
 from crag.core.protocols import Embedder, QuestionEmbedder
 from crag.core.types import RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
@@ -164,6 +165,11 @@ class Library:
                 min_confidence=min_confidence,
                 half_life_days=half_life_days,
             )
+
+    def about(self, *, where: str = "", min_confidence: float = 0.0) -> About:
+        """What the documents are about that a search with these filters would use. Raises FilterError."""
+        with self._database.read() as connection:
+            return self._search.about(connection, where, min_confidence)
 
     def refresh_index(self) -> None:
         """Bring the chunk index up to date now, so that the next search need not."""

@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 import numpy as np
 from sqlalchemy import Connection
 
+from crag.core.guidance import About
 from crag.core.types import RetrievedChunk
 from crag.index.chunk_index import Candidates, ChunkIndex, Scores, Vectors
 from crag.library import feed, store
 from crag.library.accounts import line_items
 from crag.library.catalog import Catalog
+from crag.library.contents import about
 from crag.library.ranking import Mode, joined, rank
 from crag.library.terms import search_terms
 from crag.library.upkeep import Upkeep
@@ -84,6 +86,15 @@ class Search:
         return _ranked(
             connection, candidates, vector, k, catalog, "hybrid", catalog.cards.scores(query), half_life_days
         )
+
+    def about(self, connection: Connection, where: str, min_confidence: float) -> About:
+        """What the documents are about that a search with these filters would use. Raises FilterError."""
+        catalog = self._catalog_of(connection)
+        known = catalog.abouts.get((where, min_confidence))
+        if known is None:
+            known = about(connection, catalog, catalog.allowed(where, min_confidence))
+            catalog.abouts[where, min_confidence] = known
+        return known
 
     def forget(self) -> None:
         """Free the memory; the next search loads it again."""

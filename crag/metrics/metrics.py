@@ -83,6 +83,8 @@ class ResultRow:
     evidence_source: Annotated[bool | None, "Evidence kept is from an expected source"] = None
     evidence_words: Annotated[int | None, "Words of evidence kept"] = None
     faithfulness: Annotated[float | None, "Faithfulness"] = None
+    attributed: Annotated[float | None, "Sentences whose source was found afterwards"] = None
+    unsupported: Annotated[float | None, "Sentences that nothing shown supports"] = None
     answer_exact: Annotated[bool | None, "Answer: exact match"] = None
     answer_f1: Annotated[float | None, "Answer: token F1"] = None
     answer_holds: Annotated[bool | None, "Answer says an accepted answer"] = None
@@ -119,6 +121,7 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
     short = short_text(answer.short, labelled=False) if answer and answer.short else ""
     matches = [found for each in (said, short) if answer and (found := answer_match(each, accepted, scale=scale))]
     again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
+    told = [check for check in trace.checks if check.supported is not None]
     return ResultRow(
         question_id=expected.id,
         question=expected.question,
@@ -143,6 +146,8 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
         evidence_source=_evidence_source(trace, expected),
         evidence_words=sum(len(strip.text.split()) for strip in trace.kept()) if answer else None,
         faithfulness=trace.faithfulness,
+        attributed=_share([check.attributed for check in told]),
+        unsupported=_share([check.note == "nothing shown" for check in told]),
         answer_exact=any(match.exact for match in matches) if matches else None,
         answer_f1=max((match.f1 for match in matches), default=None),
         answer_holds=any(match.holds for match in matches) if matches else None,
@@ -240,6 +245,10 @@ def _rankings(round: Round | None, expected: Question) -> tuple[Ranked | None, R
 
 def _action(round: Round | None) -> Action | None:
     return round.decision.action if round and round.decision else None
+
+
+def _share(held: Sequence[bool]) -> float | None:
+    return sum(held) / len(held) if held else None
 
 
 def _question_covered(said: str, abstained: bool | None, expected: Question) -> float | None:

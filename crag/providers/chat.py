@@ -18,10 +18,13 @@ from pydantic import BaseModel, SecretStr
 from crag.core.connection import BoundedClient
 from crag.core.errors import BusyError, CragError, ProviderError, ReplyError, UnreachableError
 from crag.core.meter import Meter, OpenCall
-from crag.core.protocols import Messages, Parsed
+from crag.core.protocols import Cut, Messages, Parsed
 from crag.providers.endpoint import OPENAI, Endpoint
+from crag.providers.gguf import SLOTS
+from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
 from crag.providers.replies import Speech, ThoughtOnlyError, read, spoken, strict, text_of
 from crag.providers.translation import told_to_wait, translated
+from crag.text.repeats import loop_in
 
 __all__ = ["ChatModel", "Endpoint", "MeteredChat"]
 
@@ -32,10 +35,16 @@ FIRST_WAIT, LONGEST_WAIT = 0.4, 6.0
 """Seconds before the second attempt, and at most before any."""
 CONNECT, SILENCE = 5.0, 60.0
 """Seconds for a connection, and without a byte after which it counts as dead: a small server answers others first."""
+OWN_SILENCE = 3600.0
+"""The same for a model file that this process runs: while its process is there, it is reading, however slowly."""
 REFUSAL_SECONDS = 10.0
 """How long a call for which no time is left may take to be refused: it is, as soon as its thread gets to it."""
 ROOM = 4_000
 """Tokens that a model gets beside those of its reply once it was seen to think until its limit and say nothing."""
+TOKEN_CHARS = 12
+"""More than tokens have on average: a reply of more characters than all its tokens could have ignores its limit."""
+LOOK = 80
+"""Characters after which a reply is looked at again, whether it repeats itself."""
 REPAIR = "That was not usable ({problem}). Reply with the JSON object alone, exactly in the form asked for."
 
 
@@ -44,9 +53,15 @@ class ChatModel:
 
     def __init__(self, endpoint: Endpoint, *, parallel: int = 8, connect: float = CONNECT) -> None:
         """`parallel`: calls at the same time, for all runs together. `connect`: seconds for a connection."""
-        self.endpoint, self.id, self.parallel, self._connect = endpoint, endpoint.id, parallel, connect
+        self.endpoint, self.id, self._connect = endpoint, endpoint.id, connect
+        file = endpoint.file
+        self.parallel = min(parallel, SLOTS) if file else parallel
         # No redirects: a key goes to the address it was given for and nowhere else.
-        self._http = BoundedClient(follow_redirects=False)
+        self._http = (
+            LocalClient(server_of(file, endpoint.threads), follow_redirects=False)
+            if file
+            else BoundedClient(follow_redirects=False)
+        )
         self._refused: frozenset[str] = frozenset()
         """Request options that the server has said it does not know."""
         self._room = 0
@@ -74,10 +89,10 @@ class ChatModel:
         model = ChatOpenAI(
             model=self.endpoint.model,
             # Never left out: the client would take another from the environment, and send the key there.
-            base_url=self.endpoint.base_url or OPENAI,
+            base_url=ANYWHERE if self.endpoint.file else self.endpoint.base_url or OPENAI,
             api_key=key,
             max_retries=0,
-            timeout=httpx.Timeout(SILENCE, connect=self._connect),
+            timeout=httpx.Timeout(OWN_SILENCE if self.endpoint.file else SILENCE, connect=self._connect),
             stream_usage="stream_options" not in self._refused,
             http_async_client=self._http,
             openai_proxy=None,
@@ -142,7 +157,7 @@ class MeteredChat:
             yield from self._meter.iterate(lambda: self._many(schema, each, max_tokens, calls), seconds)
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
-        """The reply piece by piece; one cut off at its limit ends in "…". Retried only before the first piece.
+        """The reply piece by piece; one that was cut ends in a `Cut`. Retried only before the first piece.
 
         Raises ProviderError.
         """
@@ -220,7 +235,7 @@ class MeteredChat:
         while True:
             number, habits = number + 1, self._model.habits
             whole: Any = None
-            speech = Speech()
+            speech, watch = Speech(), _Watch(max_tokens)
             try:
                 with self._call(number, calls) as call:
                     async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
@@ -228,6 +243,9 @@ class MeteredChat:
                         if text := speech.heard(text_of(piece)):
                             begun = True
                             yield text
+                            if cut := watch.cut(text):
+                                yield cut  # what is left of the reply is not waited for
+                                return
                     if not begun:
                         spoken(whole)
                     _count(call, whole)
@@ -239,7 +257,7 @@ class MeteredChat:
                 await self._again(failure, number, habits)
                 continue
             if whole.response_metadata["finish_reason"] == "length":
-                yield " …"
+                yield Cut("cut")
             return
 
     def _unfinished(self, whole: Any, begun: bool) -> ProviderError | None:
@@ -278,6 +296,23 @@ class MeteredChat:
             raise failure
         pause = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
         await self._meter.clock.pause(min(max(pause, told_to_wait(error)), LONGEST_WAIT))
+
+
+class _Watch:
+    """Looks at a reply as it comes, for what has no end."""
+
+    def __init__(self, max_tokens: int) -> None:
+        self._most, self._text, self._looked = max_tokens * TOKEN_CHARS, "", 0
+
+    def cut(self, piece: str) -> Cut | None:
+        """Why the reply is to be cut behind this piece, if it is."""
+        self._text += piece
+        if len(self._text) > self._most:
+            return Cut("overlong")
+        if len(self._text) - self._looked >= LOOK:
+            self._looked = len(self._text)
+            return Cut("looped") if loop_in(self._text) is not None else None
+        return None
 
 
 def _count(call: OpenCall, message: Any) -> None:

@@ -17,6 +17,7 @@ from crag.core.errors import KeyRejectedError, ProviderError, ReplyError
 from crag.core.meter import Budget, Meter
 from crag.core.waiting import wait_for
 from crag.providers.endpoint import OPENAI, Endpoint
+from crag.providers.gguf_server import server_of
 from crag.providers.rerank import Reranker
 from crag.providers.translation import translated
 
@@ -30,7 +31,8 @@ LOCAL_SERVERS: Mapping[str, str] = {
 SECONDS = 6.0
 KNOCK = 0.7
 """Seconds within which a server of this machine must answer to be offered."""
-TRIAL_SECONDS = 30.0
+TRIAL_SECONDS, FILE_SECONDS = 30.0, 120.0
+"""Within which a model must reply: one behind a server, and one that this machine runs and has loaded."""
 NO_CHAT = ("embed", "whisper", "tts", "dall-e", "moderation", "rerank", "realtime", "transcribe", "image", "sora")
 """Parts of the names of models that hold no conversation."""
 
@@ -75,12 +77,14 @@ def tried(endpoint: Endpoint) -> Trial:
     """Asks the model for one small object, as grading does. Raises ProviderError, which says what is wrong."""
     from crag.providers.chat import ChatModel  # LangChain's client takes a second to load; only a model needs it
 
+    began = time.monotonic()
+    if endpoint.file:  # loading it takes as long as it takes
+        server_of(endpoint.file, endpoint.threads).place().result()
     used: list[int] = []
     meter = Meter(
-        Budget(calls=6, seconds=TRIAL_SECONDS),
+        Budget(calls=6, seconds=FILE_SECONDS if endpoint.file else TRIAL_SECONDS),
         listener=lambda call: used.append((call.input_tokens or 0) + (call.output_tokens or 0)),
     )
-    began = time.monotonic()
     chat = ChatModel(endpoint).metered(meter)
     chat.parsed(
         _Sum,

@@ -18,7 +18,7 @@ from typing import Any, Literal, cast, get_args
 from crag.core.config import AppConfig
 from crag.core.fields import meta
 from crag.core.keys import Keys
-from crag.core.provider import EvaluatorProvider, Provider, WebProvider
+from crag.core.provider import EvaluatorProvider, Price, Provider, WebProvider
 from crag.evaluator.llm import LLM
 from crag.evaluator.reranker import RERANKER
 from crag.web.brave import BRAVE
@@ -30,6 +30,7 @@ from crag.web.tavily import TAVILY
 __all__ = [
     "COMPATIBLE",
     "FOLDER",
+    "GGUF",
     "LLM",
     "LOCAL",
     "OPENAI",
@@ -76,9 +77,17 @@ COMPATIBLE = Provider(
     example="http://127.0.0.1:8080/v1",
     key="llm",
 )
+GGUF = Provider(
+    name="gguf",
+    title="Model file",
+    about="A GGUF file, run on this machine by a process of its own. Nothing leaves it, and no call costs anything.",
+    phrase="the model file",
+    leaves=False,
+    price=Price(),
+)
 
 PROVIDERS: tuple[Provider, ...] = (
-    *(OPENAI, COMPATIBLE),
+    *(OPENAI, COMPATIBLE, GGUF),
     *(LOCAL, LLM, RERANKER),
     *(FOLDER, TAVILY, DUCKDUCKGO, SEARXNG, BRAVE),
 )
@@ -101,7 +110,7 @@ class Unusable:
 
 def models() -> dict[str, Provider]:
     """The services of language models, by name."""
-    return {each.name: each for each in (OPENAI, COMPATIBLE)}
+    return {each.name: each for each in (OPENAI, COMPATIBLE, GGUF)}
 
 
 def evaluators() -> dict[str, EvaluatorProvider]:

@@ -22,8 +22,8 @@ from crag.providers.replies import ThoughtOnlyError
 log = logging.getLogger(__name__)
 
 OTHER = "Choose another model or server in Settings."
-_BENEATH = (openai.APIConnectionError, httpx.HTTPError, zlib.error)
-"""What the clients wrap, each in its own."""
+_BENEATH = (openai.APIConnectionError, httpx.HTTPError, zlib.error, CragError)
+"""What the clients wrap, each in its own: also ours, of a connection that speaks for its model."""
 
 
 def translated(error: Exception, name: str) -> CragError:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from crag.text.marks import few_marks
+from crag.text.numerals import SCALES, UNITS
 from crag.text.words import FUNCTION_WORDS, stem
 
 LONG = 10
@@ -23,10 +24,6 @@ LONG = 10
 LONG_SHARE = 0.7
 """The share of a long answer's content words, beside all of its amounts, from which a text is taken to say it."""
 
-_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "mn": 1e6, "mm": 1e6, "bn": 1e9}
-_SCALES |= {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
-_UNITS = {"%": "%", "percent": "%", "per cent": "%", "us$": "$", "$": "$", "usd": "$", "dollar": "$", "€": "€"}
-_UNITS |= {"eur": "€", "euro": "€", "£": "£", "gbp": "£", "pound": "£", "¥": "¥", "jpy": "¥", "yen": "¥"}
 _AMOUNT = re.compile(
     r"""(?<!\w)(?<!\d[.,])(?P<sign>[-−])?
     (?P<currency>us\$|[$€£¥]|(?:usd|eur|gbp|jpy)(?=\s?[-−.\d]))?\s?(?P<inner>[-−])?
@@ -121,7 +118,7 @@ def checkable(accepted: Iterable[str]) -> tuple[str, ...]:
 def asked_scale(question: str) -> float:
     """What amounts without a scale of their own may be multiplied by: 1e6 of "in USD millions"; else 1."""
     found = _IN_SCALE.search(question.casefold())
-    return _SCALES[found[1]] if found else 1.0
+    return SCALES[found[1]] if found else 1.0
 
 
 def content_stems(text: str) -> frozenset[str]:
@@ -203,8 +200,8 @@ def _amount(match: re.Match[str], scale: float) -> _Amount:
     if match["sign"] or match["inner"]:
         value = -value
     own = match["scale"] or match["short"]
-    unit = _UNITS.get(" ".join((match["mark"] or match["currency"] or match["unit"] or "").split()), "")
-    values = [value * _SCALES[own]] if own else [value]
+    unit = UNITS.get(" ".join((match["mark"] or match["currency"] or match["unit"] or "").split()), "")
+    values = [value * SCALES[own]] if own else [value]
     if not own and scale != 1.0 and unit != "%":
         values.append(value * scale)
     text = match.string

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from crag.conversation.model import LlmContextualizer
@@ -40,6 +40,7 @@ from crag.run.fallback import (
     FallbackWeb,
 )
 from crag.run.guarded import guarded_evaluator, guarded_web
+from crag.run.guiding import Guide
 from crag.run.parts import Outlet, Parts
 from crag.run.status import problem
 from crag.run.wiring import Wiring, wired
@@ -121,18 +122,21 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 
-    evaluator, support = (behind(each) for each in outside) if outside else (scorer, scorer)
+    evaluator, support = (behind(each) for each in outside) if outside else (scorer, None)
     rules = RuleContextualizer()
     rewriters = [LlmRewriter(chat), local.rewriter] if chat else [local.rewriter]
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (asked.allowed or _refused) if config.ask_before_web else None
     hours = float(config.web_cache_hours)
+    retriever = FallbackRetriever(
+        _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
+    )
+    about = partial(library.about, where=asked.settings.where, min_confidence=asked.settings.min_confidence)
+    reached = wiring.webs if asked.settings.web_on else wired(config, asked.keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and wiring.writer else None
     parts = Parts(
         settings=asked.settings,
-        retriever=FallbackRetriever(
-            _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
-        ),
+        retriever=retriever,
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
         strip_grader=CachedStripGrader(inner, library.cache) if isinstance(inner, StripGrader) else None,
@@ -142,9 +146,10 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
         contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, outlet) if chat else rules,
-        verifier=CitationVerifier(support),
+        verifier=CitationVerifier(scorer, support),
         meter=meter,
         outlet=outlet,
+        guide=Guide(about, retriever, inner, web=bool(reached)),
     )
     return parts, problems
 

@@ -12,7 +12,7 @@ from crag.core.errors import ModelError, ProviderError
 from crag.core.makers import named
 from crag.core.provider import WebProvider
 from crag.core.settings import Settings
-from crag.providers.registry import FOLDER, LOCAL, Unusable, key_variables, unusable
+from crag.providers.registry import FOLDER, GGUF, LOCAL, Unusable, key_variables, unusable
 from crag.run.wiring import Missing, Service, Wiring
 
 
@@ -33,6 +33,8 @@ def problem(missing: Missing) -> ProviderError:
     match missing.reason:
         case "unknown":
             said = f"There is no provider called {missing.name!r} here.", "Choose another in Settings, or install it."
+        case "no-model" if provider == GGUF:
+            said = "No model file is chosen.", "Choose one in Settings, or set CRAG_LLM_MODEL to its path."
         case "no-model":
             said = "No model is chosen.", "Choose one in Settings, or set CRAG_LLM_MODEL."
         case "no-key":
@@ -49,9 +51,28 @@ def problem(missing: Missing) -> ProviderError:
             said = f"{host} is not among the servers that may be used here.", "Ask who runs this program."
         case "no-folder":
             said = "No folder of pages is set.", "Name it in Settings, or set CRAG_WEB_FOLDER."
+        case "no-file":
+            said = f"There is no model file {missing.file}.", "Check its path in Settings, or CRAG_LLM_MODEL."
+        case "no-gguf":
+            said = f"{missing.file} is no GGUF file.", "Choose a model file whose name ends in .gguf."
+        case "cut-off":
+            has, whole = gigabytes(missing.has), f" of {gigabytes(missing.needs)}" if missing.needs else ""
+            said = f"{missing.file} is cut off: {has}{whole} are there.", "Download or copy it again."
+        case "no-chat":
+            said = f"{missing.file} holds no model that converses.", "Choose one made for chat: often named instruct."
+        case "no-memory":
+            needs, free = gigabytes(missing.needs), gigabytes(missing.has)
+            said = f"{missing.file} needs about {needs} of memory; {free} are free.", "Choose a smaller model file."
+        case "no-extra":
+            said = "What runs model files is not installed.", "Install it: pip install xllamacpp, and start anew."
         case "no-language-model":
             said = "The evaluator is to be a language model, and none is set.", "Set one in Settings."
     return ProviderError(*said)
+
+
+def gigabytes(size: int) -> str:
+    """So many bytes, in GB, or in MB below one."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def loaded(name: str, load: Callable[[], str]) -> ProviderStatus:
@@ -112,6 +133,8 @@ def _searched(web: Service[WebProvider], wiring: Wiring) -> str:
 def _model(wiring: Wiring) -> ProviderStatus:
     lacks, on = wiring.lacks("answer"), wiring.model is not None
     detail = named(wiring.model.endpoint.id) if wiring.model else "none is set; local models do the work"
+    if wiring.model and (file := wiring.model.endpoint.file):
+        detail = f"{detail}, in about {gigabytes(file.memory)} of memory; nothing leaves it"
     return ProviderStatus(name="Language model", on=on, detail=str(problem(lacks)) if lacks else detail)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crag.core import events as ev
-from crag.core.errors import ProviderError, ReplyError
+from crag.core.errors import ProviderError, ReplyError, StorageError
 from crag.core.exchanges import Standalone
 from crag.core.outgoing import outgoing
 from crag.core.policy import acted_on, best_chunk, chunks_acted_on, keeps_chunk, loops, refines
@@ -17,6 +17,7 @@ from crag.core.trace import Round
 from crag.core.types import Action, Answer, Chunk, Decision, Grade, Origin, Passage, Strip, WebPage
 from crag.correct.refinement import make_strip, scored_strips
 from crag.evaluator.trigger import decide
+from crag.generate.disagreements import with_disagreements
 from crag.generate.verification import faithfulness
 from crag.run.parts import Parts, State
 
@@ -137,10 +138,13 @@ def refine_documents(state: State, parts: Parts) -> State:
 
 
 def rewrite_for_web(state: State, parts: Parts) -> State:
-    """The query that leaves for the web; the question itself where rewriting failed."""
+    """The query that leaves for the web: the one that was given, else the question rewritten, or as it is."""
     question = state["question"]
-    query = outgoing(parts.rewriter.rewrite(question, max_keywords=parts.settings.rewrite_keywords))
-    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=parts.rewriter.by, at=parts.now()))
+    query, by = outgoing(parts.settings.web_query), "given"
+    if not query:
+        query = outgoing(parts.rewriter.rewrite(question, max_keywords=parts.settings.rewrite_keywords))
+        by = parts.rewriter.by
+    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by, at=parts.now()))
     return {"web_query": query}
 
 
@@ -183,9 +187,7 @@ def refine_pages(state: State, parts: Parts) -> State:
 
 def answer(state: State, parts: Parts) -> State:
     """The answer to the question as it was asked, from the strips that were kept."""
-    knowledge = _knowledge(state)
-    sources: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["acted"]}
-    sources.update({page.id: page for page in state.get("pages", ())})
+    knowledge, sources = _knowledge(state), _sources(state)
     parts = _with_floor(state, parts)
     whole: Answer | None = None
     for piece in parts.generator.answer(state["question"], knowledge, sources, parts.settings):
@@ -197,15 +199,35 @@ def answer(state: State, parts: Parts) -> State:
     if whole is None:
         raise ReplyError("The answer ended before it was complete.", "Ask again.")
     if not whole.abstained:
-        whole = replace(whole, low_confidence=_unsure(state, whole))
+        whole = with_disagreements(replace(whole, low_confidence=_unsure(state, whole)), knowledge, sources)
     parts.emit(ev.Answered(answer=whole, at=parts.now()))
+    if whole.abstained or _without_support(state):
+        _guide(state, parts)
     return {"answer": whole}
 
 
+def _guide(state: State, parts: Parts) -> None:
+    """What helps on, told after an answer that there is none."""
+    if parts.guide is None:
+        return
+    grades = {id: grade for each in state.get("rounds", ()) for id, grade in each.grades.items()}
+    chunks = {found.chunk.id: found.chunk for each in state.get("rounds", ()) for found in each.chunks}
+    chunks.update({found.chunk.id: found.chunk for found in state["acted"]})
+    found = [(chunk, _score(grades.get(id))) for id, chunk in chunks.items()]
+    try:
+        query = state.get("web_query", "")
+        guidance = parts.guide.guidance(state["question"], found, state.get("strips", ()), parts.settings, query)
+    except StorageError as error:
+        parts.outlet.worked_around("answer", error, "no guidance")
+        return
+    parts.emit(ev.Guided(guidance=guidance, at=parts.now()))
+
+
 def verify(state: State, parts: Parts) -> State:
-    """Every sentence of the answer against the strips it cites."""
-    checks = tuple(parts.verifier.verify(state["answer"], _knowledge(state)))
-    parts.emit(ev.Verified(checks=checks, faithfulness=faithfulness(checks), at=parts.now()))
+    """Every sentence of the answer against the strips it cites, or all that its writer was shown."""
+    made = parts.verifier.verify(state["answer"], _knowledge(state), _sources(state), parts.settings)
+    score = faithfulness(made.checks)
+    parts.emit(ev.Verified(checks=made.checks, faithfulness=score, found=made.found, at=parts.now()))
     return {}
 
 
@@ -241,6 +263,12 @@ def _knowledge(state: State) -> list[Strip]:
     return [strip for strip in (*state.get("strips", ()), *state.get("web_strips", ())) if strip.kept]
 
 
+def _sources(state: State) -> dict[str, Chunk | WebPage]:
+    """What the ids of strips' sources stand for."""
+    chunks: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["acted"]}
+    return {**chunks, **{page.id: page for page in state.get("pages", ())}}
+
+
 def _grade(state: State, chunk: Chunk) -> Grade | None:
     return state["grades"].get(chunk.id)
 
@@ -266,6 +294,13 @@ def _unsure(state: State, answer: Answer) -> bool:
     decision = state.get("decision")
     if decision is None or answer.unnamed:
         return answer.low_confidence
-    if decision.action is Action.INCORRECT and not any(strip.kept for strip in state.get("web_strips", ())):
+    if _without_support(state):
         return True
     return decision.action is not Action.CORRECT and answer.low_confidence
+
+
+def _without_support(state: State) -> bool:
+    """Whether the documents were judged not to answer, and nothing from the web stands in for them."""
+    decision = state.get("decision")
+    incorrect = decision is not None and decision.action is Action.INCORRECT
+    return incorrect and not any(strip.kept for strip in state.get("web_strips", ()))

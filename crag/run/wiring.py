@@ -1,15 +1,16 @@
-"""What a configuration comes to: who grades, writes and searches, what is missing, what leaves this machine. Pure.
+"""What a configuration comes to: who grades, writes and searches, what is missing, what leaves this machine.
 
 It is decided here and nowhere else: runs are made from it, and whatever is said of a configuration is read from it.
+Pure, but for a look at the model file that is named and at the memory that is free.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
@@ -19,24 +20,43 @@ from crag.core.settings import Settings
 from crag.core.types import Step
 from crag.providers import registry
 from crag.providers.endpoint import Endpoint
-from crag.providers.registry import FOLDER, LOCAL
+from crag.providers.gguf import Fault, free_memory, looked_at
+from crag.providers.gguf_server import installed, server_of
+from crag.providers.registry import FOLDER, GGUF, LOCAL
 from crag.spending.prices import price_of, table
 
 Kind = TypeVar("Kind", bound=Provider)
 Kind_co = TypeVar("Kind_co", bound=Provider, covariant=True)
 
 Reason = Literal[
-    "unknown", "no-model", "no-key", "no-address", "bad-address", "not-allowed", "no-folder", "no-language-model"
+    "unknown",
+    "no-model",
+    "no-key",
+    "no-address",
+    "bad-address",
+    "not-allowed",
+    "no-folder",
+    "no-language-model",
+    "no-file",
+    "no-gguf",
+    "cut-off",
+    "no-chat",
+    "no-memory",
+    "no-extra",
 ]
 """Why something can't be used: there is no such provider; or its model, key or address is not given, its address is
-none, or is not among those that are allowed, or there are no pages, or it needs the language model and none is set."""
+none, or is not among those that are allowed, or there are no pages, or it needs the language model and none is set.
+
+A model file is not there, is none, is cut off, holds no model that converses, needs more memory than is free, or what
+runs it is not installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """Something that was chosen, by `name`, and can't be used; its record, if there is one of that name.
 
-    `step` does without it. `address` is the one that can't be used.
+    `step` does without it. `address` is the one that can't be used, `file` the name of the model file. `has` and
+    `needs` are the bytes that are free, or that the file holds, and those that it should be.
     """
 
     step: Step
@@ -44,6 +64,9 @@ class Missing:
     reason: Reason
     provider: Provider | None = None
     address: str = ""
+    file: str = ""
+    has: int = 0
+    needs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +111,8 @@ class Wiring:
     def leaving(self) -> tuple[Service[Provider], ...]:
         """All to which something leaves this process: questions and chunks, texts to be graded, queries."""
         used = (*([self.model] if self.model else []), self.grader, *self.webs)
-        return tuple(each for each in used if each.provider.leaves)
+        # What grades by the language model goes where that is.
+        return tuple(each for each in used if each.provider.leaves and each.endpoint.file is None)
 
     def lacks(self, step: Step) -> Missing | None:
         """The first of what that step does without."""
@@ -100,7 +124,8 @@ def wired(config: AppConfig, keys: Keys, settings: Settings | None = None, *, gi
     chosen = _Chosen(config, keys)
     model = None
     if config.llm != "none":
-        model = chosen.service("answer", config.llm, registry.models(), config.llm_model)
+        own = config.llm == GGUF.name
+        model = chosen.file() if own else chosen.service("answer", config.llm, registry.models(), config.llm_model)
     grader = chosen.grader(model)
     searches = settings is None or bool(settings.web_on)
     names = dict.fromkeys((config.web, config.web_fallback)) if config.web != "off" and searches else {}
@@ -185,10 +210,50 @@ class _Chosen:
         endpoint = Endpoint(provider=name, model=model or "", base_url=address or None, key=key)
         return Service(provider=provider, endpoint=endpoint, price=price_of(model or "", name, self._prices))
 
+    def file(self) -> Service[Provider] | None:
+        """The model file that is chosen, if it can be run."""
+        config = self._config
+        place = model_place(config)
+        found = looked_at(place) if place else None
+        free = free_memory()
+
+        def lacks(reason: Reason, has: int = 0, needs: int = 0) -> None:
+            said = Missing(step="answer", name=GGUF.name, reason=reason, provider=GGUF)
+            self.missing.append(replace(said, file=place.name if place else "", has=has, needs=needs))
+
+        if found is None:
+            lacks("no-model")
+        elif isinstance(found, Fault):
+            lacks(found.reason, found.held, found.whole)
+        elif not installed():
+            lacks("no-extra")
+        elif free is not None and found.memory > free and not server_of(found, config.threads).loaded:
+            lacks("no-memory", free, found.memory)
+        else:
+            endpoint = Endpoint(provider=GGUF.name, model=found.name, file=found, threads=config.threads)
+            return Service(provider=GGUF, endpoint=endpoint, price=GGUF.price)
+        return None
+
     def _lacks(
         self, step: Step, name: str, reason: Reason, provider: Provider | None = None, address: str = ""
     ) -> None:
         self.missing.append(Missing(step=step, name=name, reason=reason, provider=provider, address=address))
+
+
+def model_place(config: AppConfig) -> Path | None:
+    """Where the model file lies that is named: at that path, or among those of the data folder. None: none is named."""
+    said = config.llm_model.strip().strip("'\"")
+    if not said:
+        return None
+    # As a file comes that is dragged from a file manager.
+    named = Path(unquote(urlsplit(said).path) if said.startswith("file://") else said).expanduser()
+    own = model_folder(config) / named
+    return own if not named.is_file() and own.is_file() else named
+
+
+def model_folder(config: AppConfig) -> Path:
+    """Where model files are looked for, beside the libraries."""
+    return config.data / "models"
 
 
 def _local(provider: Kind) -> Service[Kind]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from crag.core.errors import SettingsError
 from crag.core.provider import Price
-from crag.providers.registry import PROVIDERS, evaluators, webs
+from crag.providers.registry import GGUF, PROVIDERS, evaluators, webs
 
 __all__ = ["PRICES", "Price", "money", "parsed", "price_of", "table", "written"]
 
@@ -55,7 +55,8 @@ def price_of(model: str, provider: str, prices: Mapping[str, Price]) -> Price | 
 
     None where none is known, which is not the same as free. "gpt-5-pro" is not "gpt-5".
     """
-    name = model or provider
+    # What this machine runs by itself costs the same, nothing, whatever the file is called.
+    name = provider if provider == GGUF.name else model or provider
     if name in prices:
         return prices[name]
     dated = _SNAPSHOT.search(name)

@@ -198,9 +198,9 @@ def _retrieval(settings: Settings) -> tuple[float, float, str]:
     return settings.min_confidence, settings.half_life_days, settings.where
 
 
-def _search(settings: Settings) -> tuple[int, int]:
+def _search(settings: Settings) -> tuple[int, str, int]:
     """What shapes a web search of the same question."""
-    return settings.rewrite_keywords, settings.web_results
+    return settings.rewrite_keywords, settings.web_query, settings.web_results
 
 
 def _cut(settings: Settings) -> tuple[str, int, str]:

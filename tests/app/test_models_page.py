@@ -16,6 +16,7 @@ from crag.providers import registry
 from crag.providers.discovery import LOCAL_SERVERS
 from tests.support.app_text import said
 from tests.support.model_server import GRADE, WORDS
+from tests.support.small_gguf import small_gguf
 from tests.support.small_pdf import small_pdf
 from ui.app import permits
 from ui.app.program import program
@@ -528,3 +529,24 @@ def test_an_address_given_by_the_environment_that_is_none_is_told(app, monkeypat
     monkeypatch.setenv("CRAG_LLM_MODEL", "any")
     models = opened(app)
     assert "is no address of a model server" in plain(models)
+
+
+def test_a_model_file_is_chosen_and_what_it_needs_is_said(models, data):
+    assert not names(models) & {"llm_model", "llm_model-listed"}
+    (data / "models").mkdir(parents=True)
+    small_gguf(data / "models" / "mine.gguf")
+    (data / "models" / "broken.gguf").write_bytes(b"words")
+    choose(models, llm="gguf")
+    assert "No model file is chosen." in plain(models) and models.button(key="models-test-llm").disabled
+    choose(models, **{"llm_model-listed": "mine.gguf"})
+    assert "of memory" in plain(models) and not models.button(key="models-test-llm").disabled
+    choose(models, **{"llm_model-listed": "broken.gguf"})
+    assert "broken.gguf is no GGUF file." in plain(models)
+
+
+def test_strangers_see_the_name_of_the_owners_model_file_and_no_more(shared, app, monkeypatch, tmp_path):
+    monkeypatch.setenv("CRAG_LLM", "gguf")
+    monkeypatch.setenv("CRAG_LLM_MODEL", str(small_gguf(tmp_path / "owners.gguf")))
+    page = opened(app)
+    assert "owners.gguf, chosen by who runs this program." in plain(page)
+    assert str(tmp_path) not in everything_remembered(page) and "llm_model-listed" not in names(page)

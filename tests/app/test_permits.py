@@ -127,3 +127,14 @@ def test_what_cannot_be_read_as_an_address_is_none_not_the_owners(address):
 def test_a_value_that_is_none_is_refused():
     with pytest.raises(SettingsError, match="web_cache_hours"):
         permits.permitted(AppConfig(), {"web_cache_hours": -1}, shared=False)
+
+
+def test_where_others_can_reach_the_app_a_model_file_is_the_owners_to_choose():
+    file, other = "/models/own.gguf", "/etc/other.gguf"
+    own = AppConfig(llm="gguf", llm_model=file)
+    assert permits.permitted(own, {"llm_model": other}, shared=True).llm_model == file
+    assert permits.permitted(own, {"llm_model": other}, shared=False).llm_model == other
+    assert permits.permitted(OWN, {"llm": "gguf", "llm_model": other}, shared=True).llm == OWN.llm
+    assert "gguf" not in permits.offered("llm", OWN, shared=True)
+    assert "gguf" in permits.offered("llm", own, shared=True)
+    assert "gguf" in permits.offered("llm", OWN, shared=False)

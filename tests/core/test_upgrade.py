@@ -12,7 +12,8 @@ from crag.core.eventlog import event_from_json, event_to_json, events_from_jsonl
 from crag.core.trace import FORMAT, Trace
 from crag.core.types import Grade, SentenceCheck, Unread
 from crag.core.upgrade import in_words, upgraded_event
-from crag.core.wording import about, check_sentence, failure_sentence, unread_sentence, why_sentence
+from crag.core.verdicts import check_sentence
+from crag.core.wording import about, failure_sentence, unread_sentence, why_sentence
 from tests.support.stored import DATA, RUNS
 
 QWEN = "openai-compatible:qwen@127.0.0.1:8080"

@@ -219,6 +219,18 @@ def test_a_stream_that_was_killed_is_shown_and_then_replaced_whole(ask: Ask) -> 
     assert run.trace.text == run.trace.answer.text and shown not in run.trace.text
 
 
+@pytest.mark.parametrize(("failure", "remark", "longest"), [("loop", "looped", 40), ("endless", "overlong", 9000)])
+def test_an_answer_without_end_is_cut_and_the_record_says_so(
+    ask: Ask, failure: Failure, remark: str, longest: int
+) -> None:
+    with world({"answer": failure}) as outside:
+        run = ask(outside)
+    answer = run.trace.answer
+    assert answer is not None and answer.remarks[0] == remark and len(answer.text) < longest
+    assert not run.trace.failures and not any(call.error for call in run.trace.calls)
+    recorded(run)
+
+
 # Nobody there
 
 

@@ -235,5 +235,6 @@ def test_unscored_chunks_are_answered_from_only_if_a_sentence_is_good_enough() -
 def test_the_dots_of_a_table_of_contents_are_no_sentences() -> None:
     strip = plain_strip("Management Approach . . . . . . . . . .10 Agency Goals ...........14", 0.9)
     assert answered([strip]).text == "Management Approach – 10 Agency Goals – 14 [1]."
-    (check,) = CitationVerifier(ScriptedEvaluator(score=lambda part: 0.0)).verify(answered([strip]), [strip])
+    verifier = CitationVerifier(ScriptedEvaluator(score=lambda part: 0.0))
+    (check,) = verifier.verify(answered([strip]), [strip], {}, Settings()).checks
     assert check.supported

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from crag.core.errors import UnreachableError
+from crag.core.errors import ReplyError, UnreachableError
+from crag.core.protocols import Cut
 from crag.core.settings import Settings
 from crag.core.types import Answer, Strip
+from crag.core.wording import remark_sentence
 from crag.generate.llm import LlmGenerator
 from crag.generate.verification import CitationVerifier
 from crag.testing.fakes import FakeChat, ScriptedEvaluator
@@ -56,7 +58,8 @@ def test_sources_are_numbered_in_the_order_of_the_text_wherever_a_piece_ends(pie
 def test_an_invented_number_stays_for_the_check_to_find() -> None:
     answer = whole(writes("It opened in 1890 [1]. It is blue [7]."), QUESTION, KNOWLEDGE)
     assert [citation.number for citation in answer.citations] == [1]
-    checks = CitationVerifier(ScriptedEvaluator(score=lambda text: 0.9)).verify(answer, KNOWLEDGE)
+    verifier = CitationVerifier(ScriptedEvaluator(score=lambda text: 0.9))
+    checks = verifier.verify(answer, KNOWLEDGE, SOURCES, Settings()).checks
     assert [check.supported for check in checks] == [True, False]
     assert checks[1].invented == (7,)
 
@@ -114,3 +117,33 @@ def test_a_failing_model_is_an_error_of_ours() -> None:
     with pytest.raises(UnreachableError):
         list(LlmGenerator(chat).answer(QUESTION, KNOWLEDGE, SOURCES, Settings()))
     assert isinstance(whole(writes("Yes [1]."), QUESTION, KNOWLEDGE), Answer)
+
+
+def written(*pieces: str, question: str = QUESTION) -> Answer:
+    *_, answer = LlmGenerator(Pieces(*pieces)).answer(question, KNOWLEDGE, SOURCES, Settings())
+    assert isinstance(answer, Answer)
+    return answer
+
+
+def test_what_repeats_itself_without_end_is_kept_once_and_said() -> None:
+    answer = written("It opened then [3]. ", *["It is a long bridge [1]. "] * 9, Cut("looped"))
+    assert answer.text == "It opened then [1]. It is a long bridge [2]. …" and answer.remarks == ("looped",)
+    assert len(answer.citations) == 2 and remark_sentence("looped").endswith("stands here once.")
+
+
+@pytest.mark.parametrize("piece", ["[1]", "so ", "\n"])
+def test_a_loop_that_says_nothing_is_a_failure(piece: str) -> None:
+    with pytest.raises(ReplyError, match=r"repeated itself|found no answer"):
+        written(*[piece] * 300, Cut("looped"))
+
+
+@pytest.mark.parametrize("half", [" [", " [1", " [1,", " [1, "])
+def test_half_a_mark_stands_for_nothing(half: str) -> None:
+    assert written("It opened in 1890 [1]. It is long", half).text == "It opened in 1890 [1]. It is long "
+    cut = written("It opened in 1890 [1]. It is long", half, Cut("cut"))
+    assert (cut.text, cut.remarks) == ("It opened in 1890 [1]. It is long …", ("cut",))
+
+
+def test_an_answer_in_another_language_is_told() -> None:
+    said = "Die Brücke wurde nach langer Bauzeit endlich 1890 eröffnet und dient seither ganz allein der Eisenbahn [1]."
+    assert written(said, question="When was the bridge opened?").remarks == ("other language",)

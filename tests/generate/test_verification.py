@@ -25,7 +25,7 @@ def checked(text: str, score: float | None = 0.1) -> tuple[list[SentenceCheck], 
     evaluator = ScriptedEvaluator(score=lambda _: score)
     citations = tuple(citation(number, strip) for number, strip in enumerate(KNOWLEDGE, start=1))
     answer = Answer(text=text, by="test", citations=citations)
-    return CitationVerifier(evaluator).verify(answer, KNOWLEDGE), evaluator
+    return list(CitationVerifier(evaluator).verify(answer, KNOWLEDGE, SOURCES, Settings()).checks), evaluator
 
 
 def test_a_quote_is_supported_without_asking_the_evaluator() -> None:
@@ -36,7 +36,7 @@ def test_a_quote_is_supported_without_asking_the_evaluator() -> None:
 
 def test_a_quote_of_another_strip_is_not_a_quote_of_the_cited_one() -> None:
     checks, evaluator = checked("It is 2,467 metres long [1].")
-    assert checks[0].supported is False and checks[0].score == 0.1
+    assert checks[0].supported is False and checks[0].note == "figures"
     assert evaluator.graded == [("It is 2,467 metres long.", "The bridge was opened in 1890.")]
 
 
@@ -64,19 +64,19 @@ def test_a_citation_of_a_strip_that_was_not_given_is_invented() -> None:
     answer = Answer(
         text="Trains cross it [1].", by="x", citations=(citation(1, strip_of(BRIDGE, "Trains cross it", 1)),)
     )
-    assert CitationVerifier(ScriptedEvaluator(score=lambda _: 1.0)).verify(answer, KNOWLEDGE)[0].supported is False
+    made = CitationVerifier(ScriptedEvaluator(score=lambda _: 1.0)).verify(answer, KNOWLEDGE, SOURCES, Settings())
+    assert made.checks[0].supported is False and made.checks[0].note == "invented"
 
 
-def test_no_citation_and_no_score_are_unknown() -> None:
-    checks, _ = checked("Bridges are beautiful. Traffic began early [1].", None)
-    assert [check.supported for check in checks] == [None, None]
-    assert checks[0].note == "no citation"
-    assert checks[1].note == "not scored" and checks[1].why
+def test_where_no_judge_can_tell_it_is_unknown_and_why_is_said() -> None:
+    checks, _ = checked("Traffic began early [1].", None)
+    assert checks[0].supported is None
+    assert checks[0].note == "not scored" and checks[0].why
     assert faithfulness(checks) is None
 
 
 def test_faithfulness_is_the_supported_share_of_what_was_checkable() -> None:
-    checks, _ = checked("The bridge was opened in 1890 [1]. It is 2,467 metres long [2]. Nobody came [3]. So be it.")
+    checks, _ = checked("The bridge was opened in 1890 [1]. It is 2,467 metres long [2]. Nobody came [3]. So what?")
     assert faithfulness(checks) == pytest.approx(2 / 3)
     assert faithfulness([]) is None
 
@@ -85,15 +85,16 @@ def test_an_extractive_answer_is_wholly_supported() -> None:
     *_, answer = ExtractiveGenerator().answer("When was the bridge opened?", KNOWLEDGE, SOURCES, Settings())
     assert isinstance(answer, Answer)
     evaluator = ScriptedEvaluator(score=lambda _: 0.0)
-    assert faithfulness(CitationVerifier(evaluator).verify(answer, KNOWLEDGE)) == 1.0
+    made = CitationVerifier(evaluator).verify(answer, KNOWLEDGE, SOURCES, Settings())
+    assert faithfulness(made.checks) == 1.0 and made.found == ()
     assert evaluator.graded == []
 
 
 def test_an_abstention_is_not_checkable() -> None:
     *_, answer = ExtractiveGenerator().answer("Why?", [], SOURCES, Settings())
     assert isinstance(answer, Answer)
-    checks = CitationVerifier(ScriptedEvaluator(score=lambda _: 0.0)).verify(answer, [])
-    assert faithfulness(checks) is None
+    made = CitationVerifier(ScriptedEvaluator(score=lambda _: 0.0)).verify(answer, [], SOURCES, Settings())
+    assert faithfulness(made.checks) is None
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ UI = {
 PURE = {
     "crag.conversation.history",
     "crag.evaluator.trigger",
+    "crag.generate.disagreements",
     "crag.generate.verification",
     "crag.correct.keeping",
     "crag.correct.leaning",
@@ -237,8 +238,8 @@ DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
 }
 
-OPTIONAL = {"opentelemetry", "pymilvus", "milvus-lite", "grpc", "rapidocr", "opencv-python-headless"}
-"""Used where a person has it; Milvus and text recognition by extras of their own."""
+OPTIONAL = {"opentelemetry", "pymilvus", "milvus-lite", "grpc", "rapidocr", "opencv-python-headless", "xllamacpp"}
+"""Used where a person has it; Milvus, text recognition and model files by extras of their own."""
 
 FIXED = {"langchain", "lxml-html-clean"}
 """Not imported by the product: the next releases build on the one, and trafilatura needs the other."""

@@ -11,6 +11,7 @@ import pytest
 PUBLIC = {
     "crag": ["Engine", "__version__"],
     "crag.text.amounts": ["amountless", "without_amounts"],
+    "crag.core.children": ["PACKAGE_PARENT", "bare_environment"],
     "crag.core.clauses": ["Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation", "WORD"],
     "crag.core.config": ["AppConfig"],
     "crag.core.connection": ["BoundedClient", "MAX_REPLY", "OversizedError", "PackingError", "certificates"],
@@ -24,6 +25,7 @@ PUBLIC = {
         *(
             "LimitError",
             "ModelError",
+            "ModelFileError",
             "ModelMismatchError",
             "UnknownMediaError",
             "NotApprovedError",
@@ -60,6 +62,7 @@ PUBLIC = {
         ),
         *(
             "Graded",
+            "Guided",
             "Queued",
             "Refined",
             "Retrieved",
@@ -78,11 +81,15 @@ PUBLIC = {
     ],
     "crag.core.exchanges": ["Carried", "Exchange", "Standalone"],
     "crag.core.fences": ["fenced", "sendable"],
-    "crag.core.fields": ["days_of", "first_problem", "meta", "setting"],
+    "crag.core.fields": ["days_of", "first_problem", "meta", "origins_of", "setting"],
     "crag.core.ingesting": [
         *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
         *("DocumentRefreshed", "Found", "IngestStep", "ReadingPage", "ReadingQueued", "RecognisingPage", "TableSpan"),
     ],
+    "crag.core.advice": [
+        *("HEADS", "about_text", "against_text", "headings_text", "suggestion_text", "web_text"),
+    ],
+    "crag.core.guidance": ["About", "Guidance", "Near", "Suggestion"],
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
     "crag.core.makers": ["Maker", "maker", "named"],
@@ -113,10 +120,12 @@ PUBLIC = {
             "loops",
             "refines",
             "searches_web",
+            "to_web",
             "uses_documents",
         ),
     ],
     "crag.core.protocols": [
+        "Cut",
         *("AnswerReader", "Chat", "Embedder", "Generator", "GradeCache", "Messages", "PageReader", "Parsed", "Refiner"),
         "Contextualizer",
         *(
@@ -162,25 +171,20 @@ PUBLIC = {
             "Strip",
             "Unread",
         ),
-        *("ShortAnswer", "SpanReading", "WebPage"),
+        *("ShortAnswer", "SpanReading", "Verification", "WebPage"),
     ],
     "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
-        "context_text",
-        *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
-        *("instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence"),
-        *(
-            "recognised_text",
-            "scope_text",
-            "short_text",
-            "stored_sentence",
-            "unnamed_sentence",
-            "unread_sentence",
-            "web_origin",
-        ),
-        *("why_sentence", "words_text"),
+        *("about", "cell_text", "context_text", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
+        *("kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence", "recognised_text"),
+        *("remark_sentence", "scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence"),
+        *("web_origin", "why_sentence", "words_text"),
     ],
+    "crag.core.remarks": [
+        *("disagreement_parts", "disagreement_sentence", "figure_sentence", "figures_sentences", "remarkable"),
+    ],
+    "crag.core.verdicts": ["FOUND", "NOTHING_SHOWN", "attributed_sentence", "check_sentence", "objection_sentence"],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.index.milvus": ["MilvusIndex"],
     "crag.evaluation.evaluate": [

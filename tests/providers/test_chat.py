@@ -21,7 +21,8 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.core.meter import Budget, Call, Meter
-from crag.providers.chat import FIRST_WAIT, ChatModel, Endpoint, MeteredChat
+from crag.core.protocols import Cut
+from crag.providers.chat import FIRST_WAIT, TOKEN_CHARS, ChatModel, Endpoint, MeteredChat
 from crag.testing.fakes import FakeClock
 from tests.support.model_server import GRADE, KEY, WORDS, Server, serving
 
@@ -267,3 +268,20 @@ class TestEnvironment:
             assert ChatModel(place).metered(Meter()).text([("human", "Hello")], max_tokens=5)
             assert len(server.seen) == 1
         assert elsewhere.seen == []
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [(["It is so. "] * 2000, "looped"), ([f"word{number} " for number in range(100_000)], "overlong")],
+    ids=["loops", "100,000 tokens"],
+)
+def test_a_stream_without_end_is_cut_and_the_server_sees_it(server: Server, words: list[str], why: str) -> None:
+    server.words, calls = words, list[Call]()
+    *pieces, last = chat(server, "ok", calls).written(ASKED, max_tokens=200)
+    assert isinstance(last, Cut) and last.why == why and last == " …"
+    assert len("".join(pieces)) < 200 * TOKEN_CHARS + 20 and [call.error for call in calls] == [None]
+
+
+def test_a_stream_that_the_server_cut_says_so(server: Server) -> None:
+    last = list(chat(server, "too-long").written(ASKED, max_tokens=200))[-1]
+    assert isinstance(last, Cut) and last.why == "cut"

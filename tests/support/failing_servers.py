@@ -20,9 +20,10 @@ from typing import Any, Literal
 from crag.core.connection import MAX_REPLY
 
 Part = Literal["grade", "support", "select", "rewrite", "search", "fetch", "answer"]
-Failure = Literal["429", "500", "hang", "garbage", "words", "refused", "killed", "bomb"]
+Failure = Literal["429", "500", "hang", "garbage", "words", "refused", "killed", "bomb", "loop", "endless"]
 """refused: the connection is reset before any byte. words: the form is right and what it says is of no use. bomb: four
-times as many blanks as are read of any reply, as gzip."""
+times as many blanks as are read of any reply, as gzip. loop, endless: an answer that says one sentence for ever, or
+100,000 words."""
 
 LLM_KEY, TAVILY_KEY = "sk-secret-of-these-tests", "tvly-secret-of-these-tests"
 SERVER_WORDS = "words-that-only-the-failing-server-says"
@@ -45,6 +46,8 @@ _REPLIES: dict[Part, str] = {
     "rewrite": "agency hiring, days, 2019",
     "answer": "".join(PIECES),
 }
+_LOOP = ["Hiring took eighty days [1]. "] * 2000
+_ENDLESS = [f"word{number} " for number in range(100_000)]
 _USELESS = "I would rather talk about something else, since that is all that comes to my mind today. " + SERVER_WORDS
 
 
@@ -150,6 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._sent(f"<html><body>{self._told()}</body></html>".encode(), "text/html")
             case "bomb":
                 self._sent(_bomb(), kind, packed=True)
+            case "loop" | "endless" as how if streams:
+                self._streamed(
+                    [*map(_piece, _LOOP if how == "loop" else _ENDLESS), _piece("", "stop"), _END], whole=True
+                )
             case "words":
                 self._useless(part, streams)
             case "killed" if streams:

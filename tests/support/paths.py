@@ -14,6 +14,7 @@ from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.verification import CitationVerifier
 from crag.run.fallback import FallbackWeb
 from crag.run.graph import run_graph
+from crag.run.guiding import Guide
 from crag.run.parts import Outlet, Parts
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
@@ -45,6 +46,7 @@ class Case:
         again: Sequence[str] | None = None,
         changes: dict[str, object] | None = None,
         score: Callable[[str], float | None] = score,
+        guide: Guide | None = None,
     ) -> None:
         chunks = [chunk_of(text, ordinal=place) for place, text in enumerate(texts)]
         later = [chunk_of(text, ordinal=100 + place) for place, text in enumerate(again or texts)]
@@ -64,6 +66,7 @@ class Case:
             verifier=CitationVerifier(self.evaluator),
             meter=meter,
             outlet=outlet,
+            guide=guide,
         )
         start = ev.RunStarted(
             run_id="r",

@@ -206,6 +206,7 @@ FIELDS: dict[str, Any] = {
     "strip_context": lambda draw: draw.random() < 0.5,
     "passage_words": lambda draw: draw.choice([0, 10, 30]),
     "rewrite_keywords": lambda draw: draw.choice([3, 4]),
+    "web_query": lambda draw: draw.choice(["", "northern bridge length"]),
     "web_results": lambda draw: draw.choice([2, 5]),
     "refine_web": lambda draw: draw.random() < 0.6,
     "verify": lambda draw: draw.random() < 0.5,

@@ -12,6 +12,7 @@ from crag.core.errors import NotFoundError
 from crag.core.fields import meta
 from crag.core.provider import Provider
 from crag.providers import registry
+from crag.providers.registry import GGUF
 from crag.run.wiring import bare
 from crag.sample import shipped_sample
 from ui.app.program import overridden
@@ -35,6 +36,8 @@ def permitted(own: AppConfig, changes: Mapping[str, Any], *, shared: bool) -> Ap
     Raises SettingsError for a value that is none.
     """
     kept = {name: value for name, value in changes.items() if _may(own, name, value, shared)}
+    if shared and kept.get("llm", own.llm) == GGUF.name:
+        kept.pop("llm_model", None)  # a path reaches into the machine
     kept |= {name: "" for name in kept if holds_address(name) and not readable(kept[name])}
     only = addresses(own, shared=shared)
     if only:
@@ -73,12 +76,16 @@ def addresses(own: AppConfig, *, shared: bool) -> tuple[str, ...] | None:
 
 
 def offered(setting: str, own: AppConfig, *, shared: bool) -> list[str]:
-    """The providers among which this setting may choose: those of a server only where one may be named."""
+    """The providers among which this setting may choose: those of a server only where one may be named.
+
+    Where others can reach the app, a model file is the owner's to choose.
+    """
     only = addresses(own, shared=shared)
     known = registry.providers(setting)
     return [
         name
         for name in registry.choices(setting)
+        if not shared or name != GGUF.name or own.get(setting) == name
         if only is None or only or own.get(setting) == name or name not in known or not known[name].server
     ]
 

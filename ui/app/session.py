@@ -13,6 +13,7 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
+from crag.core.policy import to_web
 from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -154,6 +155,16 @@ class Session:
 
     def follow(self, on: bool) -> None:
         st.session_state["follows"] = on
+
+    def search_web(self, trace: Trace, query: str) -> None:
+        """Ask that run's question again of the web alone, by its own settings and scope, with exactly this query.
+
+        Raises CragError if it can't even start.
+        """
+        settings = to_web(Settings.stored(trace.settings).settings, query)
+        meant = trace.meant if trace.context else None
+        [run] = self.start(trace.question, [(trace.strategy, settings)], self.history(trace), meant)
+        self.select(run)
 
     def start(
         self,

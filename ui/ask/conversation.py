@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.library.runs import RunSummary
 from crag.strategies import STRATEGIES
@@ -46,8 +47,21 @@ def follow(session: Session, picked: str) -> None:
         stage.leave()
     elif kind in ("keep", "verify") and (selected := session.attach()):
         shelf.follow(session, session.trace(selected), picked)
+    elif kind in ("ask", "web") and (selected := session.attach()):
+        _go_on(session, session.trace(selected), kind, rest)
     elif kind == "label" and (selected := session.attach()):
         thumbs.toggle(session, session.trace(selected), rest)
+
+
+def _go_on(session: Session, trace: Trace, kind: str, suggested: str) -> None:
+    """Ask the web, or the question suggested under that number instead. Raises CragError."""
+    if trace.guidance is None:
+        return
+    questions = [each.question for each in trace.guidance.suggestions]
+    if kind == "web":
+        session.search_web(trace, trace.guidance.query)
+    elif suggested.isdecimal() and int(suggested) < len(questions):
+        session.ask(questions[int(suggested)])
 
 
 def sidebar(session: Session) -> Any:

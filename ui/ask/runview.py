@@ -46,7 +46,7 @@ def show(session: Session, run: str, past: Any) -> None:
         raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
     problem = st.empty()
     labels = thumbs.labels_of(session, trace.meant)
-    slots = Slots(_cited(session.opened))
+    slots = Slots(_cited(session.opened), web=bool(session.wiring().webs))
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
@@ -108,6 +108,7 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
     draw(answer.question(trace), slots.question)
     wording = st.container()
     slots.answer = st.empty()
+    slots.help = st.empty()
     stop = st.empty()
     job = session.job(run)
     if job is not None and job.running:

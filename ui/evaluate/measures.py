@@ -51,6 +51,10 @@ GROUPS: Mapping[str, tuple[Measure, ...]] = {
         Measure("answer_exact", "Answer is it exactly", "The same words in the same order, and no others."),
         Measure("answer_f1", "Answer F1", "Words shared with the closest accepted answer, as SQuAD counts."),
         Measure("faithfulness", "Faithfulness", "The share of the answer's sentences that what they cite supports."),
+        Measure("attributed", "Attributed afterwards", "The share of sentences that cited nothing and got a source."),
+        Measure(
+            "unsupported", "Nothing shown supports", "The share of sentences that cite nothing and have no source."
+        ),
         Measure("topics_covered", "Topics covered", "The share of expected topics that the answer names."),
         Measure(
             "question_covered",

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from crag.core.makers import maker, named
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
+from crag.core.verdicts import FOUND, NOTHING_SHOWN, attributed_sentence, check_sentence, objection_sentence
 from crag.core.wording import (
     about,
     cell_text,
-    check_sentence,
     failure_sentence,
+    remark_sentence,
     scope_text,
     short_text,
     unnamed_sentence,
@@ -25,6 +26,7 @@ from ui.kit import words
 from ui.kit.html import Html
 from ui.run import faults, shelf
 from ui.run.context import asked_as
+from ui.run.figures import disagreements, placed_figures, remarks, with_figures
 from ui.run.passage import recognised
 from ui.run.path import chip
 from ui.run.shelf import Shelf
@@ -57,7 +59,8 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
     known = {citation.number: citation for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
     said = _marked(whole.text, known, trace.checks, alone, told_at(whole))
-    return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], _label(whole, trace)]
+    disagree = disagreements(whole, lambda number: _button(known[number]) if number in known else Html())
+    return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], disagree, _label(whole, trace)]
 
 
 def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
@@ -134,20 +137,27 @@ def _marked(
     """
     parts: list[object] = []
     at = 0
+    sentences = list(placed(whole, checks))
+    figures = placed_figures(whole, sentences)
+
+    def plain(start: int, end: int) -> Html:
+        return with_figures(start, end, figures, lambda first, last: _apart(whole, first, last, known, alone))
 
     def piece(start: int, end: int) -> Html:
         first, last = (max(start, told[0]), min(end, told[1])) if told else (end, end)
         if first >= last:
-            return _apart(whole, start, end, known, alone)
-        inside = h.span("told")[_apart(whole, first, last, known, alone)]
-        return h.fragment(_apart(whole, start, first, known, alone), inside, _apart(whole, last, end, known, alone))
+            return plain(start, end)
+        return h.fragment(plain(start, first), h.span("told")[plain(first, last)], plain(last, end))
 
-    for start, end, check in placed(whole, checks):
+    for start, end, check in sentences:
         flag = flag_of(check, set(known))
-        if flag is None:
+        found = [_button(known[number]) for number in check.citations if check.attributed and number in known]
+        if flag is None and not found:
             continue
-        flagged = h.span(flag.kind, title=flag.why)[piece(start, end)]
-        parts += [piece(at, start), flagged, " ", h.span("tag")[flag.name]]
+        said = h.span(flag.kind, title=flag.why)[piece(start, end)] if flag else piece(start, end)
+        parts += [piece(at, start), said, found and (" ", h.span("keep")[found])]
+        if flag and flag.name:
+            parts += [" ", h.span("tag")[flag.name]]
         at = end
     return h.fragment(parts, piece(at, len(whole)))
 
@@ -178,11 +188,13 @@ def _cited(piece: str, known: dict[int, Citation]) -> Html:
 
 def _button(citation: Citation) -> Html:
     web = " web" if citation.origin == "external" or citation.from_web else ""
+    found = " afterwards" if citation.found else ""
+    said = f"{_place(citation)}{f', {FOUND}' if citation.found else ''}"
     return h.button(
-        f"cite{web}",
+        f"cite{web}{found}",
         data_pick=f"cite:{citation.number}",
-        title=_place(citation),
-        aria_label=f"Source {citation.number}: {_place(citation)}",
+        title=said,
+        aria_label=f"Source {citation.number}: {said}",
     )[citation.number]
 
 
@@ -209,8 +221,15 @@ def _label(whole: Answer, trace: Trace) -> Html:
         unverified = any(citation.from_web == "unverified" for citation in kept)
         tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
-    lines = [(shown, " ", "; ".join(notes)), *_unsure(whole, trace), *_faithfulness(trace)]
-    return h.fragment(h.p("small")[line] for line in lines)
+    said = [h.fragment(h.span("tag")["The model's reply"], " ", remark_sentence(each)) for each in whole.remarks]
+    lines = [
+        (shown, " ", "; ".join(notes)),
+        *said,
+        *_unsure(whole, trace),
+        *remarks(trace.checks),
+        *_faithfulness(trace),
+    ]
+    return h.fragment((h.p("small")[line] for line in lines if line), _disputed(trace))
 
 
 def _unsure(whole: Answer, trace: Trace) -> list[Html]:
@@ -236,10 +255,20 @@ def _faithfulness(trace: Trace) -> list[object]:
     checkable = sum(1 for check in trace.checks if check.supported is not None)
     if trace.faithfulness is None:
         return ["Faithfulness unknown: no sentence could be checked"]
-    left = len(trace.checks) - checkable
+    left = sum(1 for check in trace.checks if check.supported is None and check.note)
     more = f"; {left} could not be checked" if left else ""
     said = f": {supported} of {words.count(checkable, 'sentence')} supported by what they cite{more}"
-    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said)]
+    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said), attributed_sentence(trace.checks)]
+
+
+def _disputed(trace: Trace) -> Html:
+    """Folded: the sentences of which not all judges say the same, with who objects."""
+    told = [(check, objection_sentence(check, named)) for check in trace.checks]
+    disputed = [h.li[f"“{check.sentence}” ", h.b[words.sentence(said)]] for check, said in told if said]
+    if not disputed:
+        return Html()
+    title = f"The checks differ on {words.count(len(disputed), 'sentence')}"
+    return h.details("fold")[h.summary[title], h.ul[disputed]]
 
 
 def sources(
@@ -265,7 +294,9 @@ def sources(
                     aria_expanded="true" if opened == citation.number else None,
                 )[
                     h.span("n num")[citation.number],
-                    h.span("where")[mark, page, h.span("name")[citation.source], recognised(citation.recognised)],
+                    h.span("where")[
+                        mark, page, h.span("name")[citation.source], recognised(citation.recognised), _found(citation)
+                    ],
                     noted,
                     h.span,
                     h.span("quote")[citation.quote],
@@ -274,6 +305,10 @@ def sources(
             ]
         )
     return h.div("cx")[h.h3["Sources"], h.ol("sources")[items]]
+
+
+def _found(citation: Citation) -> Html:
+    return h.fragment(" ", h.span("tag")[FOUND]) if citation.found else Html()
 
 
 def _beneath(trace: Trace, citation: Citation, held: Shelf | None) -> Html:
@@ -290,7 +325,10 @@ def _beneath(trace: Trace, citation: Citation, held: Shelf | None) -> Html:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A sentence's fault: `name` is what its tag says, `kind` how it looks, `why` the whole reason."""
+    """What is to be seen of a sentence: `name` is what its tag says, `kind` how it looks, `why` the whole reason.
+
+    Without a name it is no fault, and no tag.
+    """
 
     name: str
     kind: str
@@ -299,14 +337,17 @@ class Flag:
 
 def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
     """What is wrong with a sentence, if anything; `known` are the numbers that stand for a source."""
-    if check.supported:
-        return None
-    if not check.citations:
-        return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
-    if any(number not in known for number in check.citations):
-        note = check_sentence(check) if check.note == "invented" else "it cites what is no source"
-        return Flag("invented citation", "flagged", words.sentence(note))
     note = words.sentence(check_sentence(check, named))
+    if check.supported:
+        return Flag("", "disputed", note) if check.objecting else None
+    if check.note == "nothing shown":
+        return Flag(NOTHING_SHOWN, "flagged", note)
+    if check.note == "no citation":
+        return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
+    if check.supported is None and not check.note:
+        return None
+    if any(number not in known for number in check.citations):
+        return Flag("invented citation", "flagged", note if check.note == "invented" else "It cites what is no source.")
     if check.supported is None:
         return Flag("not checked", "unchecked", note or "The check did not come to a result.")
     score = f" Score {check.score:.2f}." if check.score is not None else ""

@@ -266,7 +266,12 @@ def _how(search: Search, asked: Approval | None, trace: Trace) -> str:
 def _made(trace: Trace) -> str:
     """Who made the query of the web search."""
     by = next((rewrite.by for rewrite in reversed(trace.rewrites) if rewrite.purpose == "web"), "")
-    known = {"": "", "keywords": "The query is keywords of the question.", "none": "The query is the question itself."}
+    known = {
+        "": "",
+        "keywords": "The query is keywords of the question.",
+        "none": "The query is the question itself.",
+        "given": "The query is the one that was given.",
+    }
     return known.get(by, f"The query was written by {maker(by)}.")
 
 

@@ -18,7 +18,7 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.drawing import asset, stylesheet
 from ui.kit.html import Html
-from ui.run import answer, approval, evidence, meter, outdated, path, present
+from ui.run import answer, approval, evidence, guidance, meter, outdated, path, present
 
 BUDGET = 1_200_000
 """Bytes that the states may take in a page; a longer run skips some of its moments."""
@@ -51,6 +51,7 @@ def sections(
         path.path(trace),
         path.action(trace),
         answer.answer(trace),
+        guidance.panel(trace, live=False),
         answer.sources(trace),
         outdated.note(trace, stale),
         evidence.chunks(trace, view),

@@ -8,7 +8,8 @@ from typing import assert_never
 
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip
-from crag.core.wording import cell_text, check_sentence, short_text
+from crag.core.verdicts import check_sentence
+from crag.core.wording import cell_text, short_text
 from crag.generate.citations import MARK
 from crag.telling.scenes import Kind, Scene, scenes, shown_sources, sifted, thresholds, used_pages
 from crag.telling.wording import outcomes, scene_sentence

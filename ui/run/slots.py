@@ -9,21 +9,22 @@ from crag.core.trace import Trace
 from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.html import Html
-from ui.run import answer, evidence, meter, path
+from ui.run import answer, evidence, guidance, meter, path
 from ui.run.passage import View
 
 
 class Slots:
-    """The places of one run: set each before `write`; that of the question may be none.
+    """The places of one run: set each before `write`; those of the question and of the help may be none.
 
-    `opened`: the number of the citation whose source is open. Where several runs stand on a page, `scope` names this
-    one, so that a click tells whose citation it was.
+    `opened`: the number of the citation whose source is open. `web`: whether a web provider is on. Where several runs
+    stand on a page, `scope` names this one, so that a click tells whose citation it was.
     """
 
-    def __init__(self, opened: int | None = None, scope: str = "") -> None:
-        self._opened, self._scope = opened, scope
+    def __init__(self, opened: int | None = None, scope: str = "", *, web: bool = False) -> None:
+        self._opened, self._scope, self._web = opened, scope, web
         self.question: Any = None
         self.answer: Any = None
+        self.help: Any = None
         self.sources: Any = None
         self.path: Any = None
         self.action: Any = None
@@ -42,6 +43,8 @@ class Slots:
         if self.question is not None:
             self._draw(answer.question(trace), self.question)
         self._draw(answer.answer(trace, alone), self.answer)
+        if self.help is not None:
+            self._draw(guidance.panel(trace, web=self._web), self.help)
         self._draw(answer.sources(trace, self._opened, notes, view.shelf), self.sources)
         self._draw(path.path(trace), self.path)
         self._draw(path.action(trace), self.action)

@@ -22,7 +22,7 @@ from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.safe import markdown
-from ui.settings import controls
+from ui.settings import controls, modelfile
 
 _KNOCKED = 20.0
 """Seconds for which the servers found on this machine are remembered."""
@@ -33,6 +33,10 @@ def language_model(session: Session) -> None:
     controls.segments(session, "llm", permits.offered("llm", session.own, shared=session.shared))
     if session.config.llm == "none":
         st.caption("Local models do all the work: no key, no calls.")
+        return
+    if session.config.llm == registry.GGUF.name:
+        modelfile.choose(session)
+        _test("llm", session.wiring(), "answer", session.wiring().model, tried)
         return
     if session.config.llm == registry.COMPATIBLE.name:
         controls.address(session, registry.COMPATIBLE)
@@ -148,7 +152,9 @@ def _test(
     if lacks is not None or service is None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Test", key=f"models-test-{name}", disabled=True)
-            st.caption(markdown(problem(lacks).message) if lacks else "")
+            # What is wrong with a file is said nowhere else on this tab.
+            said = problem(lacks) if lacks else None
+            st.caption(markdown(str(said) if lacks and lacks.file else said.message) if said else "")
         return
     endpoint = service.endpoint
     if st.button("Test", key=f"models-test-{name}"):

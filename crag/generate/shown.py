@@ -1,0 +1,26 @@
+"""Which strips a writer is shown: the best of those kept, as many as fit. The check of its answer looks at the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crag.core.types import Strip
+from crag.generate.abstention import usable_of
+
+CHARS_A_TOKEN = 3.2
+"""Fewer than English text has, so that what is counted here fits the model's own count too."""
+AROUND = 60
+"""Characters that a strip's tags and place take beside its text."""
+
+
+def shown(knowledge: Sequence[Strip], tokens: int) -> list[Strip]:
+    """The best strips that fit into so many tokens, best first; at least one, where one holds a word."""
+    usable, _ = usable_of(knowledge)
+    chosen: list[Strip] = []
+    room = tokens * CHARS_A_TOKEN
+    for strip in sorted(usable, key=lambda strip: -(strip.score if strip.score is not None else 0.0)):
+        room -= len(strip.text) + AROUND
+        if room < 0 and chosen:
+            break
+        chosen.append(strip)
+    return chosen

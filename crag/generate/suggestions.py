@@ -1,0 +1,218 @@
+"""Questions that a text answers, made from its sentences, table rows and headings by rules. Pure.
+
+What a rule makes is only a proposal: whoever shows it asks an evaluator first whether the text does answer it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from crag.core.types import Chunk
+from crag.text.headings import telling
+from crag.text.sentences import ended, sentences
+from crag.text.words import STOP_WORDS, stem, words
+
+__all__ = ["Proposal", "proposals"]
+
+MAX_TEXT = 6_000
+"""So much of a chunk is looked at."""
+MAX_SENTENCE = 320
+MAX_QUESTION = 220
+MAX_TITLE = 90
+_LONGEST = 14
+"""Words of a subject, and of what is asked of it."""
+
+_LEAD = re.compile(r"^((?:In|During|By|As of|Since|Through|At the end of|On) [^,;:]{2,40}), (?=\S)")
+_ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
+_BE = re.compile(r"^(?P<subject>.{4,120}?) (?P<be>is|are|was|were) (?P<rest>\S.*)$")
+_DID = re.compile(r"^(?P<subject>.{2,100}?) (?P<verb>[a-z]{3,}ed)(?: and [a-z]{3,}ed)? (?P<rest>\S.*)$")
+_COUNT = re.compile(
+    r"^(?:more than |over |about |nearly |approximately |almost |at least |a total of )?"
+    r"(?P<number>\d[\d,]*(?:\.\d+)?(?: (?:million|billion|thousand))?) (?P<noun>[a-z][a-z-]*(?: [a-z][a-z-]*){0,3})"
+    r"(?P<rest>.*)$"
+)
+_ROW = re.compile(r"^(?P<label>[^:;|\n]{6,110}?):\s+(?P<cells>.*\d.*)$")
+_ONE_CELL = 24
+"""A row of one cell is a row where that is no longer."""
+_YEAR = re.compile(r"\b(?:FY ?|fiscal year )?(?:19|20)\d\d\b")
+_CUT = re.compile(r"\s*\(|,? (?:that|which|who|while|because|so|but|including|such as) ")
+_EDGE = re.compile(rf"[,;:()–—]|{_CUT.pattern}")
+_POINTS_BACK = frozenset(
+    """this these that those it they he she we i you such its their his her our there here however further also
+    additionally moreover furthermore therefore thus as if when while where after before since because although both
+    another other some many most each all one two what who why how note see""".split()
+)
+"""A sentence that begins so can't be understood, or asked about, by itself."""
+_SECTION = 400
+"""So many characters of a section are taken for what it says."""
+_UNFIT = frozenset(
+    """am are be been being can could did do does had has have is may must not was were will would it its such their
+    these they this those""".split()
+)
+"""Words that a subject can't have: it would be another clause, or stand for what is said elsewhere."""
+_PREPOSITIONS = frozenset(
+    "in for to from by with of during at on through under per since between within across".split()
+)
+_NO_NOUN = frozenset("percent percentage million billion thousand times or and more".split())
+_COUNTED = frozenset("amount average cost number percent percentage rate share sum value".split())
+_MEASURES = _COUNTED | frozenset("basic cash diluted gross income net operating provision total weighted".split())
+"""Words that a label of a table begins with, and no name; before some of them stands an article."""
+_PARTS = frozenset("beginning ending opening closing balance due other year years thereafter less plus".split())
+"""A label that begins so names a part of its table, which can't be understood without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A question, and the text `quote` of its chunk that is to answer it; [start, end) in the chunk's text."""
+
+    question: str
+    made_of: Literal["sentence", "row", "section"]
+    chunk: Chunk
+    quote: str
+
+    @property
+    def text(self) -> str:
+        """What an evaluator is to read: the text under its heading."""
+        return f"{self.chunk.context}\n{self.quote}" if self.chunk.context else self.quote
+
+
+def proposals(asked: str, chunks: Sequence[Chunk], *, titled: bool) -> list[Proposal]:
+    """Questions that these chunks may answer, those nearest to what was `asked` first, never that itself.
+
+    `titled`: each names its document, because the library has others.
+    """
+    wanted = _stems(asked)
+    ranked: list[tuple[float, int, int, Proposal]] = []
+    for place, chunk in enumerate(chunks):
+        for number, made in enumerate(_made(chunk)):
+            whole = _finished(made.question, chunk, titled=titled)
+            told = _stems(made.question)
+            if len(whole) > MAX_QUESTION or len(told) < 2 or told == wanted:
+                continue
+            shared = len(told & wanted) / len(wanted | told)
+            late = made.made_of == "section"
+            proposal = Proposal(question=whole, made_of=made.made_of, chunk=chunk, quote=made.quote)
+            ranked.append((late - shared, place, number, proposal))
+    return [proposal for *_, proposal in sorted(ranked, key=lambda each: each[:3])]
+
+
+def _made(chunk: Chunk) -> Iterator[Proposal]:
+    """What the rules make of one chunk, in its order."""
+    text = chunk.text[:MAX_TEXT]
+    for start, end in sentences(text):
+        line = " ".join(text[start:end].split()).lstrip("•▪◦*–—- ")
+        if len(line) > MAX_SENTENCE and chunk.kind == "text":
+            continue
+        row = None if ended(line) else _ROW.match(line)
+        if question := _of_row(row) if row else _of_sentence(line):
+            yield Proposal(question=question, made_of="row" if row else "sentence", chunk=chunk, quote=line)
+    if chunk.kind == "text" and (heading := telling(chunk.context.removeprefix(chunk.title).split(" › ")[-1])):
+        yield Proposal(question=f"What is said about {heading}", made_of="section", chunk=chunk, quote=text[:_SECTION])
+
+
+def _of_row(row: re.Match[str]) -> str:
+    """What a row's label says, in the latest year that a column of it names; empty of a label that is no measure."""
+    label, cells = re.sub(r"\s*\(\w{1,3}\)$", "", row["label"]).strip(" .*"), row["cells"]
+    spoken = [word for word in re.findall(r"[^\W\d_]{3,}", label) if word.casefold() not in STOP_WORDS]
+    if len(spoken) < 2 or not label[0].isalpha() or _EDGE.search(label) or _YEAR.search(label):
+        return ""
+    if label.split()[0].casefold() in _PARTS or not any(word.islower() for word in spoken):
+        return ""
+    if "; " not in cells and len(cells) > _ONE_CELL:
+        return ""
+    first, _, rest = label.partition(" ")
+    if first.casefold() in _MEASURES:
+        label = f"{'the ' if first.casefold() in _COUNTED else ''}{first.lower()} {rest}"
+    latest = max(_YEAR.findall(cells), key=lambda year: year[-4:], default="")
+    return f"What was {label}" + (f" in {latest}" if latest else "")
+
+
+def _of_sentence(line: str) -> str:
+    """A question that a sentence answers; empty where no rule makes one."""
+    if not ended(line) or not line[:1].isalpha():
+        return ""
+    bare, lead = line.rstrip(" .!?…\"”’'"), ""
+    if found := _LEAD.match(bare):
+        lead, bare = found[1][0].lower() + found[1][1:], bare[found.end() :]
+    if not bare or bare.split()[0].casefold().strip(",") in _POINTS_BACK:
+        return ""
+    return _counted(bare, lead) or _told_by(bare, lead) or _defined(bare, lead)
+
+
+def _counted(bare: str, lead: str) -> str:
+    """How many: of a sentence in which somebody did something to a number of things."""
+    if not (did := _DID.match(bare)) or not _is_subject(did["subject"]) or not (found := _COUNT.match(did["rest"])):
+        return ""
+    noun: list[str] = []
+    rest = [*found["noun"].split(), *_first_part(found["rest"]).split()]
+    while rest and rest[0] not in _PREPOSITIONS and rest[0][0].isalpha():
+        noun.append(rest.pop(0))
+    if not noun or len(noun) > 5 or noun[0] in _NO_NOUN or noun[-1] in _NO_NOUN:
+        return ""
+    behind = " ".join(filter(None, (" ".join(rest), lead)))
+    return f"How many {' '.join(noun)} had {_inside(did['subject'])} {did['verb']} {behind}".strip()
+
+
+def _told_by(bare: str, lead: str) -> str:
+    """Who did what: of a sentence that names somebody and something."""
+    did = _DID.match(bare)
+    if not did or not _is_name(did["subject"]):
+        return ""
+    rest = _first_part(did["rest"])
+    named = re.findall(r"\b[A-Z][A-Za-z]{2,}|\d+", rest)
+    if not 3 <= len(rest.split()) <= _LONGEST or not named:
+        return ""
+    return " ".join(filter(None, (f"Who {did['verb']} {rest}", lead)))
+
+
+def _defined(bare: str, lead: str) -> str:
+    """What something is: of a sentence that says it."""
+    found = _BE.match(bare)
+    if not found or not _is_subject(found["subject"]) or not telling(_ARTICLE.sub("", found["subject"])):
+        return ""
+    said = found["rest"].partition(" ")[0].casefold()
+    if said not in {"a", "an", "the", "one"} and not re.match(
+        r"(?:about |approximately |nearly )?[$€£]?\d", found["rest"]
+    ):
+        return ""
+    return " ".join(filter(None, (f"What {found['be']} {_inside(found['subject'])}", lead)))
+
+
+def _finished(question: str, chunk: Chunk, *, titled: bool) -> str:
+    """The question with the name of its document, where that is needed, and its mark."""
+    title = " ".join((chunk.title or chunk.source).split()).replace("“", "").replace("”", "")
+    return f"{question}, according to “{title[:MAX_TITLE].strip()}”?" if titled and title else f"{question}?"
+
+
+def _is_subject(text: str) -> bool:
+    """Whether it can stand as the subject of a question: some words, no part of another sentence."""
+    inside = text.split()
+    plain = [word for word in inside if word.casefold() not in STOP_WORDS]
+    whole = len(text) > 2 and not _EDGE.search(f" {text} ") and not _UNFIT & set(text.casefold().split())
+    return whole and len(inside) <= _LONGEST and bool(plain)
+
+
+def _is_name(text: str) -> bool:
+    """Whether all its words that say something are written large, as those of a name are."""
+    said = [word for word in text.split() if word.casefold() not in STOP_WORDS]
+    return _is_subject(text) and len(said) <= 6 and all(word[0].isupper() for word in said)
+
+
+def _inside(subject: str) -> str:
+    """A subject as it stands within a sentence."""
+    first, _, rest = subject.partition(" ")
+    return f"{first.lower()} {rest}".strip() if first.casefold() in STOP_WORDS else subject
+
+
+def _first_part(text: str) -> str:
+    """A text up to where another clause begins; nothing where it is a list, which can't be cut."""
+    edge = _CUT.search(text)
+    part = (text[: edge.start()] if edge else text).strip()
+    return "" if _EDGE.search(part) else part
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in words(text) if word not in STOP_WORDS)

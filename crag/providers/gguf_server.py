@@ -1,0 +1,281 @@
+"""A model file run on this machine: its child process, loaded when first needed, started anew after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import importlib.util
+import json
+import logging
+import secrets
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from crag.core.children import PACKAGE_PARENT, bare_environment
+from crag.core.connection import BoundedClient
+from crag.core.errors import ModelFileError, UnreachableError
+from crag.providers.gguf import CONTEXT, SLOTS, Fault, ModelFile, looked_at
+from crag.providers.gguf_child import Job
+
+__all__ = ["GgufServer", "LocalClient", "Running", "installed", "server_of"]
+
+log = logging.getLogger(__name__)
+
+ANYWHERE = "http://model.invalid/v1"
+"""The address that a client is made with; where the model really is changes with each start."""
+LOADING = 300.0
+"""Seconds after which a file that does not load is given up."""
+IDLE = 900.0
+"""Seconds without a call after which a model gives its memory back."""
+STARTS, WITHIN = 3, 300.0
+"""A process that ended by itself so often within so many seconds is not started again until they are over."""
+_BEAT = 0.05
+_SPARE = 4_000_000_000
+"""Bytes of addresses, beside twice what a model should need, that its process may take: most of them are never used."""
+
+
+def installed() -> bool:
+    """Whether what runs model files is there."""
+    return importlib.util.find_spec("xllamacpp") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Where a loaded model is, and the key that it wants. The address ends in /v1."""
+
+    address: str
+    key: str
+    process: subprocess.Popen[bytes]
+
+
+class GgufServer:
+    """One model file, for all runs of this process. Thread-safe.
+
+    The process is started when first needed, ends after `idle` seconds without a call and with this one, however that
+    ends, and is started anew after a crash, STARTS times WITHIN seconds.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        *,
+        threads: int = 0,
+        context: int = CONTEXT,
+        slots: int = SLOTS,
+        repeating: float = 0.0,
+        watched: bool = False,
+        idle: float = IDLE,
+        key: str = "",
+        command: Sequence[str] = (sys.executable, "-m", "crag.providers.gguf_child"),
+    ) -> None:
+        """`threads` 0: all cores but one. `key`: what callers must show; none: one that nobody can guess.
+
+        The others as `crag.providers.gguf_child.Job` says.
+        """
+        self.file, self._idle, self._key, self._command = file, idle, key, command
+        self._options: dict[str, Any] = {"context": context, "slots": slots, "threads": threads}
+        self._options |= {"repeating": repeating, "watched": watched}
+        self._lock = threading.Lock()
+        self._place: Future[Running] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._crashes: deque[float] = deque(maxlen=STARTS)
+        self._calls = 0
+        self._timer: threading.Timer | None = None
+        atexit.register(self.end)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it takes memory now."""
+        return self._process is not None and self._process.poll() is None
+
+    def place(self) -> Future[Running]:
+        """Where it is, once it is loaded; begins to load it where it is not. The future raises ModelFileError."""
+        with self._lock:
+            place = self._place
+            if place is not None and (not place.done() or (place.exception() is None and self.loaded)):
+                return place
+            if place is not None and (place.exception() is not None or self._process is not None):
+                self._crashes.append(time.monotonic())
+            self._place = begun = Future[Running]()
+            begun.set_running_or_notify_cancel()  # who waits may give up; loading goes on for the next one
+            if len(self._crashes) == STARTS and time.monotonic() - self._crashes[0] < WITHIN:
+                self._crashes.pop()  # it was not even tried
+                said = f"ended by itself {STARTS} times and is not started again for now."
+                begun.set_exception(ModelFileError(said, "Choose another model file in Settings.", who=self.file.stem))
+                return begun
+        threading.Thread(target=self._load, args=(begun,), daemon=True, name="model file").start()
+        return begun
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """While something within waits for a reply, the model stays loaded."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def end(self) -> None:
+        """Ends the process, if there is one. The next call starts another."""
+        with self._lock:
+            process, self._process, self._place = self._process, None, None
+            if self._timer is not None:
+                self._timer.cancel()
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self._calls += change
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None if self._calls else threading.Timer(self._idle, self._rest)
+            if self._timer is not None:
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _rest(self) -> None:
+        with self._lock:
+            if self._calls:
+                return
+        self.end()
+
+    def _load(self, begun: Future[Running]) -> None:
+        try:
+            begun.set_result(self._started(begun))
+        except Exception as error:  # noqa: BLE001 - whoever waits for the future is told
+            begun.set_exception(error)
+
+    def _started(self, begun: Future[Running]) -> Running:
+        """Starts the process and waits until it serves. Raises ModelFileError."""
+        file = looked_at(self.file)
+        if isinstance(file, Fault):
+            raise ModelFileError("can't be used as a model.", "Choose another file in Settings.", who=self.file.name)
+        job = Job(
+            file=str(self.file.absolute()),
+            name=file.name,
+            key=self._key or secrets.token_urlsafe(32),
+            memory=2 * file.memory + _SPARE,
+            **self._options,
+        )
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(
+            list(self._command), stdin=pipe, stdout=pipe, stderr=pipe, env=bare_environment(), cwd=PACKAGE_PARENT
+        )
+        with self._lock:
+            self._process = process
+            if self._place is not begun:  # ended before it was there
+                process.kill()
+        said: deque[bytes] = deque(maxlen=20)
+        threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True).start()
+        too_late = threading.Timer(LOADING, process.kill)
+        too_late.daemon = True
+        too_late.start()
+        try:
+            address = _address(process, job)
+            if address and _healthy(address, process):
+                return Running(address, job.key, process)
+        finally:
+            too_late.cancel()
+        process.kill()
+        status = process.wait()
+        log.warning("%s was not loaded (status %s): %s", file.name, status, b"".join(said).decode("utf-8", "replace"))
+        problem = "could not be loaded: its process ended."
+        raise ModelFileError(problem, "The file may be damaged, or too large: choose another one.", who=file.name)
+
+
+def _address(process: subprocess.Popen[bytes], job: Job) -> str:
+    """What the process says once the model is loaded; nothing where it ends before."""
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(job._asdict()).encode() + b"\n")
+        process.stdin.flush()
+        return str(json.loads(process.stdout.readline() or b"{}").get("address", ""))
+    except (OSError, ValueError):  # it ended, or what runs there is something else
+        return ""
+
+
+def _healthy(address: str, process: subprocess.Popen[bytes]) -> bool:
+    """Waits until it serves; whether it came to that before the process ended."""
+    while process.poll() is None:
+        with contextlib.suppress(httpx.TransportError):
+            if httpx.get(f"{address.removesuffix('/v1')}/health", trust_env=False).status_code == 200:
+                return True
+        time.sleep(_BEAT)
+    return False
+
+
+@lru_cache(maxsize=64)
+def _server(file: Path, mark: str, threads: int) -> GgufServer:
+    return GgufServer(file, threads=threads)
+
+
+def server_of(file: ModelFile, threads: int = 0) -> GgufServer:
+    """The one that runs this file in this process."""
+    return _server(file.path.absolute(), file.mark, threads)
+
+
+class LocalClient(BoundedClient):
+    """Takes requests for ANYWHERE to where the model is, which it has loaded if need be, with the key that it wants."""
+
+    def __init__(self, server: GgufServer, **options: Any) -> None:
+        super().__init__(trust_env=False, **options)
+        self._server = server
+
+    async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
+        with self._server.used():
+            running = await asyncio.wrap_future(self._server.place())
+            request.url = request.url.copy_with(host="127.0.0.1", port=httpx.URL(running.address).port)
+            request.headers["Host"] = request.url.netloc.decode()
+            request.headers["Authorization"] = f"Bearer {running.key}"
+            try:
+                response = await super().send(request, stream=stream, **options)
+            except httpx.TransportError as error:
+                raise await self._ended(running, error) from error
+        if stream:
+            response.stream = _Held(response.stream, self, running)
+        return response
+
+    async def _ended(self, running: Running, error: httpx.TransportError) -> Exception:
+        """The error, or what is to be said where the process is gone."""
+        try:  # its end is seen a little later than that of the connection
+            await asyncio.to_thread(running.process.wait, 1.0)
+        except subprocess.TimeoutExpired:
+            return error
+        return UnreachableError(
+            "ended in the middle of its work.", "It is started again when it is next asked.", who=self._server.file.stem
+        )
+
+
+class _Held(httpx.AsyncByteStream):
+    """A reply that keeps its model loaded until it is read."""
+
+    def __init__(self, inner: Any, client: LocalClient, running: Running) -> None:
+        self._inner, self._client, self._running = inner, client, running
+        self._use = client._server.used()
+        self._use.__enter__()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._inner:
+                yield piece
+        except httpx.TransportError as error:
+            raise await self._client._ended(self._running, error) from error
+
+    async def aclose(self) -> None:
+        self._use.__exit__(None, None, None)
+        await self._inner.aclose()

@@ -1,0 +1,104 @@
+"""Help under an answer that there is none: drawn inert, asked with a click, searched with exactly the query shown."""
+
+from dataclasses import replace
+
+from crag.core.guidance import About, Guidance, Near, Suggestion
+from crag.core.trace import Trace
+from tests.support.app_text import pick, said
+from tests.support.inspector import Inspector
+from tests.support.whole_run import NASTY, events
+from ui.app.program import program
+from ui.run import export, guidance
+
+QUESTION = "What is the capital of Mongolia?"
+NOWHERE = Guidance(
+    about=About(documents=3, titles=(NASTY, NASTY), headings=(NASTY,)),
+    near=(Near(chunk_id=NASTY, source=NASTY, where="page 2", score=0.12, quote=NASTY),),
+    suggestions=(
+        Suggestion(
+            question=NASTY, made_of="row", chunk_id=NASTY, source=NASTY, where="slide 3", quote=NASTY, score=0.91
+        ),
+    ),
+    query=NASTY,
+    web=True,
+)
+
+
+def latest() -> Trace:
+    library = program().engine.library()
+    return Trace.from_events(library.runs.events(library.runs.latest(1)[0].run_id))
+
+
+def test_what_documents_say_of_themselves_is_text():
+    trace = replace(Trace.from_events(events()), guidance=NOWHERE, searches=())
+    for live in (True, False):
+        seen = Inspector(guidance.panel(trace, live=live))
+        assert not seen.open and "img" not in seen.tags and "script" not in seen.tags
+        assert not [name for name, _ in seen.attributes if name.startswith("on")]
+        assert ("button" in seen.tags) is live
+        assert "3 documents, among them" in seen.said and "scored 0.12, below the lower threshold" in seen.said
+        assert "in slide 3 of" in seen.said
+
+
+def test_a_run_without_it_draws_none_and_an_exported_page_has_no_buttons_for_it():
+    trace = Trace.from_events(events())
+    assert guidance.panel(trace) == ""
+    page = export.page(replace(trace, guidance=NOWHERE), events())
+    assert 'class="guide"' in page and 'data-pick="ask:' not in page and "Search the web for this" not in page
+
+
+def test_long_texts_are_cut():
+    long = replace(NOWHERE.suggestions[0], question="long " * 500)
+    near = replace(NOWHERE.near[0], source="name " * 500)
+    trace = replace(Trace(), guidance=replace(NOWHERE, suggestions=(long,), near=(near,)))
+    assert len(Inspector(guidance.panel(trace)).said) < 3_500
+
+
+def test_a_suggestion_is_asked_with_a_click_and_is_answered_from_its_page(with_sample, app):
+    app.run()
+    app.chat_input(key="question").set_value(QUESTION).run()
+    trace, page = latest(), said(app)
+    assert not app.exception and trace.answer.abstained and "Your documents do answer" in page
+    assert "It was searched, and nothing found there answers" in page and "Search the web for this" not in page
+    pick(app, f"chunk:{trace.guidance.near[0].chunk_id}")
+    assert not app.exception and len(app.image) == 1
+    suggested = trace.guidance.suggestions[0]
+    pick(app, "ask:0")
+    other = latest()
+    assert not app.exception and other.question == suggested.question and other.action == "CORRECT"
+    assert suggested.where in {each.where for each in other.answer.citations}
+    assert 'class="guide"' not in said(app)
+
+
+def test_a_made_up_number_asks_nothing(with_sample, app):
+    app.run()
+    app.chat_input(key="question").set_value(QUESTION).run()
+    for made_up in ("ask:99", "ask:-1", "ask:<b>", "ask:²", "ask:"):
+        pick(app, made_up)
+        assert not app.exception and latest().question == QUESTION
+
+
+def test_the_web_is_searched_with_the_query_that_was_shown(with_sample, app):
+    app.run()
+    app.selectbox(key="strategy-choice").set_value("loop").run()
+    app.chat_input(key="question").set_value("Why did the airplane skid off the runway at Wausau?").run()
+    trace, page = latest(), said(app)
+    assert trace.strategy == "loop" and not trace.searches and trace.guidance.web
+    assert "Search the web for this" in page and f'class="query">{trace.guidance.query}' in page
+    pick(app, "web:")
+    other = latest()
+    assert not app.exception and (other.question, other.strategy) == (trace.question, "loop")
+    assert [each.query for each in other.searches] == [trace.guidance.query]
+    assert {each.origin for each in other.answer.citations} == {"external"}
+
+
+def test_where_no_web_is_on_it_is_said_how_to_turn_one_on(with_sample, app, monkeypatch):
+    monkeypatch.setenv("CRAG_WEB", "off")
+    monkeypatch.delenv("CRAG_WEB_FOLDER")
+    program().close()
+    app.run()
+    app.session_state.choices = {"web": "off"}
+    app.chat_input(key="question").set_value(QUESTION).run()
+    page = said(app)
+    assert not app.exception and "Web search is off. Choose a provider in Settings" in page
+    assert "Search the web for this" not in page

@@ -1,0 +1,173 @@
+"""A model file in a child process: a whole run, a crash, the end of the program, and what does not load."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from crag.core import events as ev
+from crag.core.config import AppConfig
+from crag.core.errors import ModelFileError, UnreachableError
+from crag.core.eventlog import event_to_json
+from crag.core.keys import Keys
+from crag.core.meter import Budget, Call, Meter
+from crag.core.settings import Settings
+from crag.core.types import Action
+from crag.engine import Engine
+from crag.providers.chat import ChatModel, MeteredChat
+from crag.providers.discovery import tried
+from crag.providers.endpoint import Endpoint
+from crag.providers.gguf import ModelFile, looked_at
+from crag.providers.gguf_server import STARTS, GgufServer, server_of
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.real_server import model_file
+from tests.support.small_gguf import small_gguf
+from tests.support.small_library import WordEmbedder, fill, spread
+
+HELLO = [("human", "Say hello.")]
+COUNTING = [("human", "Write the numbers from 1 to 1000, one after another, with commas.")]
+SECONDS = 60.0
+TALKS = "import sys; sys.stdin.readline(); print('{}', flush=True); "
+
+
+@pytest.fixture(scope="module")
+def endpoint(installed: None) -> Iterator[Endpoint]:
+    """The test model as the product runs it; one process for all tests here."""
+    file = looked_at(model_file())
+    assert isinstance(file, ModelFile)
+    yield Endpoint(provider="gguf", model=file.name, file=file, threads=1)
+    server_of(file, 1).end()
+
+
+@pytest.fixture
+def server(endpoint: Endpoint) -> GgufServer:
+    assert endpoint.file is not None
+    return server_of(endpoint.file, 1)
+
+
+def chat(endpoint: Endpoint, calls: list[Call] | None = None) -> MeteredChat:
+    meter = Meter(Budget(seconds=600), listener=([] if calls is None else calls).append)
+    return ChatModel(endpoint).metered(meter)
+
+
+def ended(process: subprocess.Popen[bytes]) -> bool:
+    return process.wait(SECONDS) is not None
+
+
+def test_a_whole_run_with_a_model_file(endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRAG_LLM_KEY", "sk-a-key-that-is-no-business-of-a-child")
+    config = AppConfig(data=tmp_path, llm="gguf", llm_model=str(model_file()), threads=1, run_seconds=600)
+    settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), answer_floor=0.0)
+    engine = Engine(config, Keys(), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
+    fill(engine)
+    events = list(engine.ask("Is hiring fast?", settings=settings))
+    engine.close()
+    [answered] = [event for event in events if isinstance(event, ev.Answered)]
+    assert answered.answer.by == endpoint.id and answered.answer.text.strip()
+    assert not any(isinstance(event, ev.Failed) for event in events)
+    assert not any(str(model_file().parent) in event_to_json(event) for event in events)
+
+
+def test_its_process_has_an_address_of_this_machine_a_key_and_nothing_of_the_environment(server: GgufServer) -> None:
+    running = server.place().result(SECONDS)
+    assert running.address.startswith("http://127.0.0.1:") and len(running.key) > 40
+    assert httpx.get(f"{running.address}/models", trust_env=False).status_code in (200, 401)
+    body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
+    assert httpx.post(f"{running.address}/chat/completions", json=body, trust_env=False).status_code == 401
+    if (environment := Path(f"/proc/{running.process.pid}/environ")).exists():
+        names = {entry.partition(b"=")[0].decode() for entry in environment.read_bytes().split(b"\0") if entry}
+        assert names == {"PATH", "PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONUTF8"}
+        assert running.key.encode() not in Path(f"/proc/{running.process.pid}/cmdline").read_bytes()
+
+
+def test_one_process_for_all_and_a_trial(endpoint: Endpoint, server: GgufServer) -> None:
+    process = server.place().result(SECONDS).process
+    assert (tried(endpoint).tokens or 0) > 0
+    assert chat(endpoint).text(HELLO, max_tokens=3)
+    assert server.place().result(SECONDS).process is process
+
+
+def test_a_crash_is_told_and_the_next_call_starts_it_anew(endpoint: Endpoint, server: GgufServer) -> None:
+    calls: list[Call] = []
+    pieces, first = [], server.place().result(SECONDS).process
+    with pytest.raises(UnreachableError, match="ended in the middle") as caught:
+        for piece in chat(endpoint, calls).written(COUNTING, max_tokens=400):
+            pieces.append(piece)
+            if len(pieces) == 2:
+                first.kill()
+    assert pieces and "started again" in caught.value.remedy and len(calls) == 1
+    assert chat(endpoint).text(HELLO, max_tokens=3), "at another address, with another key"
+    assert server.place().result(SECONDS).process.pid != first.pid
+
+
+def test_a_crash_before_the_first_word_is_not_noticed(endpoint: Endpoint, server: GgufServer) -> None:
+    server.place().result(SECONDS).process.kill()
+    assert chat(endpoint).text(HELLO, max_tokens=3)
+
+
+def test_without_a_call_for_a_while_the_memory_is_given_back(installed: None) -> None:
+    server = GgufServer(model_file(), threads=1, idle=0.01)
+    with server.used():
+        process = server.place().result(SECONDS).process
+    assert ended(process)
+    server.end()
+
+
+PARENT = """
+import os, signal, sys
+from pathlib import Path
+from crag.providers.gguf_server import GgufServer
+server = GgufServer(Path(sys.argv[1]), threads=1)
+print(server.place().result(60).process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="Linux can wait for another's child")
+def test_it_ends_with_a_program_that_is_killed(installed: None) -> None:
+    ran = subprocess.Popen([sys.executable, "-c", PARENT, str(model_file())], stdout=subprocess.PIPE)
+    assert ran.stdout is not None
+    pid = int(ran.stdout.readline())
+    try:
+        left = os.pidfd_open(pid)
+    except ProcessLookupError:  # gone already
+        left = -1
+    ran.wait(SECONDS)
+    ran.stdout.close()
+    if left >= 0:
+        import select
+
+        assert select.select([left], [], [], SECONDS)[0], "the model outlived its program"
+        os.close(left)
+
+
+def test_what_says_that_it_is_a_model_and_does_not_load(installed: None, tmp_path: Path) -> None:
+    server = GgufServer(small_gguf(tmp_path / "made.gguf"), threads=1)
+    for _ in range(STARTS):
+        with pytest.raises(ModelFileError, match="could not be loaded"):
+            server.place().result(SECONDS)
+    with pytest.raises(ModelFileError, match="not started again"):
+        server.place().result(SECONDS)
+    assert not server.loaded
+
+
+@pytest.mark.parametrize("program", ["", "raise SystemExit(3)", TALKS, "print('no JSON', flush=True)"])
+def test_a_process_that_is_something_else_is_one_clear_error(tmp_path: Path, program: str) -> None:
+    server = GgufServer(small_gguf(tmp_path / "made.gguf"), command=(sys.executable, "-c", program))
+    with pytest.raises(ModelFileError, match="made could not be loaded"):
+        server.place().result(SECONDS)
+    server.end()
+
+
+def test_a_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
+    file = small_gguf(tmp_path / "made.gguf")
+    server = GgufServer(file)
+    file.write_bytes(b"nothing")
+    with pytest.raises(ModelFileError, match="can't be used"):
+        server.place().result(SECONDS)

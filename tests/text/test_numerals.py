@@ -1,0 +1,62 @@
+"""Numbers in texts: what they may stand for, however they are written."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crag.text.numerals import numbers_in
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,577", (1577.0,)),
+        ("$1.2 billion", (1.2e9,)),
+        ("$1,200 million", (1.2e9,)),
+        ("€3m", (3e6,)),
+        ("3,5", (3.5,)),
+        ("12.345,67", (12345.67,)),
+        ("1.234", (1.234, 1234.0)),
+        ("1\u00a0234", (1234.0,)),
+        ("1,00,000", (100_000.0,)),
+        ("twelve", (12.0,)),
+        ("twenty-five", (25.0,)),
+        ("two hundred and five thousand", (205_000.0,)),
+        ("11th", (11.0,)),
+        ("mid-2018", (2018.0,)),
+        ("24h", (24.0,)),
+        (".5", (0.5,)),
+    ],
+)
+def test_a_number_is_read_by_its_value(text: str, values: tuple[float, ...]) -> None:
+    [number] = numbers_in(text)
+    assert number.values == pytest.approx(values)
+
+
+@pytest.mark.parametrize("text", ["A320", "GPT-4", "COVID-19", "5G", "1.2.3", "7" * 40])
+def test_a_code_has_no_value(text: str) -> None:
+    assert [(number.text, number.kind) for number in numbers_in(text)] == [(text, "code")]
+
+
+def test_units_steps_and_signs() -> None:
+    found = {number.text: number for number in numbers_in("4.0 percent, $1.6 billion, (20), 10 to 15 million")}
+    assert (found["4.0 percent"].unit, found["$1.6 billion"].unit) == ("%", "$")
+    assert found["$1.6 billion"].steps == pytest.approx((1e8,))
+    assert found["20"].negative and found["10"].values == (10.0, 1e7)
+
+
+@given(st.text(alphabet="0123456789.,$%( -–ab K1Million", max_size=60))
+def test_numbers_lie_in_order_in_their_text(text: str) -> None:
+    found = numbers_in(text)
+    assert all(text[number.start : number.end] == number.text for number in found)
+    assert all(one.end <= other.start for one, other in pairwise(found))
+
+
+@pytest.mark.parametrize("piece", ["9", "1,", "$", "one ", "A1-", "1 to ", "(", "million "])
+def test_a_hostile_text_is_read(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    assert all(0 <= number.start < number.end <= len(text) for number in numbers_in(text))

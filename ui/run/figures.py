@@ -1,0 +1,74 @@
+"""Figures of an answer that stand nowhere in what is cited, or are worked out from it, marked where they are."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from crag.core.remarks import disagreement_parts, figure_sentence, figures_sentences, remarkable
+from crag.core.types import Answer, Disagreement, FigureCheck, SentenceCheck
+from crag.generate.citations import MARK
+from ui.kit import html as h
+from ui.kit import words
+from ui.kit.html import Html
+
+Placed = tuple[int, int, FigureCheck]
+"""A figure as [start, end) of the answer."""
+
+_SIGN = {"missing": "?", "computed": "="}
+"""Beside the figure, since a line below it alone is easily overlooked."""
+
+
+def placed_figures(answer: str, sentences: Iterable[tuple[int, int, SentenceCheck]]) -> list[Placed]:
+    """Where the figures that are to be marked stand in the answer, in order; `sentences` as `answer.placed` gives them.
+
+    A check's sentence has other spaces and no marks, so that letters are counted.
+    """
+    bare = MARK.sub(lambda mark: " " * len(mark.group()), answer)
+    found: list[Placed] = []
+    for start, end, check in sentences:
+        marked = remarkable([check])
+        if not marked:
+            continue
+        letters = [place for place in range(start, end) if not bare[place].isspace()]
+        own = [place for place, letter in enumerate(check.sentence) if not letter.isspace()]
+        for figure in marked:
+            first, last = bisect_left(own, figure.start), bisect_left(own, figure.end) - 1
+            if first <= last < len(letters):
+                found.append((letters[first], letters[last] + 1, figure))
+    return sorted(found, key=lambda each: each[:2])
+
+
+def with_figures(start: int, end: int, figures: Sequence[Placed], drawn: Callable[[int, int], Html]) -> Html:
+    """The characters [start, end) as `drawn` draws them, with a mark round each figure that lies in them whole."""
+    return h.fragment(_pieces(start, end, figures, drawn))
+
+
+def _pieces(start: int, end: int, figures: Sequence[Placed], drawn: Callable[[int, int], Html]) -> Iterator[Html]:
+    at = start
+    for first, last, figure in figures:
+        if at <= first and last <= end:
+            yield drawn(at, first)
+            sign = h.span("sign", aria_hidden="true")[_SIGN[figure.state]]
+            said = words.sentence(figure_sentence(figure))
+            yield h.span(f"figure {figure.state}", title=said)[drawn(first, last), sign]
+            at = last
+    yield drawn(at, end)
+
+
+def remarks(checks: Sequence[SentenceCheck]) -> list[Html]:
+    """What is remarked of each marked figure, in words under the answer."""
+    return [h.fragment(h.span("tag")["Figure"], " ", f"{words.sentence(said)}.") for said in figures_sentences(checks)]
+
+
+def disagreements(whole: Answer, button: Callable[[int], Html]) -> Html:
+    """What the sources disagree on, each value with its source's button; nothing where they agree."""
+    if not whole.disagreements:
+        return Html()
+    return h.fragment(_disagreement(each, button) for each in whole.disagreements)
+
+
+def _disagreement(disagreement: Disagreement, button: Callable[[int], Html]) -> Html:
+    parts = disagreement_parts(disagreement)
+    said = [h.fragment(" ", button(part)) if isinstance(part, int) else part for part in parts]
+    return h.div("note disagree", role="note")[h.b["Disagreement."], " ", said]

@@ -1,0 +1,86 @@
+"""Under an answer that there is none: questions to ask instead, what came near, what was searched, and the web."""
+
+from __future__ import annotations
+
+from crag.core.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
+from crag.core.guidance import Guidance
+from crag.core.settings import Settings
+from crag.core.trace import Trace
+from ui.kit import html as h
+from ui.kit import words
+from ui.kit.html import Html
+from ui.kit.safe import excerpt
+
+_QUESTION = 300
+_NAME = 120
+"""Characters that are shown of a question, and of a name or heading, whoever wrote it."""
+
+
+def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
+    """The help of a run; nothing where there is none. `live`: what can be clicked is a button.
+
+    `web`: whether a web provider is on now; None: as it was when the run was made.
+    """
+    guidance = trace.guidance
+    if guidance is None:
+        return Html()
+    on = guidance.web if web is None else web
+    return h.div("cx")[
+        h.div("guide")[
+            _suggestions(guidance, live=live),
+            _near(guidance, trace, live=live),
+            _about(guidance),
+            _web(trace, on, live),
+        ]
+    ]
+
+
+def _suggestions(guidance: Guidance, *, live: bool) -> Html:
+    asks = [
+        h.li[
+            _clicked(f"ask:{place}", live=live)[
+                h.span("says")[excerpt(each.question, _QUESTION)], h.span("why")[words.sentence(suggestion_text(each))]
+            ]
+        ]
+        for place, each in enumerate(guidance.suggestions)
+    ]
+    return h.fragment(h.h3[HEADS["suggestions"]], h.ul[asks]) if asks else Html()
+
+
+def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
+    settings = Settings.stored(trace.settings).settings
+    upper, lower = (trace.decision.upper, trace.decision.lower) if trace.decision else (settings.upper, settings.lower)
+    passages = [
+        h.li[
+            _clicked(f"chunk:{each.chunk_id}", live=live)[
+                h.span("says")[
+                    h.span("page")[each.where],
+                    " ",
+                    h.span("name")[excerpt(each.source, _NAME)],
+                ],
+                h.span("why")[f"{against_text(each.score, upper, lower)}."],
+                h.span("quote")[each.quote],
+            ]
+        ]
+        for each in guidance.near
+    ]
+    return h.fragment(h.h3[HEADS["near"]], h.ul[passages]) if passages else Html()
+
+
+def _about(guidance: Guidance) -> Html:
+    told = headings_text(guidance.about)
+    return h.fragment(h.h3[HEADS["about"]], h.p[about_text(guidance.about)], told and h.p[told])
+
+
+def _web(trace: Trace, on: bool, live: bool) -> Html:
+    assert trace.guidance is not None
+    offered = on and live and trace.finished and not trace.searches
+    return h.fragment(
+        h.h3[HEADS["web"]],
+        h.p[web_text(trace, on=on), " ", h.span("query")[trace.guidance.query]],
+        h.p[h.button("go", data_pick="web:")["Search the web for this"]] if offered else "",
+    )
+
+
+def _clicked(pick: str, *, live: bool) -> h.Tag:
+    return h.button("pick", data_pick=pick) if live else h.div("pick")
