@@ -1,4 +1,4 @@
-"""The main job in a real browser: sample, questions, citations, a run touched in its middle, uploads, looks."""
+"""The main job in a real browser: questions, citations, a run touched in its middle, uploads, looks."""
 
 import re
 
@@ -19,13 +19,6 @@ def page(open_page):
     page = open_page()
     page.get_by_text("Three questions to try").wait_for()
     return settled(page)
-
-
-def test_the_sample_is_one_click_away(open_page, served_to_many):
-    page = open_page(base=served_to_many.url)
-    page.get_by_text("Ask your documents").wait_for()
-    settled(page).get_by_role("button", name="Load the sample library").click()
-    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
 
 
 def test_three_questions_end_in_three_actions_each_with_a_cited_source(page):
@@ -147,32 +140,6 @@ def test_uploads_of_a_real_and_a_fake_pdf_each_end_in_a_line(open_page):
     assert any("Added: 1 page" in line for line in said) and any("fake.pdf" in line for line in said)
     assert page.locator(".result b b").count() == 0
     page.get_by_text("2 documents").wait_for()
-
-
-def test_a_private_library_stays_with_its_address(open_page, served_to_many):
-    mine = open_page("/documents", base=served_to_many.url)
-    drop = mine.get_by_test_id("stFileUploaderDropzoneInput")
-    drop.wait_for(state="attached")
-    drop.set_input_files([{"name": "light.pdf", "mimeType": "application/pdf", "buffer": PDF}])
-    mine.locator(".result").wait_for()
-    mine.wait_for_url(re.compile(r"/documents\?w=[0-9a-f]{48}\b"))
-    key = mine.url.partition("w=")[2][:48]
-    mine.get_by_role("link", name="Ask", exact=True).click()
-    mine.get_by_text("1 document, 1 chunk in the library").wait_for()
-    mine.wait_for_url(re.compile(rf"/\?w={key}$"))
-    ask(mine, "What guided ships?")
-    mine.locator(".action .word").wait_for()
-    settled(mine)
-    mine.reload()
-    mine.locator(".action .word").wait_for()
-    assert f"w={key}" in mine.url and "run=" in mine.url
-    run = re.search(r"run=([\w-]+)", mine.url)[1]
-    other = open_page(f"/?run={run}&w=default", base=served_to_many.url)
-    other.get_by_text("not in this library").wait_for()
-    other.get_by_text("This address is the key to your library").wait_for()
-    settled(other)
-    assert re.search(r"[?&]w=[0-9a-f]{48}$", other.url) and key not in other.url
-    assert "1 document" not in other.get_by_test_id("stMain").inner_text()
 
 
 def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):

@@ -1,4 +1,5 @@
-"""What is touched while something goes on: files added on the first screen and beside others, thumbs, the history."""
+"""A library of one's own: the sample in one click, its address, and what is touched while something goes on in it:
+files added on the first screen and beside others, thumbs, the history."""
 
 import re
 
@@ -11,6 +12,7 @@ expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright
 
 HELD = re.compile(r"Grading: 3 of \d+ chunks")
 QUESTION = "What did the lighthouse keeper write about the harbour in winter?"
+PDF = small_pdf("The lighthouse of Alexandria guided ships into the harbour of the city.")
 KEEPER = [
     f"The lighthouse keeper wrote page {n} about the harbour\nand the winter of the year 18{n}0." for n in range(6)
 ]
@@ -34,6 +36,37 @@ def page(open_page):
     page = open_page()
     page.get_by_text("Ask your documents").wait_for()
     return settled(page)
+
+
+def test_the_sample_is_one_click_away(page):
+    page.get_by_role("button", name="Load the sample library").click()
+    expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
+
+
+def test_a_private_library_stays_with_its_address(open_page):
+    mine = open_page("/documents")
+    drop = mine.get_by_test_id("stFileUploaderDropzoneInput")
+    drop.wait_for(state="attached")
+    drop.set_input_files([{"name": "light.pdf", "mimeType": "application/pdf", "buffer": PDF}])
+    mine.locator(".result").wait_for()
+    mine.wait_for_url(re.compile(r"/documents\?w=[0-9a-f]{48}\b"))
+    key = mine.url.partition("w=")[2][:48]
+    mine.get_by_role("link", name="Ask", exact=True).click()
+    mine.get_by_text("1 document, 1 chunk in the library").wait_for()
+    mine.wait_for_url(re.compile(rf"/\?w={key}$"))
+    ask(mine, "What guided ships?")
+    mine.locator(".action .word").wait_for()
+    settled(mine)
+    mine.reload()
+    mine.locator(".action .word").wait_for()
+    assert f"w={key}" in mine.url and "run=" in mine.url
+    run = re.search(r"run=([\w-]+)", mine.url)[1]
+    other = open_page(f"/?run={run}&w=default")
+    other.get_by_text("not in this library").wait_for()
+    other.get_by_text("This address is the key to your library").wait_for()
+    settled(other)
+    assert re.search(r"[?&]w=[0-9a-f]{48}$", other.url) and key not in other.url
+    assert "1 document" not in other.get_by_test_id("stMain").inner_text()
 
 
 def test_files_dropped_on_the_first_screen_are_added_there_and_asked_about_there(page, served):
