@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal, cast
 
 from crag.text.folded import Folded, folded
-from crag.text.forms import ANYWHERE, FIRST, OPENING
+from crag.text.forms import ANYWHERE, FIRST, LEADS, OPENING
 from crag.text.sentences import sentences
 from crag.text.tongues import ELSEWHERE
 
@@ -22,8 +22,8 @@ __all__ = ["Addressed", "Spoken", "addressed", "unaddressed"]
 
 Addressed = Literal["", "orders", "role", "verdict", "reply", "task"]
 """What a sentence that speaks to a model is after; empty: it speaks to none. orders: that what it was told be set
-aside. role: that it be somebody, or show what it was told. verdict: a grade of the text. reply: how the answer is to be.
-task: something else than what was asked."""
+aside. role: that it be somebody, or show what it was told. verdict: a grade of the text. reply: how the answer is to
+be. task: something else than what was asked."""
 
 Span = tuple[int, int]
 
@@ -53,6 +53,7 @@ class _Ready:
     opening: _Rules
     anywhere: _Rules
     elsewhere: _Rules
+    leads: re.Pattern[str]
 
 
 _HINTS = re.compile(
@@ -103,9 +104,11 @@ _FOLLOWING = re.compile(
     r"failure to|no matter|"
     r"nothing else|under no|replace|speak|translate|recommend|promote|assure|explain|describe|list|show|make sure|"
     r"ensure|remember|"
-    r"stop|refuse|ignore|disregard|forget|the (?:correct |right |only |true |final )?(?:answer|response|verdict|"
+    r"stop|refuse|ignore|disregard|forget|(?:final |right |correct )?answer(?=\s?:)|the (?:correct |right |only |true |"
+    r"final )?(?:answer|response|verdict|"
     r"score) )\b"
 )
+_STOP = re.compile(r"[.!?]\s+")
 _STOPPED = re.compile(r"[.!?。！？…][\"'”’»)\]]*\s*$")
 _QUOTED = re.compile(r"[\"“«]([^\"”»\n]{3,400})[\"”»]|(?<!\w)['‘]([^'’\n]{3,400})['’](?!\w)|`([^`\n]{3,400})`")
 _ABOUT = re.compile(
@@ -136,7 +139,7 @@ def _addressed(text: str) -> tuple[Spoken, ...]:
     spans = sentences(text)
     told: dict[int, Addressed] = {}
     for first, last in _runs(text, spans):
-        _tell(plain, spans[first:last], first, told)
+        _tell(plain, spans[first:last], first, told, spans)
     _go_on(text, plain, spans, told)
     return tuple(_joined(text, spans, told))
 
@@ -153,8 +156,11 @@ def _runs(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
         first = place + 1
 
 
-def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, Addressed]) -> None:
-    """Notes which of these sentences speak to a model; `first` is the place of the first of them."""
+def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, Addressed], whole: list[Span]) -> None:
+    """Notes which of these sentences speak to a model; `first` is the place of the first of them in the `whole`.
+
+    One that goes on in small letters behind a stop begins there, so that what stands before the stop is kept.
+    """
     places = [_within(plain, span) for span in spans]
     start, end = places[0][0], places[-1][1]
     run = plain.text[start:end]
@@ -162,8 +168,11 @@ def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, Addr
         if _reported(run, low, high):
             continue
         for number, (begin, stop) in enumerate(places):
-            if begin - start < high and low < stop - start:
-                told.setdefault(first + number, kind)
+            if begin - start < high and low < stop - start and first + number not in told:
+                told[first + number] = kind
+                stops = [*_STOP.finditer(run, begin - start, max(begin - start, low))]
+                if stops and low < len(run):
+                    whole[first + number] = (plain.span(start + stops[-1].end(), end)[0], spans[number][1])
 
 
 def _found(run: str) -> Iterator[tuple[Addressed, int, int]]:
@@ -171,7 +180,7 @@ def _found(run: str) -> Iterator[tuple[Addressed, int, int]]:
     rules = _rules()
     for begins, each in ((_BEGINS, rules.first), (_ORDERS, rules.opening)):
         for at in {match.end() for match in begins.finditer(run)}:
-            for kind, rule in each:
+            for kind, rule in each if rules.leads.match(run, at) else ():
                 if match := rule.match(run, at):
                     yield kind, match.start(), match.end()
     for hints, each in ((_HINTS, rules.anywhere), (_TONGUES, rules.elsewhere)):
@@ -189,7 +198,7 @@ def _rules() -> _Ready:
             (cast(Addressed, kind), re.compile(form, re.MULTILINE)) for kind, each in forms.items() for form in each
         )
 
-    return _Ready(made(FIRST), made(OPENING), made(ANYWHERE), made(ELSEWHERE))
+    return _Ready(made(FIRST), made(OPENING), made(ANYWHERE), made(ELSEWHERE), re.compile(LEADS))
 
 
 def _within(plain: Folded, span: Span) -> Span:
