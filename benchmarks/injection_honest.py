@@ -1,4 +1,4 @@
-"""Texts that speak to readers: filings, reports, encyclopedia pages, tales, meetings, and pages about the attack itself."""
+"""Texts that speak to readers: filings, reports, encyclopedia pages, tales, meetings, and one about the attack."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crag.core.settings import Settings
@@ -98,8 +98,13 @@ def passage(
         word = _word(strip, before, view)
         because = word and word != last and h.span("because", title=words.sentence(kept_reason(view.why(strip))))[word]
         tag = h.mark if view.keeps(strip) else h.s
-        said = tag(_kinds(strip, view, cited) or None, title=_why(strip, view, word))[_told(whole, strip, told, spoken)]
-        parts += [apart(whole, at, strip.start, spoken), because, said]
+        parts += [apart(whole, at, strip.start, spoken), because]
+        for start, end, heard in _pieces(strip.start, strip.end, spoken):
+            if heard:
+                parts.append(apart(whole, start, end, spoken))
+            elif whole[start:end].strip():
+                said = _told(whole, start, end, told)
+                parts.append(tag(_kinds(strip, view, cited) or None, title=_why(strip, view, word))[said])
         at, last, before = strip.end, word, strip
     return h.div("text")[parts, apart(whole, at, len(whole), spoken)]
 
@@ -107,24 +112,35 @@ def passage(
 def apart(whole: str, start: int, end: int, spoken: Sequence[Spoken]) -> Html:
     """The characters [start, end), what of them speaks to a model behind a tag and with the reason on hover."""
     parts: list[object] = []
+    for first, last, heard in _pieces(start, end, spoken):
+        if heard is None:
+            parts.append(whole[first:last])
+            continue
+        follows = any(each.end <= heard.start and not whole[each.end : heard.start].strip() for each in spoken)
+        tag = h.span("because")[addressed_text()] if first == heard.start and not follows else ""
+        parts += [tag, h.span("spoken", title=addressed_reason(heard.after))[whole[first:last]]]
+    return h.fragment(parts)
+
+
+def _pieces(start: int, end: int, spoken: Sequence[Spoken]) -> Iterator[tuple[int, int, Spoken | None]]:
+    """The characters [start, end) in pieces, each with what speaks to a model there."""
     for each in spoken:
         first, last = max(each.start, start), min(each.end, end)
-        if first >= last:
-            continue
-        tag = h.span("because")[addressed_text()] if first == each.start else ""
-        said = h.span("spoken", title=addressed_reason(each.after))[whole[first:last]]
-        parts += [whole[start:first], tag, said]
-        start = last
-    return h.fragment(parts, whole[start:end])
+        if first < last:
+            if start < first:
+                yield start, first, None
+            yield first, last, each
+            start = last
+    if start < end:
+        yield start, end, None
 
 
-def _told(whole: str, strip: Strip, told: tuple[int, int] | None, spoken: Sequence[Spoken]) -> Html:
+def _told(whole: str, start: int, end: int, told: tuple[int, int] | None) -> Html:
     """A strip's words, those of the short answer marked."""
-    start, end = (max(strip.start, told[0]), min(strip.end, told[1])) if told else (0, 0)
-    if start >= end:
-        return apart(whole, strip.start, strip.end, spoken)
-    words_told = h.span("told")[whole[start:end]]
-    return h.fragment(apart(whole, strip.start, start, spoken), words_told, apart(whole, end, strip.end, spoken))
+    first, last = (max(start, told[0]), min(end, told[1])) if told else (0, 0)
+    if first >= last:
+        return h.fragment(whole[start:end])
+    return h.fragment(whole[start:first], h.span("told")[whole[first:last]], whole[last:end])
 
 
 def _word(strip: Strip, before: Strip | None, view: View) -> str:
