@@ -105,6 +105,8 @@ def passage(
             elif whole[start:end].strip():
                 said = _told(whole, start, end, told)
                 parts.append(tag(_kinds(strip, view, cited) or None, title=_why(strip, view, word))[said])
+            else:
+                parts.append(whole[start:end])
         at, last, before = strip.end, word, strip
     return h.div("text")[parts, apart(whole, at, len(whole), spoken)]
 
