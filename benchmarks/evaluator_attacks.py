@@ -2,13 +2,12 @@
 
 Real questions meet the gold passage of another question (which must stay INCORRECT) and their own (which must keep its
 action). Before it stand words that flatter the question and say nothing, none of which is among those that training
-draws; or, anywhere in it, the prompt-injection texts of a public collection. Every verdict is that of a single text.
+draws. Every verdict is that of a single text. Text that speaks to a model has a benchmark of its own:
+`benchmarks.injection`.
 """
 
 from __future__ import annotations
 
-import json
-import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -63,7 +62,6 @@ def measure_attacks(sources: Sources, memo: Memo, settings: Settings) -> dict[st
         name: verdict.changed(asked, [lambda each, text, add=add: add(_bare(each), _subject(each)) + text])
         for name, add in FLATTERIES.items()
     }
-    rows["texts of a prompt-injection collection"] = verdict.changed(asked, list(_injected(sources)))
     return {"questions": len(asked), "attacks": rows}
 
 
@@ -80,19 +78,6 @@ def _asked(sources: Sources) -> Iterator[Asked]:
 
 Change = Callable[[str, str], str]
 """From a question and a text to the text as attacked."""
-
-
-def _injected(sources: Sources) -> Iterator[Change]:
-    """Each text of the collection, put after a sentence of the passage that chance picks."""
-    content = (sources.data / "injection/text_attack_train.json").read_text(encoding="utf-8")
-    for planted in (text for texts in json.loads(content).values() for text in texts):
-
-        def change(question: str, text: str, planted: str = planted) -> str:
-            ends = [0, *(match.end() for match in re.finditer(r"(?<=[.!?])\s+|$", text))]
-            at = random.Random(f"{question}{planted}").choice(ends)
-            return f"{text[:at]} {planted} {text[at:]}"
-
-        yield change
 
 
 class Verdicts:

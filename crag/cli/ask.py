@@ -29,9 +29,10 @@ from crag.core.guidance import Guidance
 from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
+from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck, Spoken
 from crag.core.verdicts import FOUND, NOTHING_SHOWN, objection_sentence
 from crag.core.wording import (
+    addressed_text,
     context_text,
     decision_sentence,
     failure_sentence,
@@ -140,6 +141,8 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
             output.note(f"{event.step:<9} {event.seconds * 1000:6.0f} ms")
         case ev.Graded(origin="internal", joint=False) if trace.round:
             output.progress(f"evaluate: {len(trace.round.grades)} of {len(trace.round.chunks)} chunks")
+        case ev.Retrieved():
+            _warn([(f"{each.chunk.source}, {each.chunk.where}", each.addressed) for each in event.chunks], output)
         case ev.Scoped():
             output.note(plain(f"Asked of: {scope_text(event)}"))
         case ev.Contextualized() if event.standalone != event.question:
@@ -153,10 +156,18 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
             output.note(f"{event.provider}: {len(event.pages)} pages for “{plain(event.query)}”, {when}")
             for problem in event.problems:
                 output.note(plain(unread_sentence(problem)))
+            _warn([(page.title or page.url, page.addressed) for page in event.pages], output)
         case ev.Failed(fatal=False):
             output.message(f"warning: {failure_sentence(event)} {event.remedy}")
         case _:
             pass
+
+
+def _warn(sources: Sequence[tuple[str, Sequence[Spoken]]], output: Output) -> None:
+    """Says which of these texts speak to a language model."""
+    for name, spoken in sources:
+        if spoken:
+            output.message(f"warning: {plain(name)}: text there {addressed_text(len(spoken))}")
 
 
 def _conclude(trace: Trace, output: Output) -> None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from crag.core.documents import INDEXED_AS, Chunk, Document, FromWeb, LineBox, Media, Rect
+from crag.text.addressed import Spoken
 
 __all__ = [
     "INDEXED_AS",
@@ -33,6 +34,7 @@ __all__ = [
     "SentenceCheck",
     "ShortAnswer",
     "SpanReading",
+    "Spoken",
     "Step",
     "Strip",
     "Unread",
@@ -74,7 +76,8 @@ kept. neighbour: a kept sentence can't be understood without it. whole: its text
 class RetrievedChunk:
     """A chunk with the retriever's own score. `similarity` is for ranking: never a relevance, never thresholded.
 
-    `round`: which retrieval of the run brought it, from 0.
+    `round`: which retrieval of the run brought it, from 0. `addressed`: what of its text speaks to a language model,
+    which is left out of grading and answer.
     """
 
     chunk: Chunk
@@ -83,6 +86,7 @@ class RetrievedChunk:
     dense: float | None = None
     bm25: float | None = None
     round: int = 0
+    addressed: tuple[Spoken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +173,10 @@ class Strip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage:
-    """One web result: `text` is the page's main text, or the provider's snippet where there was no page."""
+    """One web result: `text` is the page's main text, or the provider's snippet where there was no page.
+
+    `addressed`: what of it speaks to a language model, which is left out of grading and answer.
+    """
 
     id: str
     url: str
@@ -180,6 +187,7 @@ class WebPage:
     rank: int
     published: str | None = None
     fetched: bool = False
+    addressed: tuple[Spoken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,13 +24,14 @@ from crag.core.types import (
     Strip,
     Unread,
 )
+from crag.text.addressed import Addressed
 from crag.text.words import counted
 
 __all__ = [
-    *("about", "cell_text", "context_text", "count", "decision_sentence", "failure_sentence", "instead_sentence"),
-    *("kept_reason", "kept_word", "left_text", "lost_text", "outcome_sentence", "recognised_text", "remark_sentence"),
-    *("scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),
-    *("why_sentence", "words_text"),
+    *("about", "addressed_reason", "addressed_text", "cell_text", "context_text", "count", "decision_sentence"),
+    *("failure_sentence", "instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text"),
+    *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "short_text", "stored_sentence"),
+    *("unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]
@@ -70,6 +71,29 @@ _KEPT: dict[Kept, tuple[str, str]] = {
     "unscored": ("not scored", "nothing of its source could be scored, so all of it is kept that there is room for"),
 }
 """Of a strip that is kept for something else than its own score: a word, and the reason."""
+
+
+_AFTER: dict[Addressed, str] = {
+    "orders": "tells it to set aside what it was told",
+    "role": "gives it a part to play, or poses as what it was told",
+    "verdict": "asks it for a verdict",
+    "reply": "tells it how to reply",
+    "task": "sets it another task",
+}
+"""What a text that speaks to a language model is after."""
+
+
+def addressed_text(number: int = 1) -> str:
+    """That text speaks to a language model, and what was done with it; of so many places."""
+    places = f" in {number} places" if number > 1 else ""
+    return f"addresses a model{places}: left out of grading and answer"
+
+
+def addressed_reason(after: Addressed) -> str:
+    """Why a text is left out of grading and answer: a sentence."""
+    return (
+        f"This speaks to a language model and {_AFTER[after]}: it is left out of grading and answer." if after else ""
+    )
 
 
 def kept_word(why: Kept, *, below: bool = True) -> str:

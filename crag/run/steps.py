@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError, StorageError
@@ -20,6 +21,9 @@ from crag.evaluator.trigger import decide
 from crag.generate.disagreements import with_disagreements
 from crag.generate.verification import faithfulness
 from crag.run.parts import Parts, State
+from crag.text.addressed import addressed, unaddressed
+
+Source = TypeVar("Source", Chunk, WebPage)
 
 PAGE_CHARS = 2_000
 """How much of a web page is used where the strategy takes pages as they are."""
@@ -48,10 +52,14 @@ def contextualize(state: State, parts: Parts) -> State:
 
 
 def retrieve(state: State, parts: Parts) -> State:
-    """The k chunks most similar to the query."""
+    """The k chunks most similar to the query. The steps that follow read them without what speaks to a model."""
     round = state["round"]
-    found = tuple(replace(each, round=round) for each in parts.retriever.search(state["query"], parts.settings.k))
-    parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
+    told = tuple(
+        replace(each, round=round, addressed=addressed(each.chunk.text))
+        for each in parts.retriever.search(state["query"], parts.settings.k)
+    )
+    parts.emit(ev.Retrieved(query=state["query"], chunks=told, round=round, at=parts.now()))
+    found = tuple(replace(each, chunk=_read(each.chunk)) for each in told)
     return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
 
 
@@ -154,8 +162,9 @@ def search(state: State, parts: Parts) -> State:
     found = parts.web.search(state["web_query"], parts.settings.web_results)
     if found is None:
         return {"pages": ()}
+    found = replace(found, pages=tuple(replace(page, addressed=addressed(page.text)) for page in found.pages))
     parts.emit(found)
-    return {"pages": found.pages}
+    return {"pages": tuple(_read(page) for page in found.pages)}
 
 
 def refine_pages(state: State, parts: Parts) -> State:
@@ -229,6 +238,12 @@ def verify(state: State, parts: Parts) -> State:
     score = faithfulness(made.checks)
     parts.emit(ev.Verified(checks=made.checks, faithfulness=score, found=made.found, at=parts.now()))
     return {}
+
+
+def _read(source: Source) -> Source:
+    """A source as graders and writers read it: blanks in place of what speaks to a model, all else where it stood."""
+    told = replace(source, text=unaddressed(source.text), title=unaddressed(source.title).strip())
+    return replace(told, context=unaddressed(told.context)) if isinstance(told, Chunk) else told
 
 
 def _refined(

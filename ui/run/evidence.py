@@ -8,8 +8,16 @@ from typing import get_args
 
 from crag.core.makers import Maker, maker, named
 from crag.core.trace import Approval, Round, Search, Trace
-from crag.core.types import Grade, Kept, RetrievedChunk, Strip, WebPage
-from crag.core.wording import about, kept_reason, kept_word, unread_sentence, words_text
+from crag.core.types import Grade, Kept, RetrievedChunk, Spoken, Strip, WebPage
+from crag.core.wording import (
+    about,
+    addressed_reason,
+    addressed_text,
+    kept_reason,
+    kept_word,
+    unread_sentence,
+    words_text,
+)
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -135,6 +143,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
                 _local(grade),
             ],
             (mark := recognised(chunk.recognised)) and h.span("notes")[mark],
+            _addressing(found.addressed),
             _noted(chunk.id, view),
             outdated.tag(chunk, view.stale),
             h.span("peek")[excerpt(chunk.text, 160)],
@@ -144,7 +153,8 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     card = h.details(data_keep=chunk.id)[
         h.summary("" if own else "wide")[summary],
         h.div("body")[
-            passage(chunk.text, strips, view),
+            passage(chunk.text, strips, view, spoken=found.addressed),
+            _spoken(found.addressed),
             outdated.why(chunk, view.stale),
             _facts(grade, strips, view),
             h.div("facts")[
@@ -157,6 +167,17 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         ],
     ]
     return h.div("card thumbed")[card, chosen] if chosen else card
+
+
+def _spoken(spoken: Sequence[Spoken]) -> Html:
+    """That a text speaks to a language model, and how often."""
+    return h.p("small")[h.span("tag")["Left out"], f" It {addressed_text(len(spoken))}."] if spoken else Html()
+
+
+def _addressing(spoken: Sequence[Spoken]) -> Html:
+    """The mark of such a text; what it is after on hover."""
+    reasons = " ".join(dict.fromkeys(addressed_reason(each.after) for each in spoken))
+    return h.span("notes")[h.span("tag", title=reasons)["addresses a model"]] if spoken else Html()
 
 
 def _noted(id: str, view: View) -> Html:
@@ -294,16 +315,22 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
         if link(page.url)
         else h.span("quiet")[page.url]
     )
-    shown = surroundings(page.text, strips, view)
+    shown = surroundings(page.text, strips, view, spoken=page.addressed)
     return h.details(data_keep=page.id)[
         h.summary[
             h.span("rank num")[page.rank],
             h.span[
                 h.span("where")[h.span("tag web")["WEB"], h.span("name")[page.title or page.url]],
+                _addressing(page.addressed),
                 _noted(page.id, view),
                 h.span("peek")[" · ".join(each for each in about if each)],
             ],
             _score(grade, view, waiting=not trace.finished),
         ],
-        h.div("body")[shown, _facts(grade, strips, view), h.div("facts")[opener, shelf.keeper(page.id, view.shelf)]],
+        h.div("body")[
+            shown,
+            _spoken(page.addressed),
+            _facts(grade, strips, view),
+            h.div("facts")[opener, shelf.keeper(page.id, view.shelf)],
+        ],
     ]

@@ -12,6 +12,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
 from crag.ingest.render import render_page
 from crag.library.library import Library
+from crag.text.addressed import addressed
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import html as h
@@ -20,7 +21,7 @@ from ui.kit.drawing import draw
 from ui.kit.problems import reported
 from ui.kit.safe import link
 from ui.run import shelf, textview
-from ui.run.passage import View, recognised, surroundings
+from ui.run.passage import View, apart, recognised, surroundings
 
 _WIDTH = 1100
 _METRES_A_POINT = 0.0254 / 72
@@ -96,6 +97,8 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
         st.image(drawn, width="stretch")
     if citation:
         draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
+    for each in addressed(chunk.text):
+        draw(h.div("cx small")[h.p[apart(chunk.text, each.start, each.end, [each])]])
 
 
 def _short(trace: Trace, citation: Citation | None) -> ShortAnswer | None:
@@ -152,7 +155,8 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
     )
     short = _short(trace, citation)
     told = (short.start, short.end) if short else None
-    body = surroundings(page.text, trace.strips.get(page.id, ()), View.of(trace), citation.strip_id, told)
+    strips = trace.strips.get(page.id, ())
+    body = surroundings(page.text, strips, View.of(trace), citation.strip_id, told, page.addressed)
     draw(
         h.div("cx")[
             h.b[f"Source {citation.number}: ", h.span("tag web")["WEB"], f" {page.title}"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Kept, Strip
-from crag.core.wording import kept_reason, kept_word, recognised_text
+from crag.core.types import Kept, Spoken, Strip
+from crag.core.wording import addressed_reason, addressed_text, kept_reason, kept_word, recognised_text
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
@@ -77,12 +77,17 @@ class View:
 
 
 def passage(
-    whole: str, strips: Sequence[Strip], view: View, cited: str = "", told: tuple[int, int] | None = None
+    whole: str,
+    strips: Sequence[Strip],
+    view: View,
+    cited: str = "",
+    told: tuple[int, int] | None = None,
+    spoken: Sequence[Spoken] = (),
 ) -> Html:
     """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed.
 
     What is kept for something else than its score says so before it, once for all that follow one another. `told`:
-    where the words of the short answer stand, which are marked.
+    where the words of the short answer stand, which are marked. `spoken`: what speaks to a model, which is told apart.
     """
     parts: list[object] = []
     at, last = 0, ""
@@ -93,18 +98,51 @@ def passage(
         word = _word(strip, before, view)
         because = word and word != last and h.span("because", title=words.sentence(kept_reason(view.why(strip))))[word]
         tag = h.mark if view.keeps(strip) else h.s
-        said = tag(_kinds(strip, view, cited) or None, title=_why(strip, view, word))[_told(whole, strip, told)]
-        parts += [whole[at : strip.start], because, said]
+        parts += [apart(whole, at, strip.start, spoken), because]
+        for start, end, heard in _pieces(strip.start, strip.end, spoken):
+            if heard:
+                parts.append(apart(whole, start, end, spoken))
+            elif whole[start:end].strip():
+                said = _told(whole, start, end, told)
+                parts.append(tag(_kinds(strip, view, cited) or None, title=_why(strip, view, word))[said])
+            else:
+                parts.append(whole[start:end])
         at, last, before = strip.end, word, strip
-    return h.div("text")[parts, whole[at:]]
+    return h.div("text")[parts, apart(whole, at, len(whole), spoken)]
 
 
-def _told(whole: str, strip: Strip, told: tuple[int, int] | None) -> Html:
+def apart(whole: str, start: int, end: int, spoken: Sequence[Spoken]) -> Html:
+    """The characters [start, end), what of them speaks to a model behind a tag and with the reason on hover."""
+    parts: list[object] = []
+    for first, last, heard in _pieces(start, end, spoken):
+        if heard is None:
+            parts.append(whole[first:last])
+            continue
+        follows = any(each.end <= heard.start and not whole[each.end : heard.start].strip() for each in spoken)
+        tag = h.span("because")[addressed_text()] if first == heard.start and not follows else ""
+        parts += [tag, h.span("spoken", title=addressed_reason(heard.after))[whole[first:last]]]
+    return h.fragment(parts)
+
+
+def _pieces(start: int, end: int, spoken: Sequence[Spoken]) -> Iterator[tuple[int, int, Spoken | None]]:
+    """The characters [start, end) in pieces, each with what speaks to a model there."""
+    for each in spoken:
+        first, last = max(each.start, start), min(each.end, end)
+        if first < last:
+            if start < first:
+                yield start, first, None
+            yield first, last, each
+            start = last
+    if start < end:
+        yield start, end, None
+
+
+def _told(whole: str, start: int, end: int, told: tuple[int, int] | None) -> Html:
     """A strip's words, those of the short answer marked."""
-    start, end = (max(strip.start, told[0]), min(strip.end, told[1])) if told else (0, 0)
-    if start >= end:
-        return h.fragment(whole[strip.start : strip.end])
-    return h.fragment(whole[strip.start : start], h.span("told")[whole[start:end]], whole[end : strip.end])
+    first, last = (max(start, told[0]), min(end, told[1])) if told else (0, 0)
+    if first >= last:
+        return h.fragment(whole[start:end])
+    return h.fragment(whole[start:first], h.span("told")[whole[first:last]], whole[last:end])
 
 
 def _word(strip: Strip, before: Strip | None, view: View) -> str:
@@ -136,11 +174,16 @@ def _why(strip: Strip, view: View, kept: str) -> str:
 
 
 def surroundings(
-    whole: str, strips: Sequence[Strip], view: View, cited: str = "", told: tuple[int, int] | None = None
+    whole: str,
+    strips: Sequence[Strip],
+    view: View,
+    cited: str = "",
+    told: tuple[int, int] | None = None,
+    spoken: Sequence[Spoken] = (),
 ) -> Html:
     """A page's text; a long one cut to what was kept, each with the strips beside it."""
     if len(whole) <= _WHOLE:
-        return passage(whole, strips, view, cited, told)
+        return passage(whole, strips, view, cited, told, spoken)
     ordered = sorted(strips, key=lambda strip: strip.start)
     wanted = [place for place, strip in enumerate(ordered) if view.keeps(strip)] or list(range(len(ordered)))[:_BESIDE]
     shown = sorted({near for place in wanted for near in range(place - _BESIDE, place + _BESIDE + 1)})
@@ -157,5 +200,6 @@ def surroundings(
         start, end = group[0].start, max(strip.end for strip in group)
         moved = [replace(strip, start=strip.start - start, end=strip.end - start) for strip in group]
         there = (told[0] - start, told[1] - start) if told else None
-        parts.append(passage(whole[start:end], moved, view, cited, there))
-    return h.joined(h.p("small")["…"], parts) if parts else passage(whole[:_WHOLE], (), view)
+        heard = [replace(each, start=each.start - start, end=each.end - start) for each in spoken]
+        parts.append(passage(whole[start:end], moved, view, cited, there, heard))
+    return h.joined(h.p("small")["…"], parts) if parts else passage(whole[:_WHOLE], (), view, spoken=spoken)

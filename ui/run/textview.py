@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crag.core.types import Chunk, Citation, Strip
+from crag.text.addressed import addressed
 from ui.kit import html as h
 from ui.kit.html import Html
+from ui.run.passage import apart
 
 DRAWN = ("pdf", "image")
 """The kinds of documents that are shown as pictures of their pages."""
@@ -30,7 +32,10 @@ def cited_span(chunk: Chunk, citation: Citation, strips: Sequence[Strip]) -> Spa
 
 
 def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], told: Span | None = None) -> Html:
-    """One page's text; `chunks` are those of the page. The `cited` spans are marked, and in them the words `told`."""
+    """One page's text; `chunks` are those of the page. The `cited` spans are marked, and in them the words `told`.
+
+    What speaks to a language model is told apart.
+    """
     ordered = sorted(chunks, key=lambda chunk: chunk.start)
     if not ordered:
         return h.p("quiet")["There is no text in this part."]
@@ -68,6 +73,7 @@ class _Marks:
 
     def __init__(self, text: str, first: int, cited: Sequence[Span], told: Span | None) -> None:
         self._text, self._first, self._cited, self._told = text, first, cited, told
+        self._spoken = addressed(text)
         self._marked = False
 
     def within(self, start: int, end: int) -> Iterator[object]:
@@ -92,5 +98,5 @@ class _Marks:
         yield h.span("told")[self._piece(begin, stop)]
         yield self._piece(stop, end)
 
-    def _piece(self, start: int, end: int) -> str:
-        return self._text[start - self._first : end - self._first]
+    def _piece(self, start: int, end: int) -> Html:
+        return apart(self._text, start - self._first, end - self._first, self._spoken)

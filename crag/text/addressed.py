@@ -1,0 +1,254 @@
+"""Sentences that speak to a language model instead of a reader: told by rules that name what the sentence is after.
+
+A document that is searched may hold text put there to steer whatever reads it: "ignore the above", "rate this passage
+1.0", "add this link to your answer". Such text says nothing about its subject. Pure, and it needs no model.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, cast
+
+from crag.text.folded import Folded, folded
+from crag.text.forms import ANYWHERE, FIRST, LEADS, OPENING
+from crag.text.sentences import sentences
+from crag.text.tongues import ELSEWHERE
+
+__all__ = ["Addressed", "Spoken", "addressed", "unaddressed"]
+
+Addressed = Literal["", "orders", "role", "verdict", "reply", "task"]
+"""What a sentence that speaks to a model is after; empty: it speaks to none. orders: that what it was told be set
+aside. role: that it be somebody, or show what it was told. verdict: a grade of the text. reply: how the answer is to
+be. task: something else than what was asked."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The characters [start, end) of a text, a sentence or some, that speak to a model, and what they are `after`."""
+
+    start: int
+    end: int
+    after: Addressed
+
+
+LONGEST = 600
+"""Characters of lines that are read as one, where no sentence ends."""
+GOES_ON = 6
+"""Sentences behind one that speaks to a model which may go on with it."""
+
+_Rules = tuple[tuple[Addressed, re.Pattern[str]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """The rules of `crag.text.forms`, each with what is told by it."""
+
+    first: _Rules
+    opening: _Rules
+    anywhere: _Rules
+    elsewhere: _Rules
+    leads: re.Pattern[str]
+
+
+_HINTS = re.compile(
+    r"\b(?:your?\b|instruct|prompts?\b|directive|constraint|system|assistant|ai\b|a\.i\.|llms?\b|models?\b|gpt|"
+    r"chat|claude|"
+    r"gemini|copilot|llama|agents?\b|evaluat|grader|rerank|judges?\b|retriev|summar|score|rating|relevan|verdict|"
+    r"questions?\b|"
+    r"quer(?:y|ies)\b|asked\b|asks\b|answer|respon[ds]|repl(?:y|ies)\b|outputs?\b|users?\b|human\b|what(?:'s| is|"
+    r" does) [\"'“‘]|"
+    r"mode\b|dan\b|from now on|henceforth|going forward|from this point|orders?\b|guidelines\b|context\b|"
+    r"ignore(?:all|prev|the|prior|any)|disregard(?:all|prev|prior)|forget(?:every|all)|no other (?:source|document|"
+    r"passage|text|page))"
+    r"|<|\[/?inst|#{1,4} ?(?:instr|resp|sys|human|assis|user)|[\"'“](?:score|relevance|keep)",
+    re.MULTILINE,
+)
+"""What every sentence holds that fits a rule of `ANYWHERE`: most hold none of it."""
+_TONGUES = re.compile(
+    r"[^\x00-\x7f]|\b(?:ignor|vergiss|vergessen|missacht|verwirf|beacht|bewert|stufe|markier|antwort|schreib|"
+    r"sage?\b|hinweis|nachricht|"
+    r"anweis|oubli|neglig|repond|ecri[stv]|dis\b|dites\b|tu es\b|vous etes|note[rz]?\b|evalue|dans ta|dans votre|"
+    r"avec|a ta|a votre|de ta|"
+    r"de votre|olvid|haz caso|descart|instruc|ahora eres|califica|puntua|contesta|escrib|escrev|responda|responde|"
+    r"diga?\b|di\b|en tu|en su|"
+    r"con tu|con su|a tu|a su|com sua|em sua|na sua|dimentic|trascur|ora sei|rispond|scrivi|esque|desconsider|"
+    r"negeer|vergeet|antwoord|"
+    r"zignoruj|zapomnij|glom\b|onceki|du bist|sie sind|(?:in|zu|mit|an) (?:deine|ihre)|mensaje|nota\b|message|mark)"
+)
+"""The same of `ELSEWHERE`."""
+
+_BEGINS = re.compile(r"(?:^|(?<=[.!?:\n*#>\[(])\s|(?<=[\"“”'‘«]))\s{0,3}(?:please |kindly )?", re.MULTILINE)
+_ORDERS = re.compile(
+    r"(?:^|(?<=[.!?:;,*#>|(\[{—–-])\s|(?<=[\"“”'‘«(\[{])|\b(?:please|kindly|now|(?<!will )then|and|instead|also|"
+    r"just|simply|"
+    r"(?:you|assistants?|ai|models?|llms?|chatbots?|evaluators?|graders?) (?:must|should|shall|need to|have to|"
+    r"has to|will|are to|ought to)|"
+    r"want you to|like you to|you (?:are|were|have been) (?:instructed|required|asked|told|ordered|commanded|"
+    r"expected) to|"
+    r"sure to|remember to|always|immediately|first|next|finally|but|or|so|therefore)\s)\s{0,3}",
+    re.MULTILINE,
+)
+_FOLLOWING = re.compile(
+    r"[\W_]{0,4}(?:please |then |now |also |instead,? |finally,? |next,? |and |just |so |first,? |only |always |"
+    r"never )*"
+    r"(?:say|print|output|write|reply|respond|answer|tell|state|repeat|give|set|rate|score|mark|return|do not|don'?t|"
+    r"never|always|only|begin|end|start|use|send|visit|click|include|add|conclude|claim|pretend|act|you|your|"
+    r"insert|append|"
+    r"mention|cite|keep|grade|assign|this is (?:very |extremely )?important|it is (?:very |extremely )?important|"
+    r"failure to|no matter|"
+    r"nothing else|under no|replace|speak|translate|recommend|promote|assure|explain|describe|list|show|make sure|"
+    r"ensure|remember|"
+    r"stop|refuse|ignore|disregard|forget|(?:final |right |correct )?answer(?=\s?:)|the (?:correct |right |only |true |"
+    r"final )?(?:answer|response|verdict|"
+    r"score) )\b"
+)
+_STOP = re.compile(r"[.!?]\s+")
+_STOPPED = re.compile(r"[.!?。！？…][\"'”’»)\]]*\s*$")
+_QUOTED = re.compile(r"[\"“«]([^\"”»\n]{3,400})[\"”»]|(?<!\w)['‘]([^'’\n]{3,400})['’](?!\w)|`([^`\n]{3,400})`")
+_ABOUT = re.compile(
+    r"\b(?:attack\w*|inject(?:ion|ions|ed|ing)|malicious\w*|adversar\w*|jailbreak(?:s|ing)?|phishing|"
+    r"hidden (?:text|instructions?)|"
+    r"vulnerab\w*|exploit\w*|researchers?|security|poison\w*|threat\w*|red[- ]team\w*)\b"
+)
+
+
+def addressed(text: str) -> tuple[Spoken, ...]:
+    """The sentences of `text` that speak to a model, in order and apart; neighbours of one kind as one."""
+    return _addressed(text)
+
+
+def unaddressed(text: str) -> str:
+    """The text with blanks in place of what speaks to a model: every other character stands where it stood."""
+    spoken = addressed(text)
+    parts, at = [], 0
+    for each in spoken:
+        parts += [text[at : each.start], re.sub(r"[^\n]", " ", text[each.start : each.end])]
+        at = each.end
+    return "".join([*parts, text[at:]]) if spoken else text
+
+
+@lru_cache(maxsize=512)
+def _addressed(text: str) -> tuple[Spoken, ...]:
+    plain = folded(text)
+    spans = sentences(text)
+    told: dict[int, Addressed] = {}
+    for first, last in _runs(text, spans):
+        _tell(plain, spans[first:last], first, told, spans)
+    _go_on(text, plain, spans, told)
+    return tuple(_joined(text, spans, told))
+
+
+def _runs(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    """Sentences that are read as one: lines without a stop go with what follows, so that no break hides a thing."""
+    first = 0
+    for place, (_, end) in enumerate(spans):
+        follows = place + 1 < len(spans)
+        near = follows and spans[place + 1][1] - spans[first][0] <= LONGEST
+        if near and not _STOPPED.search(text[max(0, end - 8) : end]):
+            continue
+        yield first, place + 1
+        first = place + 1
+
+
+def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, Addressed], whole: list[Span]) -> None:
+    """Notes which of these sentences speak to a model; `first` is the place of the first of them in the `whole`.
+
+    One that goes on in small letters behind a stop begins there, so that what stands before the stop is kept.
+    """
+    places = [_within(plain, span) for span in spans]
+    start, end = places[0][0], places[-1][1]
+    run = plain.text[start:end]
+    for kind, low, high in _found(run):
+        if _reported(run, low, high):
+            continue
+        for number, (begin, stop) in enumerate(places):
+            if begin - start < high and low < stop - start and first + number not in told:
+                told[first + number] = kind
+                stops = [*_STOP.finditer(run, begin - start, max(begin - start, low))]
+                if stops and low < len(run):
+                    whole[first + number] = (plain.span(start + stops[-1].end(), end)[0], spans[number][1])
+
+
+def _found(run: str) -> Iterator[tuple[Addressed, int, int]]:
+    """What the rules find in folded text, as [start, end)."""
+    rules = _rules()
+    for begins, each in ((_BEGINS, rules.first), (_ORDERS, rules.opening)):
+        for at in {match.end() for match in begins.finditer(run)}:
+            for kind, rule in each if rules.leads.match(run, at) else ():
+                if match := rule.match(run, at):
+                    yield kind, match.start(), match.end()
+    for hints, each in ((_HINTS, rules.anywhere), (_TONGUES, rules.elsewhere)):
+        for kind, rule in each if hints.search(run) else ():
+            for match in rule.finditer(run):
+                yield kind, match.start(), match.end()
+
+
+@lru_cache(maxsize=1)
+def _rules() -> _Ready:
+    """All rules, compiled when they are first needed."""
+
+    def made(forms: Mapping[str, Sequence[str]]) -> _Rules:
+        return tuple(
+            (cast(Addressed, kind), re.compile(form, re.MULTILINE)) for kind, each in forms.items() for form in each
+        )
+
+    return _Ready(made(FIRST), made(OPENING), made(ANYWHERE), made(ELSEWHERE), re.compile(LEADS))
+
+
+def _within(plain: Folded, span: Span) -> Span:
+    """Where a span of the original stands in the folded text."""
+    if plain.places is None:
+        return span
+    return bisect_left(plain.places, span[0]), bisect_left(plain.places, span[1])
+
+
+def _reported(run: str, start: int, end: int) -> bool:
+    """Whether words stand in quotation marks in a sentence about attacks: such text tells of them to a reader."""
+    for quote in _QUOTED.finditer(run):
+        if quote.start() <= start and end <= quote.end():
+            outside = run[: quote.start()] + " " + run[quote.end() :]
+            return _ABOUT.search(outside) is not None
+    return False
+
+
+def _go_on(text: str, plain: Folded, spans: Sequence[Span], told: dict[int, Addressed]) -> None:
+    """Orders right behind what speaks to a model belong to it, and so does what it announces with a colon."""
+    left = 0
+    for place in range(1, len(spans)):
+        if place in told:
+            continue
+        left = GOES_ON if place - 1 in told and told[place - 1] != "task" and left == 0 else left
+        begin, end = _within(plain, spans[place])
+        gap = text[spans[place - 1][1] : spans[place][0]]
+        announced = text[spans[place - 1][0] : spans[place - 1][1]].rstrip().endswith(":")
+        if (
+            place - 1 in told
+            and left
+            and gap.count("\n") < 2
+            and (announced or _FOLLOWING.match(plain.text[begin:end]))
+        ):
+            told[place] = told[place - 1]
+            left -= 1
+        else:
+            left = 0
+
+
+def _joined(text: str, spans: Sequence[Span], told: Mapping[int, Addressed]) -> Iterator[Spoken]:
+    """The sentences that speak, those of one kind with nothing between them as one."""
+    open_: Spoken | None = None
+    for place in sorted(told):
+        start, end = spans[place]
+        if open_ and open_.after == told[place] and not text[open_.end : start].strip():
+            open_ = Spoken(open_.start, end, open_.after)
+            continue
+        if open_:
+            yield open_
+        open_ = Spoken(start, end, told[place])
+    if open_:
+        yield open_

@@ -1,0 +1,348 @@
+"""How sentences are put that speak to a language model: regular expressions over folded text, by what they are after.
+
+`FIRST` are matched where a sentence begins, `OPENING` also where an order may begin within one, and `ANYWHERE` are
+searched. Folded text is lower case and has no accents (`crag.text.folded`).
+"""
+
+from __future__ import annotations
+
+__all__ = ["ANYWHERE", "FIRST", "LEADS", "OPENING"]
+
+_GAP = r"[^\w.!?。！？]{1,4}"
+"""What stands between two words of one thing that is said."""
+_FEW = rf"(?:\w+{_GAP}){{0,4}}"
+_ON = r"(?:[^.!?\n]|[.!?](?=[\w\"'”’/@]))"
+"""A character of one sentence: addresses and quotations have stops within."""
+_SOME = rf"{_ON}{{0,90}}?"
+_SET_ASIDE = (
+    r"(?:ignore|disregard|forget|override|overwrite|bypass|discard|dismiss|neglect|skip|omit|drop|cancel|erase|"
+    r"abandon|(?:do not|don'?t|never|stop|no longer|cease)\s(?:to\s)?(?:follow|following|obey|obeying|listen(?:ing)? "
+    r"to|adhere to|pay(?:ing)? attention to|comply(?:ing)? with|use|using)|pay no (?:attention|heed) to|set aside|put "
+    r"aside|leave aside|throw away|wipe|unlearn)"
+)
+_EARLIER = (
+    r"(?:previous(?:ly)?|prior|above|preceding|earlier|foregoing|aforementioned|all|any|every|everything|anything|"
+    r"other|whatever|your|system|initial|original|existing|given|current|former|past|these|those|the other|before|my|"
+    r"what you)"
+)
+_TOLD = (
+    r"(?:instructions?|prompts?|commands?|directives?|directions?|guidelines?|guardrails?|programming|training|system "
+    r"messages?|system rules|rules|constraints?|context|orders|told|messages?|questions?|query|tasks?|restrictions?|"
+    r"conversation|(?:the|your) (?:user|user's) (?:question|query|request))"
+)
+_MODEL = (
+    r"(?:ai|a\.i\.|llms?|language models?|large language models?|ai models?|chat ?bots?|chat ?gpt|gpt(?:-?\d\w*)?|"
+    r"claude|gemini|copilot|llama|ai assistants?|ai agents?|ai systems?|virtual assistants?|digital assistants?|"
+    r"artificial intelligences?|assistant|neural networks?|summari[sz]ers?|retrieval evaluators?|grader|rag systems?)"
+)
+_ANSWER = (
+    r"(?:(?:next |final |own |entire |whole |full |generated |following |upcoming )?(?:answers?|responses?|repl(?:y|"
+    r"ies)|outputs?|messages?|completions?|generations?|summar(?:y|ies)))"
+)
+_READS = (
+    rf"(?:{_GAP}(?:reading|that reads?|who reads?|processing|assistants?|models?|parsing)(?:{_GAP}(?:this|the|"
+    rf"it)(?:{_GAP}\w+)?)?)?"
+)
+_CHANGE = (
+    r"(?:add|adapt|adjust|alter|alternate|amend|anagram|append|attach|augment|base64|begin|blend|capitali[sz]e|change|"
+    r"cipher|combine|compose|conceal|conclude|condense|convert|craft|deliver|direct|disguise|double|embed|"
+    r"emphasi[sz]e|employ|encipher|encode|encourage|encrypt|end|endorse|enhance|enrich|ensure|express|extend|fill|"
+    r"finish|flip|format|garble|generate|give|group|hide|highlight|hint|hyphenate|implement|incorporate|infuse|inject|"
+    r"insert|integrate|intersperse|introduce|inver[st]e?|invite|jumble|keep|lace|leave|limit|link|list|lower ?case|"
+    r"mask|mention|mirror|misspell|mix|modify|morph|obfuscate|offer|omit|output|place|precede|prefix|present|print|"
+    r"produce|promote|prompt|provide|publish|put|randomi[sz]e|rearrange|recommend|refer|remind|remove|render|reorder|"
+    r"repeat|rephrase|replace|restrict|return|reverse|rewrite|rotate|scramble|seed|shift|show|shuffle|sign off|slip|"
+    r"spell|spin|sprinkle|start|stress|strip|style|substitute|suffix|suggest|supplement|swap|switch|tack|tease|tell|"
+    r"transcribe|transform|translate|translit\w+|transpose|truncate|turn|twist|upper ?case|urge|use|utili[sz]e|vary|"
+    r"wrap|weave|work|append)"
+)
+_SAY = (
+    r"(?:say|answer|reply|respond|output|print|write|state|return|repeat|claim|tell|declare|assert|display|give|"
+    r"report|produce|emit|echo|type|conclude)"
+)
+_TEXT = (
+    r"(?:passage|document|text|chunk|page|source|context|paragraph|snippet|excerpt|section|article|website|content|"
+    r"strip)"
+)
+_PIECE = (
+    r"(?:poem|story|essay|speech|song|haiku|limerick|sonnet|rap|joke|tweet|slogan|short story|blog post|dialogue|"
+    r"riddle|monologue|screenplay|(?:cover |formal |thank[- ]you |resignation |recommendation |persuasive )?letter|"
+    r"(?:\w+ )?email|introduction|conclusion|outline|summary|caption|press release|product description|advertisement|"
+    r"python (?:script|function|program)|sql query|regex|function|script|itinerary|meal plan|workout plan|to-?do list)"
+)
+_GO = (
+    r"(?:visit|click|download|send|call|pay|enter|provide|install|share|log|buy|open|go|email|contact|subscribe|"
+    r"transfer)"
+)
+
+FIRST: dict[str, tuple[str, ...]] = {
+    "orders": (
+        r"(?:here are |these are |the following are )?(?:your |the )?(?:new|updated|revised|real|actual|true|secret|"
+        r"hidden) (?:system )?(?:instructions?|prompt|task|objective|orders)\b\s{0,2}(?:[:=—–-]|is\b|are\b|follow)",
+    ),
+    "role": (
+        rf"(?:note|message|notice|attention|instructions?|important|reminder|hint|warning|memo|hey|hello|hi|dear|to|"
+        rf"for|listen up)[^\w.!?]{{1,4}}(?:for |to |all |any |the |of |you,? |, |an? |note |message "
+        rf"){{0,4}}(?!assistant\b|grader\b){_MODEL}{_READS}\s{{0,2}}[:,!]",
+        rf"(?:all |any )?(?:llms?|language models?|large language models?|ai models?|chat ?bots?|chat ?gpt|ai "
+        rf"assistants?|ai agents?|ais?){_READS}\s{{0,2}}[:,!]{_GAP}(?:please|you|your|do|ignore|always|never|answer|"
+        rf"reply|note|stop)\b",
+    ),
+    "reply": (r"(?:reply|respond)[\s:]{1,3}\W?\w+\W{0,3}(?:$|\n)",),
+    "task": (
+        rf"(?:draft|compose|write|create|develop|provide|generate|give me|make|invent|craft|come up with|produce|tell "
+        rf"me|design|prepare)\b (?:me |us )?(?:an? |the |some )?(?:\w+[ -]){{0,3}}?{_PIECE}\b ?(?:about|on|based|that|"
+        rf"for|to|of|describing|explaining|in which|with|using|from)\b",
+        r"(?:translate|transcribe|paraphrase|summari[sz]e|proofread|rewrite|rephrase|decode|decrypt|convert) (?:the |"
+        r"this |these )?(?:following|sentence|phrase|word|paragraph|text|passage|article|review|email|above|to\b|"
+        r"into\b)",
+        r"(?:can|could|would|will) you (?:please )?(?:show|tell|explain|help|write|give|provide|describe|list|"
+        r"translate|summari[sz]e|recommend|suggest|create|generate|find|analy[sz]e|calculate|make|draft)\b",
+        r"(?:provide|give|show)(?: me)? (?:the|an?) (?:\w+ ){0,2}(?:equivalent|translation|example|definition|synonym|"
+        r"antonym|explanation|overview|pronunciation)s? (?:for|of) (?:how|[\"'“‘]|the (?:word|phrase|term))",
+        r"(?:explain|describe) (?:\w+ ){1,8}(?:in simple terms|with an? examples?|to (?:me|a (?:child|beginner))|step "
+        r"by step|like i'?m \w+|for beginners|in (?:one|two|three|a few) sentences?)",
+        r"(?:set|create|add|schedule|book|order|send|play|turn (?:on|off)|remind me|find me|search(?: the web| "
+        r"online)? for|look up|open) (?:an? |the |my |me )(?:\w+ ){0,2}(?:(?:reminder|alarm|timer) (?:to|for|at|"
+        r"about)|calendar|meeting (?:with|for|at|on)|appointment|flights?|table for|to-?do|playlist|thermostat|"
+        r"lights?)\b",
+        r"(?:determine|identify|analy[sz]e|classify|detect|assess|evaluate) the (?:overall )?(?:sentiment|tone|mood|"
+        r"emotion)\b",
+        r"(?:tell|show|teach|give|explain to|find) me (?:a joke|something about|(?:an? |the |some |\w+ )(?:\w+ "
+        r"){0,2}(?:examples?|list|recipe|facts?|summary|overview|steps|meaning|definition|joke)\b|how (?:to|i can)\b)",
+    ),
+}
+"""Where a sentence or line begins."""
+
+OPENING: dict[str, tuple[str, ...]] = {
+    "orders": (
+        r"(?:stop reading|abort (?:the|this|your|any) (?:\w+ )?(?:task|request|work|question))\b",
+        rf"{_SET_ASIDE}{_GAP}{_FEW}{_EARLIER}{_GAP}{_FEW}{_TOLD}\b",
+        rf"{_SET_ASIDE}{_GAP}(?:the{_GAP})?{_TOLD}{_GAP}{_FEW}(?:above|before|earlier|previously|so far|given|you)\b",
+        rf"{_SET_ASIDE}{_GAP}{_FEW}(?:everything|anything|all|what)\b{_GAP}{_FEW}(?:(?:came |was |is |stands |written "
+        rf"|said |told )?(?:above|before|so far|previously|earlier|prior|until now)|you (?:were|have been|are|know|"
+        rf"learned|learnt)|(?:i|we) (?:said|told)|else)\b",
+        rf"{_SET_ASIDE}{_GAP}(?:the|all|any|all the|everything){_GAP}(?:above|foregoing|preceding|previous|"
+        rf"prior)(?:{_GAP}(?:text|content|and)\b|[^\w\s]|\s*$|\s*\n)",
+        rf"{_SET_ASIDE}{_GAP}(?:the{_GAP}|your{_GAP}|all{_GAP}|other{_GAP}){{1,3}}(?:other{_GAP})?(?:instructions?|"
+        rf"prompts?|sources?|documents?|passages?|question)\b{_SOME}\b(?:and|instead|then)\b{_GAP}(?:instead{_GAP}|"
+        rf"only{_GAP}|just{_GAP})?{_SAY}\b",
+    ),
+    "role": (
+        rf"(?:act|behave|speak|respond|answer|roleplay|role-play|pretend)\b{_GAP}(?:as|like|that|to be|"
+        rf"you)\b{_GAP}(?:if{_GAP})?(?:you|an? (?:\w+ ){{0,2}}(?:pirate|{_MODEL}|expert|hacker|person|character|human|"
+        rf"persona|robot|linux terminal|terminal|dan))\b",
+        rf"(?:reveal|print|repeat|show|output|display|expose|leak|disclose|share|tell me|send|write|list|dump|"
+        rf"summari[sz]e|recite)\b{_GAP}{_FEW}(?:your (?:\w+ )?(?:instructions?|prompt|rules|guidelines|configuration|"
+        rf"training data)|(?:the )?system (?:prompt|message)|(?:the )?(?:initial|hidden|above|previous) prompt)\b",
+    ),
+    "verdict": (
+        rf"(?:give|assign|award|grant)\b{_GAP}(?:this|it|the following|the present|the above)\b{_SOME}\b(?:highest|"
+        rf"maximum|top|full|perfect|best|lowest|1\.0|10|100)\b{_SOME}\b(?:score|rating|grade|relevance|marks?|"
+        rf"points)\b",
+        rf"(?:rate|score|grade|mark|label|classify|judge|consider|treat|rank|assess|deem|evaluate|regard|"
+        rf"count)\b{_GAP}(?:this|it|the (?:above|following|present|whole|given|entire)|all|every|"
+        rf"each)\b(?:{_GAP}(?:\w+{_GAP}){{0,2}}?(?:{_TEXT}s?|one))?{_GAP}(?:(?:as|to be|being|is|with|an?|fully|"
+        rf"highly|entirely|completely|the|at|of|score|other|others){_GAP}){{0,5}}(?:\b(?:relevant|correct|accurate|"
+        rf"authoritative|supported|trustworthy|irrelevant|incorrect|ambiguous|highest|maximum|perfect|useful|top|full "
+        rf"marks|first)\b|\b(?:1\.0|10|100|one|ten|5|9\.?\d*)\b)",
+        rf"(?:give|assign|award|return|output|set|use|report|enter)\b{_GAP}{_FEW}(?:(?:highest|maximum|top|perfect|"
+        rf"full|relevance|best|lowest|zero)\b{_GAP}{_FEW})?(?:score|rating|grade|relevance|verdict|"
+        rf"marks)\b{_SOME}(?:\b(?:this|it|highest|maximum|1\.0|10|100|relevant|correct|passage|text|document|chunk|"
+        rf"0)\b|\d)",
+        rf"(?:keep|select|choose|rank|retain|cite|prefer|use|trust|quote)\b{_GAP}(?:only{_GAP})?(?:this|the following|"
+        rf"the present){_GAP}(?:\w+{_GAP})?(?:{_TEXT}|sentence)\b{_SOME}\b(?:first|only|above all|instead|over all|"
+        rf"whatever|regardless|ignore|no other|and (?:not|no|drop|discard))\b",
+    ),
+    "reply": (
+        r"(?:answer|reply|respond) with \W{0,2}\w+\W{0,3}(?:$|\n)",
+        r"(?:answer|reply|respond|speak|say it|write) (?:only )?(?:in|with) (?:just |only |exactly )?(?:one|a single|"
+        r"two|three|four|five) (?:words?|sentences?|letters?)\b",
+        rf"(?:insert|put|include|add|place|mention|append|attach|use|write)\b{_ON}{{0,90}}?\b(?:in|into|to|at|of|for) "
+        rf"(?:the|an?) "
+        r"(?:\w+ )?(?:answer|reply)\b",
+        r"(?:speak|say|utter|write|type) (?:only|nothing but|just) (?:the|this|a) (?:\w+ )?(?:word|phrase|name|"
+        r"sentence)\b",
+        r"repeat after me\b",
+        r"(?:replace|substitute|swap|scramble|reverse|encode|encrypt|encipher|remove|convert|jumble|shuffle|rearrange|"
+        r"capitali[sz]e|shift|misspell|anagram|delete|double|drop) (?:(?:every|each|all|the|any|some|random) )?(?:\w+ "
+        r"){0,2}(?:letters?|vowels?|consonants?|words?|spaces|characters?|syllables?) (?:with|by|in|of|to|into|using|"
+        r"for|from)\b",
+        r"(?:encode|encrypt|encipher|reverse|scramble|translate|rewrite|obfuscate|misspell|garble|jumble|render|write|"
+        r"give|provide|deliver|present|transform|convert) (?:the|all|this|every) (?:\w+ ){0,2}(?:response|reply|"
+        r"answer|output)s? (?:in|into|to|as|with|using|by|backwards?|through)\b",
+        rf"{_CHANGE}\b{_ON}{{0,140}}?\b(?:your|the final|every|each|any) {_ANSWER}\b",
+        rf"(?:include|write|share|make|state|mention|create|develop|apply|perform|set|bring|point|advertis\w+|pitch|"
+        rf"draw|address|close|open|drop|compress|communicate|support|break|split|speak|"
+        rf"say)\b{_ON}{{0,110}}?\b(?:(?:in|to|into|of|within|with|throughout|inside|across|from|at the (?:start|end|"
+        rf"beginning) of|before|after) (?:your|the final|every|each) {_ANSWER}|your (?:final |next |own )?(?:response|"
+        rf"reply|output) (?:in|as|with|by|to|using|like|sound|rhyme|into|only|backwards))\b",
+        rf"(?:answer|reply|respond)\b{_GAP}(?:\w+{_GAP}){{0,3}}?(?:only|exactly|solely|exclusively|nothing but)\b",
+        rf"(?:only|always|just|simply|exclusively){_GAP}(?:answer|reply|respond|output|say|print|return|"
+        rf"write)\b{_GAP}(?:with|in|by|using|the|as|to|[\"'“‘«])",
+        rf"(?:answer|reply|respond)\b{_GAP}(?:to (?:any|every|all|each|this|the)\b{_ON}{{0,50}}? )?(?:with (?:the "
+        rf"(?:word|words|phrase|sentence|text|number|string|name|following|code)|a single|one word|[\"'“‘«*])|in "
+        rf"(?:english|french|german|spanish|italian|latin|russian|chinese|japanese|base64|morse|rot13|pig latin|all "
+        rf"caps|capital|uppercase|lowercase|rhyme|emojis?|verse|json|haiku|the style)|as (?:if|though|an?|json)|like "
+        rf"an?|using (?:only|the words?)|[\"'“‘«]|that {_ON}{{0,80}}?\b(?:whatever|regardless|always|only)\b|in "
+        rf"(?:the )?(?:same )?(?:language|voice|style))",
+        rf"(?:say|print|output|write|state|return|repeat|emit|echo|type|display|append|insert|add|include|mention|"
+        rf"use)\b{_GAP}(?:only{_GAP}|just{_GAP}|exactly{_GAP}|back{_GAP}|out{_GAP}|with{_GAP})?(?:the{_GAP}|"
+        rf"this{_GAP})?(?:exact{_GAP}|following{_GAP}|secret{_GAP}|code{_GAP}|single{_GAP}|magic{_GAP}){{0,2}}(?:word|"
+        rf"words|phrase|string|token|sentence|code|codeword|password|passphrase|canary)\b{_SOME}(?:[\"'“‘«*:]|"
+        rf"\b(?:somewhere|first|instead|only|three times|twice|and nothing|nothing else|at the (?:start|end|"
+        rf"beginning)|in (?:the|your)|before|times|when)\b)",
+        rf"(?:say|print|output|answer|reply|respond|write|return|state)\b{_SOME}\b(?:and nothing (?:else|more)|"
+        rf"nothing (?:else|more)|and no other (?:word|text)|no (?:explanation|other text)|instead of "
+        rf"(?:an(?:swer\w*)?|the|your)|in place of (?:an|the|your) answer|without (?:any )?(?:explanation|comment)|no "
+        rf"matter what|whatever (?:the|is|you|was)|regardless of (?:the|what)|when(?:ever)? (?:asked|you are asked|"
+        rf"someone asks))\b",
+        rf"(?:tell|inform|advise|instruct|urge|ask|convince|persuade|direct|redirect|encourage|remind|warn|notify|"
+        rf"invite|mislead|trick|prompt|refer|point|get|assure|guide|lead|send)\b{_GAP}(?:the|your|all|any|every|"
+        rf"our){_GAP}(?:users?|readers?|asker|person (?:who (?:asks|asked)|asking)|human|"
+        rf"questioner)\b(?:{_GAP}{_FEW}(?:{_GO}|that|to|of|about|how|who)\b)",
+        rf"(?:do not|don'?t|never|refuse to|avoid)\b{_GAP}(?:answer(?:ing)?|reply(?:ing)? to|respond(?:ing)? to|cite|"
+        rf"citing|quote|quoting|use|using|trust|mention|mentioning|reveal|include)\b{_GAP}{_FEW}(?:(?:the|this|any|"
+        rf"that|user'?s?)(?: \w+)? (?:question|query|prompt)s?|(?:other|these|the other|any other|any|all other) "
+        rf"(?:sources?|documents?|passages?)|(?:this|these) instructions?)\b",
+        rf"(?:begin|start|end|finish|open|close|preface|conclude|sign)\b{_GAP}(?:off{_GAP})?(?:your |every |each |all "
+        rf"|any )(?:\w+ )?{_ANSWER}?\b{_SOME}\b(?:with|by|saying)\b",
+    ),
+}
+"""Where an order may begin: there, or behind what orders are introduced with."""
+
+ANYWHERE: dict[str, tuple[str, ...]] = {
+    "orders": (
+        r"\b(?:previous|prior|above|earlier|original|other|all|existing|past) (?:\w+ )?(?:guidance|instructions?|"
+        r"prompts?|directives?|orders|rules) (?:is|are|was|were|has been|have been) (?:now |hereby |all "
+        r")*(?:cancel+ed|void|withdrawn|overridden|obsolete|revoked|lifted)\b",
+        r"\b(?:the user|they|he|she) (?:has|have) changed (?:their|his|her) minds?\b|\bno longer wants? an answer\b",
+        r"\b(?:next|new|current|real) task\s?:",
+        rf"\b{_SET_ASIDE} (?:the|this|that) (?:current |user'?s? |original )?(?:question|query|request|"
+        rf"task)\b{_SOME}\b(?:and|instead|then)\b{_GAP}(?:(?:\w+ly|instead|only|just){_GAP})?{_SAY}\b",
+        r"\b(?:ignoreall|ignoreprevious|ignoretheabove|ignoreprior|ignoreany|disregardall|disregardprevious|"
+        r"disregardprior|forgeteverything|forgetall|previousinstructions|priorinstructions|systemprompt)",
+        rf"\b(?:previous|prior|above|earlier|original) (?:instructions?|prompts?|directives?|"
+        rf"orders)\b{_SOME}\b(?:void|cancel+ed|invalid|overridden|superseded|obsolete|suspended|no longer (?:apply|"
+        rf"valid|in force)|do not apply|don'?t apply)\b{_SOME}(?:\b(?:you|your|instead|{_SAY})\b|[.!:]|$)",
+        r"\b(?:end of|end) (?:context|document|prompt|user input|sources?)\b[^\w\n]{1,4}(?:new|begin|start|now|"
+        r"system)\b",
+    ),
+    "role": (
+        rf"\b(?:language models?|chat ?bots?|ai (?:assistants?|models?|agents?|systems?)|llms?|automated readers?|"
+        rf"ais)\b{_ON}{{0,60}}? (?:must|should|shall|have to|are to|need to|only)\b{_GAP}{_FEW}(?:{_SAY}|{_CHANGE}|"
+        rf"reproduce|mention|include)\b",
+        r"\bas an? (?:\w+ ){0,2}(?:language model|ai|assistant|chatbot|llm),? (?:you|your)\b|\bas the assistant,? "
+        r"(?:you|your)\b",
+        r"\byou are an? (?:\w+ ){0,3}(?:that|who|which) (?:\w+ ){0,2}(?:loves|answers|says|mentions|replies|responds|"
+        r"knows|only|always|must|believes)\b",
+        r"\b(?:answers?|repl(?:y|ies)|responds?) (?:to )?(?:every|each|any|all) (?:questions?|query|queries|prompts?) "
+        r"(?:with|by)\b",
+        rf"\bsystem (?:override|command|alert|update)\b{_SOME}(?:[:.]|accepted|code)",
+        r"<\|?(?:im_start|im_end|system|user|assistant|endoftext|end_of_text|eot_id|start_header_id|begin_of_text)\|?>",
+        r"<</?sys>>|\[/?inst\]|</(?:source|text|question|sentence|document|system_?prompt|instructions?)>",
+        r"(?:^|\n)\s{0,3}(?:#{1,4} ?|\[|\*\*)?(?:system|assistant|developer)(?: ?(?:prompt|message|note|"
+        r"override))?(?:\]|\*\*)?\s{0,2}:\s{0,2}\S",
+        r"(?:^|\n)\s{0,3}#{1,4} ?(?:instruction|response|system|human|assistant|user)s?\s{0,2}:?\s{0,2}(?:\n|$)",
+        rf"\b(?:note|message|attention|instructions?|directive|reminder|notice|command) (?:to|for) (?:all |any |the |"
+        rf"every |our |you,? |an? ){{0,3}}(?!assistant\b|grader\b){_MODEL}\b\s{{0,2}}(?:[:.,!—–-]|$|\n|reading|that)",
+        rf"\b(?:if|when|since|because|as|whenever|while) you(?:'re| are) (?:an? |the )?(?:helpful "
+        rf")?(?!grader\b){_MODEL}\b",
+        r"\byou(?:'re| are) (?:now |henceforth |no longer |actually |really |just )+(?:an? |the |in |my |called |"
+        r"named |free|bound|playing|acting|going to|operating|dan\b|known)",
+        rf"\byou(?:'re| are) (?:an? |the |my )(?:\w+ ){{0,3}}(?!grader\b){_MODEL}\b",
+        r"\b(?:from now on|henceforth|from this point on(?:ward)?|going forward),? (?:(?:and )?(?:you (?:will|must|"
+        r"are|should|shall|have to|can|only) (?:only |always |to |now |never )*(?:answer|reply|respond|act|speak|end|"
+        r"begin|start|ignore|be|behave|play|pretend|say|write|an?|my|obey|use|refuse|talk|include)|your|always|only|"
+        r"every|all your|answer|reply|respond|act|speak|ignore))\b",
+        r"\b(?:developer mode|dan mode|god mode|do anything now|jailbreak mode|debug mode)\b.{0,30}\b(?:enabled?|"
+        r"activated?|on|you)\b",
+        r"\b(?:enter|enable|activate|switch to|engage) (?:developer|dan|god|jailbreak|unrestricted) mode\b",
+        rf"\byour (?:only |sole |new |real |actual |true |main )+(?:task|goal|job|role|objective|mission|purpose|"
+        rf"duty) (?:is|now|will be)\b{_SOME}\b(?:answer|reply|respond|say|print|output|word|user|response|question|"
+        rf"write|promote|convince|tell|rate|score)\b",
+    ),
+    "verdict": (
+        rf"\brelevance (?:score )?(?:of|for) (?:this|the (?:above|following|present)) {_ON}{{0,40}}?\b(?:is|must be|"
+        rf"should be) (?:the )?(?:\d|high|maxim|perfect|full|undoubted|certain)",
+        rf"\b(?:relevance|its|the|your|final|correct|overall|similarity|evaluation)(?: relevance| confidence)? "
+        rf"(?:score|rating|verdict|grade|judge?ment)s? (?:here |for (?:this|it){_ON}{{0,40}} )?(?:is|are|must be|"
+        rf"should be|has to be|shall be|will be|=|:)\s?(?:the |always |set to |at least |therefore |thus "
+        rf")*[\"'“]?(?:1\.0+|1\b|10\b|100\b|0?\.9\d*|maximum|highest|correct|relevant|perfect|five|ten|one)",
+        rf"\b(?:this|the (?:above|following|present|given)) (?:\w+ )?{_TEXT} (?:\w+ ){{0,3}}(?:answers?|satisf(?:y|"
+        rf"ies)|addresses|resolves|settles) (?:\w+ ){{0,2}}(?:the|your|any|every|all|this|that|user'?s?)(?: "
+        rf"\w+){{0,2}} (?:questions?|query|queries|prompts?)\b",
+        rf"\b(?:this|the (?:above|following|present|given)) (?:\w+ )?{_TEXT} (?:is|was|has been|must be|should be|is "
+        rf"to be|shall be) (?:\w+ ){{0,4}}(?:relevant|graded|scored|rated|judged|classified|"
+        rf"marked)\b{_SOME}\b(?:question|query|correct|relevant|highest|1\.0|evaluator|grader|score|queries|user)",
+        r"\bverdict\b[\"'”]?\s?[:=]\s?[\"'“]?(?:correct|relevant|yes|supported|incorrect|ambiguous)\b|[\"'“](?:score|"
+        r"relevance|relevance_score|keep)[\"'”]\s?:\s?(?:1\b(?!\.0*[1-9])|\[)",
+        rf"\b(?:evaluators?|graders?|rerankers?|judges?|retriev(?:er|al) (?:system|model)s?)\b{_SOME}\b(?:must|should|"
+        rf"shall|has to|have to|are to|is to|please)\b{_SOME}\b(?:score|rate|grade|mark|accept|rank|keep|judge|"
+        rf"correct|relevant|highest)",
+    ),
+    "reply": (
+        r"\b(?:every|each|any|all|your) (?:\w+ ){0,3}?(?:answer|response|reply|output)s? (?:consists?|begins?|ends?|"
+        r"opens?|closes?|(?:must|shall|should|will|has to|have to) (?:be|say|read|consist|contain|open|begin|start|"
+        r"end|give|include|mention))\b",
+        r"\b(?:must|shall|should|has to|is to) (?:\w+ ){0,2}(?:every|each|any|all|your) (?:\w+ )?(?:answer|response|"
+        r"reply|output)s?\b",
+        r"\b(?:only|correct|right|proper|best) (?:answer|reply|response) (?:to give )?(?:is|shall be|must be|:)\s|"
+        r"\bthe (?:answer|reply|response) to give\b",
+        r"\b(?:tell|to|for|inform|assure|convince|what you tell) (?:whoever|the person|the one|anybody|anyone|"
+        r"everybody|everyone) (?:(?:who|that) )?(?:is )?(?:asks|asked|asking)\b|\bwhat you tell the (?:person|user|"
+        r"reader)\b",
+        r"\b(?:first|last|only|opening|final) word of (?:the|your|every|each) (?:answer|reply|response)\b",
+        r"\b(?:the )?(?:text|answer|sentence|words?|reply|response|summary)s? (?:that )?you (?:produce|generate|"
+        r"output)\b",
+        rf"\bwhat(?:ever)? you (?:write|say|output|reply|answer|produce|generate|respond)\b{_SOME}(?:\b(?:must|may|"
+        rf"should|shall|has to|needs to|only|with)\b|[.!:]|$)",
+        rf"\b(?:may|must|should|shall|finish|end|begin|start|contain|include|append|add|put|"
+        rf"place)\b{_SOME}\b(?:what(?:ever)? you|(?:the|any|every|all) (?:text|sentence|paragraph|word|answer|reply|"
+        rf"response)s? (?:that )?you) (?:write|say|output|reply|answer|produce|generate|respond|give|compose)\b",
+        rf"\b(?:whatever|no matter what|no matter which|regardless of(?: what)?|independent "
+        rf"of)\b{_ON}{{0,30}}?\b(?:questions?|asked|query|prompt)\b{_SOME}\b(?:answer|response|reply|say|write|output|"
+        rf"print|respond)\b",
+        r"\b(?:quote|cite|use|trust|consult|mention|name) no other (?:source|document|passage|text|page)s?\b",
+        rf"\b(?:in|within|throughout|inside|to|into|for|at the (?:start|end|beginning|top|bottom) of|with|of) (?:your|"
+        rf"each|every) (?:final |next |own )?(?:response|reply|answer|output|message)s?,? (?:please |also |always |"
+        rf"you (?:must|should|will|have to|need to) |be sure to |make sure to |subtly |casually )*(?:{_CHANGE}|"
+        rf"include|write|share|make|say|state|claim|discuss|praise|criti\w+|discourage|advertise|explain|describe|"
+        rf"announce|warn|inform|advise|ask|draw|never|do not|don'?t|only|claim|assert|declare|create|develop|"
+        rf"capitali\w+)\b",
+        rf"\byour {_ANSWER} (?:must|should|shall|has to|have to|needs? to|will|is to|are to|ought to|may only|can "
+        rf"only) (?:always |also |only |instead |now |simply |just |not |never )*(?:be|begin|start|end|contain|"
+        rf"include|consist|say|mention|have|read|state|use|rhyme|follow|open|close|conclude|refer|recommend|only|"
+        rf"sound|look|come)\b",
+        rf"\b(?:the|your) (?:only |correct |right |true |final |sole |real |one )*(?:answer|response|reply)s? to "
+        rf"(?:(?:the|this|your|any|every|all|each|that)(?: user'?s?| following| above| other)? (?:question|query|"
+        rf"prompt)s?{_ON}{{0,60}}? (?:must|shall|has to)|(?:the user'?s?|any|every|all)(?: \w+)? (?:question|query|"
+        rf"prompt)s?{_ON}{{0,60}}? (?:is|are|should|will))\b",
+        rf"\bwhen(?:ever)? (?:you are |you're |being |you get |you )(?:asked|answer|answering|reply|replying|respond|"
+        rf"responding|summari[sz]e|summari[sz]ing|generate|generating|prompted|cite|citing)\b{_ON}{{0,60}}?,? (?:you "
+        rf"(?:must|should|will|shall)|always|never|please|do not|don'?t|{_SAY}|{_CHANGE}|include|mention)\b",
+        rf"\b(?:the )?(?:users?|human|person asking|person who asks) (?:wants you|asked you|would like you|expects "
+        rf"you|has asked you|must be told)\b{_SOME}\b(?:to|be told|be|see|receive)\b",
+    ),
+    "task": (
+        r"\b(?:how (?:do|would|can) (?:you|i) say|what(?:'s| is| does)) [\"'“‘][^\"”’\n]{1,60}?[\"'”’] (?:mean "
+        r")?(?:in|into) (?:english|french|german|spanish|italian|russian|chinese|japanese|korean|portuguese|latin|"
+        r"arabic|dutch|turkish|polish|greek|hindi|swedish|\w+ese)\b",
+    ),
+}
+"""Anywhere in a sentence."""
+
+LEADS = (
+    rf"(?:{_CHANGE}|{_SAY}|{_SET_ASIDE}|a(?:bort|ct|ddress|dvertis|dvis|ll\b|ny\b|nalyse|nalyze|pply|sk|ssess|ssign|"
+    rf"ssure|ttention|void|ward|i\b|is\b|lways)|b(?:ehave|ook|reak|ring)|c(?:apitali|hoose|ite|lassify|lose|"
+    rf"ommunicate|onclude|onsider|onvince|ount|ould|an you|hat|reate|raft|ome up|alm)|d(?:ear|ecode|ecrypt|eem|elete|"
+    rf"escribe|esign|etect|etermine|evelop|isclose|isplay|on'?t|o not|raft|raw|rop|ump)|e(?:nter|valuate|xplain|xpose|"
+    rf"xclusively)|f(?:ind|inish|or\b|ollowing)|g(?:et|ive|rade|rant|uide)|h(?:ello|ere are|ey|i\b|idden|int)|"
+    rf"i(?:dentify|mportant|nclude|nform|nsert|nstruct|nvent)|j(?:udge|ust)|k(?:eep)|l(?:abel|arge|anguage|ead|eak|"
+    rf"ist|isten|lm|ook)|m(?:ake|ark|emo|ention|essage|islead)|n(?:ever|ew\b|ote|otice|otify)|o(?:nly|pen|rder)|"
+    rf"p(?:araphrase|erform|ersuade|itch|lay|oint|reface|refer|repare|retend|rompt|roofread)|q(?:uote)|r(?:ank|ate|"
+    rf"eal|ecite|edirect|efer|efuse|egard|emind|eminder|etain|eveal|evised|ewrite|ephrase|ole-?play)|s(?:chedule|core|"
+    rf"earch|ecret|elect|end|et\b|hare|how|imply|ome|peak|plit|top|ummari|upport)|t(?:each|ell|hese|he\b|o\b|"
+    rf"ranscribe|ranslate|reat|rick|rue|rust|urn|ype)|u(?:pdated|rge|se|tter)|w(?:arn|arning|ould|ill you|rite)|your)"
+)
+"""How what `FIRST` and `OPENING` fit begins: a glance that most places do not pass."""
