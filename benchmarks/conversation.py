@@ -185,7 +185,6 @@ def contextualizers(options: argparse.Namespace) -> Iterator[dict[str, Ask]]:
         model = LlmContextualizer(ChatModel(endpoint).metered(unmetered), rules)
 
         def by_model(question: str, history: Sequence[Exchange]) -> str:
-            print(f"  asked: {question}", file=sys.stderr)
             try:
                 made = model.standalone(question, history).question
             except ProviderError as error:
