@@ -197,7 +197,12 @@ def test_a_server_that_dies_in_the_middle_of_a_reply(doomed_server: RealServer, 
 def test_a_whole_run_on_this_server(real_server: RealServer, tmp_path: Path) -> None:
     """Every grade and the answer by the model. Whatever it thinks of the texts, they are used: so the path is fixed."""
     config = AppConfig(
-        data=tmp_path, llm="openai-compatible", llm_base_url=real_server.address, llm_model=MODEL, evaluator="llm"
+        data=tmp_path,
+        llm="openai-compatible",
+        llm_base_url=real_server.address,
+        llm_model=MODEL,
+        evaluator="llm",
+        run_seconds=900,  # where the cores have other work
     )
     settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), answer_floor=0.0)
     engine = Engine(
