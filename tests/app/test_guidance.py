@@ -36,7 +36,7 @@ def test_what_documents_say_of_themselves_is_text():
         assert not seen.open and "img" not in seen.tags and "script" not in seen.tags
         assert not [name for name, _ in seen.attributes if name.startswith("on")]
         assert ("button" in seen.tags) is live
-        assert "3 documents, among them" in seen.said and "scored 0.12, below the lower threshold" in seen.said
+        assert "3 documents, among them" in seen.said and "Scored 0.12, below the lower threshold" in seen.said
         assert "in slide 3 of" in seen.said
 
 

@@ -7,7 +7,7 @@ def test_without_an_answer_a_click_leads_to_one(open_page):
     page = open_page()
     page.get_by_text("Three questions to try").wait_for()
     settled(page)
-    ask(page, "What is the capital of Mongolia?")
+    ask(page, "what type of car is a jeep considered")
     suggested = page.locator(".guide button[data-pick='ask:0']")
     suggested.wait_for()
     settled(page)

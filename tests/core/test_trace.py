@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from crag.core import events as ev
 from crag.core.eventlog import event_from_json, event_to_json, events_from_jsonl, events_to_jsonl
 from crag.core.exchanges import Carried
+from crag.core.guidance import About, Guidance, Near, Suggestion
 from crag.core.meter import Call
 from crag.core.trace import Trace
 from crag.core.types import (
@@ -52,6 +53,17 @@ CITATION = Citation(
     page=1,
     rects=(Rect(page=1, left=1, top=2, right=3, bottom=4),),
 )
+GUIDANCE = Guidance(
+    about=About(documents=1, titles=("Report",), headings=("Income Taxes",)),
+    near=(Near(chunk_id="a", source="a.pdf", where="page 1", score=None, quote="Paris"),),
+    suggestions=(
+        Suggestion(
+            question="What?", made_of="row", chunk_id="a", source="a.pdf", where="page 1", quote="Paris", score=0.9
+        ),
+    ),
+    query="paris",
+    web=True,
+)
 RUN: list[ev.Event] = [
     ev.RunStarted(run_id="r", question="q?", strategy="balanced", settings={"k": 3}, workspace="w", started_at="now"),
     ev.Queued(before=2, waited=0.0),
@@ -83,6 +95,7 @@ RUN: list[ev.Event] = [
     ev.Token(text="Paris ", at=0.9),
     ev.Token(text="[1].", at=0.9),
     ev.Answered(answer=Answer(text="Paris [1].", by="extractive", citations=(CITATION,)), at=1.0),
+    ev.Guided(guidance=GUIDANCE, at=1.05),
     ev.Verified(
         checks=(SentenceCheck(sentence="Paris", citations=(1,), supported=True, score=1.0),), faithfulness=1.0, at=1.1
     ),

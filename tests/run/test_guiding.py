@@ -93,7 +93,7 @@ def test_a_suggestion_is_told_only_where_its_question_finds_its_page() -> None:
 
 
 def test_no_more_is_read_than_is_allowed_and_no_more_told_than_three() -> None:
-    chunks = pages(*(f"The bridge number {place} is a crossing of the river." for place in range(20)))
+    chunks = pages(*(f"The northern bridge {place} is a crossing of the river." for place in range(20)))
     weak, evaluator, _ = guide(0.1)
     assert helped(chunks, weak).suggestions == () and len(evaluator.graded) == CHECKED
     sure, _, retriever = guide(found=chunks)

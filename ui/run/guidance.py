@@ -58,7 +58,7 @@ def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
                     " ",
                     h.span("name")[excerpt(each.source, _NAME)],
                 ],
-                h.span("why")[f"{against_text(each.score, upper, lower)}."],
+                h.span("why")[words.sentence(against_text(each.score, upper, lower))],
                 h.span("quote")[each.quote],
             ]
         ]
