@@ -10,6 +10,7 @@ import pytest
 
 PUBLIC = {
     "crag": ["Engine", "__version__"],
+    "crag.text.addressed": ["Addressed", "Spoken", "addressed", "unaddressed"],
     "crag.text.amounts": ["amountless", "without_amounts"],
     "crag.core.clauses": ["Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation", "WORD"],
     "crag.core.config": ["AppConfig"],
@@ -158,12 +159,21 @@ PUBLIC = {
             "Strip",
             "Unread",
         ),
-        *("ShortAnswer", "SpanReading", "WebPage"),
+        *("ShortAnswer", "SpanReading", "Spoken", "WebPage"),
     ],
     "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
-        *("about", "cell_text", "check_sentence", "count", "decision_sentence", "failure_sentence"),
+        *(
+            "about",
+            "addressed_reason",
+            "addressed_text",
+            "cell_text",
+            "check_sentence",
+            "count",
+            "decision_sentence",
+            "failure_sentence",
+        ),
         *("instead_sentence", "kept_reason", "kept_word", "left_text", "outcome_sentence", "recognised_text"),
         *("scope_text", "short_text", "stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin"),
         *("why_sentence", "words_text"),
