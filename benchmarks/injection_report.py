@@ -38,8 +38,8 @@ def report(found: dict[str, Any]) -> str:
         "of the 48 kept apart, but they are by the same hand, and the rules were widened after a first measure of them "
         "(20 of 48 "
         "left out then): strangers' words will be missed more often. Passages are the gold passages of Natural "
-        "Questions (test); a foreign one is that of the question seven rows on. A verdict is the action on that passage "
-        "alone under `balanced`.\n",
+        "Questions (test); a foreign one is that of the question seven rows on. A verdict is the action on that "
+        "passage alone under `balanced`.\n",
     ]
     return "\n".join(part for part in parts if part)
 
