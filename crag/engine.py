@@ -217,7 +217,7 @@ class Engine:
         settings = settings or strategy_named(strategy).settings
         question = storable(question)
         run = ev.RunStarted(
-            run_id=run_id or secrets.token_urlsafe(16),
+            run_id=run_id or secrets.token_hex(16),
             question=question[:QUESTION_CHARS],
             strategy=strategy,
             settings=settings.model_dump(mode="json"),
