@@ -5,14 +5,22 @@ A judge is named by its id, or as `name` makes of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Literal
 
 from crag.core.types import Judgement, SentenceCheck
 from crag.core.wording import about, count
 
-__all__ = ["FOUND", "NOTHING_SHOWN", "attributed_sentence", "check_sentence", "objection_sentence"]
+__all__ = [
+    *("FOUND", "Fault", "NOTHING_SHOWN", "attributed_sentence", "check_sentence", "fault_of", "objection_sentence"),
+]
 
 Name = Callable[[str], str]
+
+Fault = Literal["", "nothing shown", "no citation", "invented citation", "not checked", "unsupported"]
+"""What is wrong with a sentence of an answer: nothing that it could rest on supports it; it names no source (told of
+runs of earlier builds alone); it cites what is no source; the check came to nothing; what it cites does not support it.
+Empty: nothing, or it claims nothing."""
 
 FOUND = "found afterwards"
 """Said of a citation that the answer did not make."""
@@ -20,6 +28,19 @@ NOTHING_SHOWN = "nothing shown supports this"
 """Said of a sentence without a citation that no strip supports which its writer was shown."""
 
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
+
+
+def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
+    """What is wrong with a sentence; `known` are the numbers that stand for a source."""
+    if check.supported or (check.supported is None and not check.note):
+        return ""
+    if check.note == "nothing shown":
+        return "nothing shown"
+    if check.note == "no citation":
+        return "no citation"
+    if any(number not in known for number in check.citations):
+        return "invented citation"
+    return "not checked" if check.supported is None else "unsupported"
 
 
 def check_sentence(check: SentenceCheck, name: Name = str) -> str:

@@ -76,6 +76,16 @@ def placed(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tuple[int, 
         yield kept[found], behind.end() if behind else kept[at - 1] + 1, check
 
 
+def with_found(answer: str, checks: Sequence[SentenceCheck]) -> str:
+    """The answer with marks behind the sentences whose citations were found afterwards."""
+    pieces, at = [], 0
+    for _, end, check in placed(answer, checks):
+        if check.attributed and check.supported:
+            pieces += [answer[at:end], *(f" [{number}]" for number in check.citations)]
+            at = end
+    return "".join([*pieces, answer[at:]])
+
+
 def _blank(mark: re.Match[str]) -> str:
     return " " * len(mark.group())
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
+from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, SentenceCheck
 from crag.core.wording import outcome_sentence, scope_text, short_text
@@ -67,7 +68,8 @@ def _answer(trace: Trace, label: str) -> list[str]:
         return ["*Stopped.*" if trace.cancelled else "*No answer.*"]
     known = {citation.number for citation in answer.citations}
     blocks = [f"**{escaped(short_text(answer.short))}**[^{label}{answer.short.citation}]"] if answer.short else []
-    return [*blocks, *_paragraphs(answer, trace.checks, known, label)]
+    disagree = [_paragraph(disagreement_sentence(each), known, label) for each in answer.disagreements]
+    return [*blocks, *_paragraphs(answer, trace.checks, known, label), *disagree]
 
 
 def _paragraphs(answer: Answer, checks: Sequence[SentenceCheck], known: set[int], label: str) -> list[str]:

@@ -9,6 +9,7 @@ from crag.core.makers import named
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Citation, SentenceCheck
+from crag.core.verdicts import NOTHING_SHOWN, fault_of
 from crag.core.wording import count, decision_sentence, failure_sentence, scope_text, web_origin, words_text
 from crag.telling.scenes import Scene, sifted, tally, used_pages
 
@@ -147,22 +148,24 @@ def outcomes(trace: Trace) -> dict[Action, str]:
 
 
 def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
-    """What is wrong with a sentence of an answer, in few words; empty where it is supported.
+    """What is wrong with a sentence of an answer, in few words; empty where nothing is.
 
     `known`: the numbers that stand for a source.
     """
-    if check.supported:
-        return ""
-    if check.note == "nothing shown":
-        return "nothing shown supports this"
-    if not check.citations:
-        return "no source named"
-    if any(number not in known for number in check.citations):
-        return "cites what is no source"
     missing = [figure.text for figure in check.figures if figure.state == "missing"]
-    if missing:
-        return f"not in what it cites: {', '.join(missing)}"
-    return "not checked" if check.supported is None else "not supported by what it cites"
+    match fault_of(check, known):
+        case "":
+            return ""
+        case "nothing shown":
+            return NOTHING_SHOWN
+        case "no citation":
+            return "no source named"
+        case "invented citation":
+            return "cites what is no source"
+        case "not checked":
+            return "not checked"
+        case "unsupported":
+            return f"not in what it cites: {', '.join(missing)}" if missing else "not supported by what it cites"
 
 
 def footnote_notes(citation: Citation) -> list[str]:

@@ -207,7 +207,9 @@ PUBLIC = {
     "crag.core.remarks": [
         *("disagreement_parts", "disagreement_sentence", "figure_sentence", "figures_sentences", "remarkable"),
     ],
-    "crag.core.verdicts": ["FOUND", "NOTHING_SHOWN", "attributed_sentence", "check_sentence", "objection_sentence"],
+    "crag.core.verdicts": [
+        *("FOUND", "Fault", "NOTHING_SHOWN", "attributed_sentence", "check_sentence", "fault_of", "objection_sentence"),
+    ],
     "crag.engine": ["Engine", "ProviderStatus"],
     "crag.index.milvus": ["MilvusIndex"],
     "crag.evaluation.evaluate": [

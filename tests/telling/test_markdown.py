@@ -9,7 +9,7 @@ import pytest
 
 from crag.core.events import Contextualized
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, SentenceCheck
+from crag.core.types import Answer, Citation, Disagreement, Reported, SentenceCheck
 from crag.telling import markdown
 from tests.support.whole_run import approved, events
 
@@ -123,3 +123,24 @@ def test_an_address_that_is_none_of_the_web_is_text():
 def test_without_an_answer_the_turn_says_so():
     trace = Trace.from_events(events()[:6])
     assert "*No answer.*" in markdown.turn(trace) and "*Stopped.*" in markdown.turn(replace(trace, cancelled=True))
+
+
+def test_what_claims_nothing_is_not_marked_and_what_sources_disagree_on_is_told():
+    disagreement = Disagreement(
+        subject="length", values=(Reported(value="5 km", citation=1), Reported(value="6 km", citation=2))
+    )
+    answer = Answer(
+        text="Here is what they say. It is 5 km [1].",
+        by="m",
+        citations=(cited(1), cited(2)),
+        disagreements=(disagreement,),
+    )
+    said = markdown.turn(
+        run(
+            answer,
+            SentenceCheck(sentence="Here is what they say.", citations=(), supported=None),
+            SentenceCheck(sentence="It is 5 km.", citations=(1,), supported=True, note="scored"),
+        )
+    )
+    assert "Here is what they say. It is 5 km[^1]." in said
+    assert "The sources disagree on “length”: 5 km[^1] and 6 km[^2]." in said

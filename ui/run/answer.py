@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from crag.core.makers import maker, named
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
-from crag.core.verdicts import FOUND, NOTHING_SHOWN, attributed_sentence, check_sentence, objection_sentence
+from crag.core.verdicts import (
+    FOUND,
+    NOTHING_SHOWN,
+    attributed_sentence,
+    check_sentence,
+    fault_of,
+    objection_sentence,
+)
 from crag.core.wording import (
     about,
     cell_text,
@@ -336,19 +343,20 @@ class Flag:
 
 
 def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
-    """What is wrong with a sentence, if anything; `known` are the numbers that stand for a source."""
+    """What is to be seen of a sentence, if anything; `known` are the numbers that stand for a source."""
     note = words.sentence(check_sentence(check, named))
-    if check.supported:
-        return Flag("", "disputed", note) if check.objecting else None
-    if check.note == "nothing shown":
-        return Flag(NOTHING_SHOWN, "flagged", note)
-    if check.note == "no citation":
-        return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
-    if check.supported is None and not check.note:
-        return None
-    if any(number not in known for number in check.citations):
-        return Flag("invented citation", "flagged", note if check.note == "invented" else "It cites what is no source.")
-    if check.supported is None:
-        return Flag("not checked", "unchecked", note or "The check did not come to a result.")
-    score = f" Score {check.score:.2f}." if check.score is not None else ""
-    return Flag("unsupported", "flagged", f"No cited text supports this sentence.{score} {note}".strip())
+    match fault_of(check, known):
+        case "":
+            return Flag("", "disputed", note) if check.supported and check.objecting else None
+        case "nothing shown":
+            return Flag(NOTHING_SHOWN, "flagged", note)
+        case "no citation":
+            return Flag("no citation", "unchecked", "This sentence names no source, so nothing can be checked.")
+        case "invented citation":
+            said = note if check.note == "invented" else "It cites what is no source."
+            return Flag("invented citation", "flagged", said)
+        case "not checked":
+            return Flag("not checked", "unchecked", note or "The check did not come to a result.")
+        case "unsupported":
+            score = f" Score {check.score:.2f}." if check.score is not None else ""
+            return Flag("unsupported", "flagged", f"No cited text supports this sentence.{score} {note}".strip())

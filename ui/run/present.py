@@ -6,11 +6,12 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip
 from crag.core.verdicts import check_sentence
 from crag.core.wording import cell_text, short_text
-from crag.generate.citations import MARK
+from crag.generate.citations import MARK, with_found
 from crag.telling.scenes import Kind, Scene, scenes, shown_sources, sifted, thresholds, used_pages
 from crag.telling.wording import outcomes, scene_sentence
 from ui.kit import html as h
@@ -34,6 +35,7 @@ _STEP: dict[Kind, str] = {
 }
 _ROWS = 7
 """At most so many chunks, pages or sentences in one picture: what can be read from afar."""
+_MOST_DISAGREEMENTS = 2
 _LONG_QUESTION, _LONG_ANSWER, _LONGEST_ANSWER = 140, 420, 1800
 """Characters from which on a text is set smaller, and after which an answer is cut off."""
 
@@ -256,7 +258,8 @@ def _answer(trace: Trace) -> Html:
         answer.short and h.p("told-large")[h.small[cell_text(answer.short)], short_text(answer.short, labelled=False)]
     )
     small = " small" if answer.short or len(answer.text) > _LONG_ANSWER else ""
-    return h.fragment(short, h.p(f"answer{small}")[_cited(_begun(answer.text), known)])
+    said = [h.p("disagree")[disagreement_sentence(each)] for each in answer.disagreements[:_MOST_DISAGREEMENTS]]
+    return h.fragment(short, h.p(f"answer{small}")[_cited(_begun(with_found(answer.text, trace.checks)), known)], said)
 
 
 def _begun(text: str) -> str:
@@ -277,7 +280,8 @@ def _cited(text: str, known: Mapping[int, Citation]) -> Html:
 def _mark(number: int, citation: Citation | None) -> Html:
     if citation is None:
         return h.fragment(f"[{number}]")
-    return h.span("cite web" if citation.origin == "external" or citation.from_web else "cite")[number]
+    web = " web" if citation.origin == "external" or citation.from_web else ""
+    return h.span(f"cite{web}{' afterwards' if citation.found else ''}")[number]
 
 
 def _source(trace: Trace, citation: Citation, pictures: Pictures) -> Html:
