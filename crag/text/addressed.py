@@ -7,7 +7,7 @@ A document that is searched may hold text put there to steer whatever reads it: 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -164,15 +164,23 @@ def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, Addr
     places = [_within(plain, span) for span in spans]
     start, end = places[0][0], places[-1][1]
     run = plain.text[start:end]
+    quotes: list[Span] | None = None
     for kind, low, high in _found(run):
-        if _reported(run, low, high):
+        fresh = [
+            (first + number, begin - start)
+            for number, (begin, stop) in enumerate(places)
+            if begin - start < high and low < stop - start and first + number not in told
+        ]
+        if not fresh:
             continue
-        for number, (begin, stop) in enumerate(places):
-            if begin - start < high and low < stop - start and first + number not in told:
-                told[first + number] = kind
-                stops = [*_STOP.finditer(run, begin - start, max(begin - start, low))]
-                if stops and low < len(run):
-                    whole[first + number] = (plain.span(start + stops[-1].end(), end)[0], spans[number][1])
+        quotes = [quote.span() for quote in _QUOTED.finditer(run)] if quotes is None else quotes
+        if _reported(run, quotes, low, high):
+            continue
+        for number, begin in fresh:
+            told[number] = kind
+            stops = [*_STOP.finditer(run, begin, max(begin, low))]
+            if stops and low < len(run):
+                whole[number] = (plain.span(start + stops[-1].end(), end)[0], spans[number - first][1])
 
 
 def _found(run: str) -> Iterator[tuple[Addressed, int, int]]:
@@ -208,13 +216,13 @@ def _within(plain: Folded, span: Span) -> Span:
     return bisect_left(plain.places, span[0]), bisect_left(plain.places, span[1])
 
 
-def _reported(run: str, start: int, end: int) -> bool:
+def _reported(run: str, quotes: Sequence[Span], start: int, end: int) -> bool:
     """Whether words stand in quotation marks in a sentence about attacks: such text tells of them to a reader."""
-    for quote in _QUOTED.finditer(run):
-        if quote.start() <= start and end <= quote.end():
-            outside = run[: quote.start()] + " " + run[quote.end() :]
-            return _ABOUT.search(outside) is not None
-    return False
+    place = bisect_right(quotes, (start, len(run))) - 1
+    if place < 0 or quotes[place][1] < end:
+        return False
+    opens, closes = quotes[place]
+    return _ABOUT.search(run[:opens] + " " + run[closes:]) is not None
 
 
 def _go_on(text: str, plain: Folded, spans: Sequence[Span], told: dict[int, Addressed]) -> None:
