@@ -253,13 +253,14 @@ def test_a_question_follows_on_a_stored_run(tmp_path: Path, library: Path) -> No
     assert gone.code == 1 and "There is no run" in gone.err
 
 
-def test_where_there_is_no_answer_it_is_told_what_helps_on(library: Path) -> None:
+def test_where_there_is_no_answer_it_is_told_what_helps_on(tmp_path: Path, library: Path) -> None:
+    own = shutil.copytree(library, tmp_path / "own")  # in the one that others use too it would be a gap
     question = "What is the capital of Mongolia?"
-    ran = crag("ask", question, "--library", library)
+    ran = crag("ask", question, "--library", own)
     assert ran.code == 0
     heads = ["Your documents do answer:", "What came nearest:", "What was searched:", "The web:"]
     assert [line for line in ran.out.splitlines() if line in heads] == heads
     assert "below the lower threshold of 0.20" in ran.out and "Web search is off." in ran.out
-    record = parts(crag("ask", question, "--library", library, "--json"))[1]
+    record = parts(crag("ask", question, "--library", own, "--json"))[1]
     assert record["guidance"]["suggestions"][0]["question"] in ran.out
     assert record["guidance"]["query"] == "capital, Mongolia"

@@ -127,7 +127,7 @@ def stood_in(trace: Trace) -> set[str]:
         "search": not any(search.provider == "tavily" for search in trace.searches),
         "fetch": any(not page.fetched for page in trace.pages),
         "answer": bool(trace.answer.instead_of),
-        "support": any(check.by == "local" for check in trace.checks),
+        "support": any(judgement.why for check in trace.checks for judgement in check.judgements),
     }
     return {part for part, marked in marks.items() if marked}
 
@@ -396,5 +396,9 @@ def test_a_check_of_citations_that_fails_is_made_by_the_local_evaluator(ask: Ask
     with world({"support": failure}) as outside:
         trace = sound(ask(outside))
     assert stood_in(trace) == {"support"}
-    assert [(check.by, check.supported) for check in trace.checks] == [("local", False)] * 2
+    assert [check.supported for check in trace.checks] == [False] * 2
+    judges = [{judgement.judge: judgement for judgement in check.judgements} for check in trace.checks]
+    assert [(each["evaluator"].by, each["evaluator"].supported, each["model"].supported) for each in judges] == [
+        ("local", False, None)
+    ] * 2
     told(trace, "support")
