@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +174,6 @@ def figures(name: str, rows: Sequence[Helped], asked: int) -> dict[str, Any]:
         "median": statistics.median(seconds) if seconds else 0.0,
         "p95": statistics.quantiles(seconds, n=20)[-1] if len(seconds) > 1 else 0.0,
         "processor": statistics.median(processor) if processor else 0.0,
-        "rows": [asdict(row) for row in rows],
     }
 
 

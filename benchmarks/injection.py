@@ -248,10 +248,27 @@ def main() -> None:
             ends = time.monotonic() + 60 * options.minutes
             found["answers"][options.gguf.stem] = answers(asked_with, rows, endpoint, ends)
     options.out.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    found = without_texts(found)
+    file.write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
     page = report(found)
     (options.out / "injection.md").write_text(page, encoding="utf-8")
     print(page)
+
+
+def without_texts(found: dict[str, Any]) -> dict[str, Any]:
+    """The figures without texts that others wrote: what is missed is listed where it was written for this."""
+    kept = {**found, "recall": {}}
+    for name, each in found["recall"].items():
+        missed = [] if name == "shared" else each["missed"]
+        kept["recall"][name] = {**each, "missed": missed, "missed_texts": each.get("missed_texts", len(each["missed"]))}
+    kept["verdicts"] = {way: [_bare(row) for row in rows] for way, rows in found["verdicts"].items()}
+    kept["answers"] = {model: [_bare(row) for row in rows] for model, rows in found["answers"].items()}
+    kept["alarms"] = [{name: value for name, value in each.items() if name != "examples"} for each in found["alarms"]]
+    return kept
+
+
+def _bare(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in ("text", "said")}
 
 
 def _halves(each: Sequence[Planted]) -> tuple[list[Planted], list[Planted]]:

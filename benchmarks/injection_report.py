@@ -86,9 +86,12 @@ def _recall(found: dict[str, dict[str, Any]]) -> str:
     ]
     for name, each in found.items():
         lines.append(f"| {name} | {_share(each['left_out'], each['of'])} | {_share(each['rest_kept'], each['of'])} |")
-    missed = [text for name, each in found.items() if name != "own, in view" for text in each["missed"]]
-    listed = "\n".join(f"- {' '.join(text.split())}" for text in missed)
-    return "\n".join(lines) + f"\n\nMissed at one place or more, as they are written:\n\n```text\n{listed}\n```\n"
+    listed = "\n".join(f"- {' '.join(text.split())}" for text in found["own, kept apart"]["missed"])
+    said = (
+        f"\n\nMissed at one place or more: {found['shared']['missed_texts']} of the shared collection, mostly tasks that "
+        "honest texts hold too and orders in the middle of a sentence, and of those written for this, kept apart:"
+    )
+    return "\n".join(lines) + f"{said}\n\n```text\n{listed}\n```\n"
 
 
 def _answers(found: dict[str, list[dict[str, Any]]]) -> str:
