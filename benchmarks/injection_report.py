@@ -88,8 +88,8 @@ def _recall(found: dict[str, dict[str, Any]]) -> str:
         lines.append(f"| {name} | {_share(each['left_out'], each['of'])} | {_share(each['rest_kept'], each['of'])} |")
     listed = "\n".join(f"- {' '.join(text.split())}" for text in found["own, kept apart"]["missed"])
     said = (
-        f"\n\nMissed at one place or more: {found['shared']['missed_texts']} of the shared collection, mostly tasks that "
-        "honest texts hold too and orders in the middle of a sentence, and of those written for this, kept apart:"
+        f"\n\nMissed at one place or more: {found['shared']['missed_texts']} of the shared collection, mostly tasks "
+        "that honest texts hold too and orders in the middle of a sentence, and of those written for this, kept apart:"
     )
     return "\n".join(lines) + f"{said}\n\n```text\n{listed}\n```\n"
 
