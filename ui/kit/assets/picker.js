@@ -6,7 +6,7 @@
 // drawing was renewed between them. What this file does on its own, it does once for each loaded page.
 const opened = new Map(), clicks = { waiting: [], last: 0, send: null };
 let focused = null, pressed = null, revealing = 0, revealed = false;
-let entering = null, opener = null, viewed = false;
+let entering = null, opener = null, viewed = false, touched = 0;
 
 const scope = (element) => {
   const around = element.closest("[data-scope]");
@@ -65,21 +65,27 @@ const look = () => {
     entering = null;
     view.focus({ preventScroll: true });
   }
-  if (viewed && !box && opener) {
-    const alike = document.querySelectorAll(`[data-pick="${CSS.escape(opener[0])}"]`);
-    const back = alike[opener[1]] || alike[0];
-    if (back && (!document.activeElement || document.activeElement === document.body)) back.focus();
-    opener = null;
-  }
+  if (viewed && !box && opener) goBack(opener, Date.now() + 5000);
+  if (viewed && !box) opener = null;
   viewed = box !== null;
 };
+// What was left may still be drawn anew, and what held the keyboard still be there: so for a while, until a hand moves.
+const goBack = (where, until) => {
+  if (touched > until - 5000 || Date.now() > until) return;
+  const alike = document.querySelectorAll(`[data-pick="${CSS.escape(where[0])}"]`);
+  const back = alike[where[1]] || alike[0], free = !document.activeElement || document.activeElement === document.body;
+  if (back && free) back.focus();
+  if (document.activeElement !== back) window.setTimeout(() => goBack(where, until), 50);
+};
 const onKey = (event) => {
+  touched = Date.now();
   const close = event.key === "Escape" && document.querySelector(".st-key-page-close button");
   if (!close || !event.target.closest || !event.target.closest(".st-key-page-view")) return;
   event.preventDefault();
   close.click();
 };
 const onPress = (event) => {
+  touched = Date.now();
   const picked = target(event), element = picked || (event.target.closest && event.target.closest("button"));
   const here = { element, what: picked && name(picked), x: event.clientX, y: event.clientY };
   pressed = element && event.button === 0 ? here : null;
