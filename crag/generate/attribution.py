@@ -11,7 +11,7 @@ from dataclasses import replace
 from crag.core.types import Answer, SentenceCheck, Strip
 from crag.generate.citations import numbers_in
 from crag.generate.judges import Judges
-from crag.generate.wordwise import shared
+from crag.generate.wordwise import has_subject, shared
 
 NEAREST = 8
 """So many strips, those that share most words with a sentence, are read for it."""
@@ -38,9 +38,9 @@ class Attribution:
     def check(self, sentence: str) -> SentenceCheck:
         """The sentence with the strip that supports it, or the two that do so together; else flagged.
 
-        `supported` is None only where no judge could tell of any of them.
+        One that names no subject fits too many, and is flagged. `supported` is None only where no judge could tell.
         """
-        near = self._near(sentence)
+        near = self._near(sentence) if has_subject(sentence) else []
         if not near:
             return SentenceCheck(sentence=sentence, citations=(), supported=False, note="nothing shown")
         checks = self._judges.checks(sentence, [{strip.id: strip.text} for strip in near])

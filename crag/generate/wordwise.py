@@ -25,6 +25,8 @@ _TURNS = frozenset(
 """Words with which a sentence says another thing than without them."""
 _BETWEEN = frozenset("from to than before after over under above below until since".split())
 """Words that say which of two numbers is which."""
+_ITSELF = frozenset("answer answers question response result source sources document documents text value".split())
+"""Words with which an answer speaks of itself and of what it rests on."""
 _TOKEN = re.compile(r"\d[\d.,]*\d|\w+(?:['’]t\b)?")
 
 
@@ -48,6 +50,11 @@ def shared(sentence: str, text: str) -> float:
     """The share of the sentence's telling words, by their stems, that stand in the text, 0..1."""
     wanted, there = _telling(sentence), {stem(word) for word in _tokens(text)}
     return sum(stem(word) in there for word in wanted) / len(wanted) if wanted else 0.0
+
+
+def has_subject(sentence: str) -> bool:
+    """Whether a sentence says what it speaks of: "The answer is: 6.60" does not, and any text with 6.60 would fit."""
+    return any(not word[0].isdigit() and word not in _ITSELF for word in _telling(sentence))
 
 
 def _rearranged(sentence: str, other: str) -> bool:

@@ -124,3 +124,8 @@ def test_a_missing_figure_outweighs_the_other_judges() -> None:
 def test_a_figure_that_stands_says_in_which_source() -> None:
     check = verified("Traffic began in 1890.", 0.99).checks[0]
     assert [(each.state, each.source_id, each.strip_id) for each in check.figures] == [("stands", BRIDGE.id, OPENED.id)]
+
+
+def test_a_sentence_that_names_no_subject_gets_no_source_since_any_with_its_number_would_fit() -> None:
+    made = verified("The answer is: 1890.", 0.99)
+    assert [check.note for check in made.checks] == ["nothing shown"] and made.found == ()
