@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Unpack
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
@@ -18,11 +19,11 @@ from crag.core.errors import CancelledError, CragError, SettingsError
 from crag.core.exchanges import Exchange
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
-from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Rewriter, WebSearch
+from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Retriever, Rewriter, WebSearch
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turns
-from crag.core.types import Answer, Grade, Passage, Step
+from crag.core.types import Answer, Grade, Passage, Step, Wanted
 from crag.core.waiting import CLOCK, Clock
 from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
@@ -36,7 +37,8 @@ from crag.library.room import Folders, Room
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
-from crag.run.admission import checked, lending, storable
+from crag.run.admission import checked, lending, named_client, storable
+from crag.run.asking import Asking
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
 from crag.run.libraries import OpenLibraries
@@ -201,6 +203,10 @@ class Engine:
         run_id: str | None = None,
         history: Sequence[Exchange] = (),
         standalone: str | None = None,
+        retriever: Retriever | None = None,
+        wanted: Wanted = "answer",
+        via: str = "python",
+        client: str = "",
     ) -> Events:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
@@ -212,6 +218,9 @@ class Engine:
         then). The whole run, without any key, is stored in the workspace's library, in place of an earlier run under
         the same `run_id`; None makes a new, unguessable one. `history` are the exchanges that the question follows on,
         oldest first: where it does not stand alone, one that does is made of it and asked, unless `standalone` is.
+
+        `retriever` is searched in place of the library. With `wanted="evidence"` no answer is written: what it may
+        rest on is in the trace. `via` and `client` say who asked, for the history: see `RunStarted`.
         Raises SettingsError, before any event, for a strategy that does not exist.
         """
         settings = settings or strategy_named(strategy).settings
@@ -223,6 +232,9 @@ class Engine:
             settings=settings.model_dump(mode="json"),
             workspace=workspace.name if isinstance(workspace, Path) else workspace,
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            via=via,
+            client=named_client(client),
+            wanted=wanted,
         )
         asked = Asked(
             settings=settings,
@@ -234,52 +246,41 @@ class Engine:
             clock=self._clock,
             history=tuple(history),
             standalone=standalone,
+            retriever=retriever,
+            wanted=wanted,
         )
         return self._run(run, question, workspace, asked)
 
-    def answer(
-        self,
-        question: str,
-        strategy: str = "balanced",
-        workspace: Workspace = "default",
-        *,
-        settings: Settings | None = None,
-        config: AppConfig | None = None,
-        keys: Keys | None = None,
-        allowed: Callable[[str], bool] | None = None,
-        cancel: threading.Event | None = None,
-        run_id: str | None = None,
-        history: Sequence[Exchange] = (),
-        standalone: str | None = None,
-    ) -> Answer:
-        """`ask` waited for: the answer with its citations. It says so itself where the sources do not tell.
+    def trace(
+        self, question: str, strategy: str = "balanced", workspace: Workspace = "default", **how: Unpack[Asking]
+    ) -> Trace:
+        """`ask` waited for: the whole run. Parameters are those of `ask`, and the run is stored in the same way.
 
-        Parameters are those of `ask`, and the run is stored in the same way. Raises the CragError that ended the run:
-        EmptyLibraryError without documents, QuestionError for a bad question, CancelledError after `cancel`. What
-        another part stood in for raises nothing; the stored run tells of it.
+        Raises the CragError that ended it: EmptyLibraryError without documents, QuestionError for a bad question,
+        CancelledError after `cancel`. What another part stood in for raises nothing; the trace tells of it.
         """
-        run = self.ask(
-            question,
-            strategy,
-            workspace,
-            settings=settings,
-            config=config,
-            keys=keys,
-            allowed=allowed,
-            cancel=cancel,
-            run_id=run_id,
-            history=history,
-            standalone=standalone,
-        )
+        run = self.ask(question, strategy, workspace, **how)
         ended: CragError | None = None
 
         def events() -> Iterator[ev.Event]:
             nonlocal ended
             ended = yield from run
 
-        answer = Trace.from_events(events()).answer
-        if ended is not None or answer is None:
-            raise ended or CragError("The run ended without an answer.")
+        trace = Trace.from_events(events())
+        if ended is not None:
+            raise ended
+        return trace
+
+    def answer(
+        self, question: str, strategy: str = "balanced", workspace: Workspace = "default", **how: Unpack[Asking]
+    ) -> Answer:
+        """The answer of `trace` with its citations. It says so itself where the sources do not tell.
+
+        Raises as `trace` does, and CragError where only evidence was wanted.
+        """
+        answer = self.trace(question, strategy, workspace, **how).answer
+        if answer is None:
+            raise CragError("The run ended without an answer.")
         return answer
 
     def _run(self, run: ev.RunStarted, question: str, workspace: Workspace, asked: Asked) -> Events:
@@ -315,7 +316,8 @@ class Engine:
                 generator=self.generator,
                 folder=self.web(asked.config),
             )
-            if (scope := scoped(library, asked.settings.where, now())) is not None:
+            scope = None if asked.retriever else scoped(library, asked.settings.where, now())
+            if scope is not None:
                 yield seen(scope)
             parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
             for place, problem in problems:

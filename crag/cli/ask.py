@@ -20,7 +20,6 @@ from crag.cli.options import (
     settings,
 )
 from crag.cli.output import Colour, Output, plain, scrubbed
-from crag.cli.record import event_record, trace_record
 from crag.conversation.history import leading_to
 from crag.core import events as ev
 from crag.core.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
@@ -48,6 +47,7 @@ from crag.core.wording import (
 from crag.spending.costs import cost_sentence
 from crag.spending.prices import table
 from crag.telling import markdown
+from crag.telling.records import event_record, trace_record
 
 QUOTE = 160
 
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     written = ""
     with interruptible() as cancel, opened(options, **providers(options)) as engine:
         chosen = narrowed_to(options, chosen, engine)
-        given: dict[str, Any] = {"settings": chosen, "allowed": output.approved, "cancel": cancel}
+        given: dict[str, Any] = {"settings": chosen, "allowed": output.approved, "cancel": cancel, "via": "cli"}
         if options.after:
             given["history"] = leading_to(options.after, engine.library(place).runs.trace)
         asked = engine.ask(options.question, options.strategy, place, **given)

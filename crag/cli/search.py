@@ -6,9 +6,9 @@ import argparse
 
 from crag.cli.options import add_library, add_scope, add_settings, add_strategy, existing, narrowed_to, opened, settings
 from crag.cli.output import Output, plain
-from crag.cli.record import hit_record
 from crag.core.errors import PROGRAM, EmptyLibraryError, QuestionError
 from crag.core.wording import recognised_text
+from crag.telling.records import hit_record
 
 EXCERPT = 240
 

@@ -23,6 +23,7 @@ from crag.core.types import (
     Step,
     Strip,
     Unread,
+    Wanted,
     WebPage,
 )
 
@@ -76,7 +77,12 @@ Instead = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """The question as asked and the settings it is answered under. `started_at` is ISO 8601, UTC."""
+    """The question as asked and the settings it is answered under. `started_at` is ISO 8601, UTC.
+
+    `via`: how it came in: "app", "cli", "python", "agent", "mcp" or "http"; empty where an earlier build stored it, and
+    of an evaluation. `client`: what the program that asked calls itself, which nobody vouches for. `wanted`: with
+    "evidence" the run ends at the strips that are kept, and whoever asked writes the answer.
+    """
 
     run_id: str
     question: str
@@ -84,6 +90,9 @@ class RunStarted:
     settings: dict[str, Any]
     workspace: str
     started_at: str
+    via: str = ""
+    client: str = ""
+    wanted: Wanted = "answer"
     at: float = 0.0
     kind: Literal["run_started"] = "run_started"
 

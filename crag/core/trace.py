@@ -26,6 +26,7 @@ from crag.core.types import (
     Step,
     Strip,
     Unread,
+    Wanted,
     WebPage,
 )
 from crag.core.upgrade import upgraded_trace
@@ -95,6 +96,8 @@ class Search:
 class Trace:
     """Everything a person can see of a run, at any moment of it.
 
+    `via`, `client` and `wanted` as `RunStarted` has them.
+
     `before` runs must end before it begins, for which it has waited `waited` seconds. `scope`: of which documents it is
     asked; None: of all that its settings let through. `context`: what was asked in place of a question that belongs to
     a conversation; None outside of one.
@@ -110,6 +113,9 @@ class Trace:
     settings: dict[str, Any] = field(default_factory=dict)
     workspace: str = ""
     started_at: str = ""
+    via: str = ""
+    client: str = ""
+    wanted: Wanted = "answer"
     before: int = 0
     waited: float = 0.0
     scope: ev.Scoped | None = None
@@ -154,6 +160,9 @@ class Trace:
                     settings=event.settings,
                     workspace=event.workspace,
                     started_at=event.started_at,
+                    via=event.via,
+                    client=event.client,
+                    wanted=event.wanted,
                 )
             case ev.Queued():
                 return replace(after, before=event.before, waited=event.waited)

@@ -39,6 +39,7 @@ __all__ = [
     "Strip",
     "Unread",
     "Verification",
+    "Wanted",
     "WebPage",
 ]
 
@@ -59,6 +60,9 @@ class Aggregation(StrEnum):
     MEAN = "mean"
     JOINT = "joint"
 
+
+Wanted = Literal["answer", "evidence"]
+"""What a run ends with: an answer, or the strips that one may rest on."""
 
 Origin = Literal["internal", "external"]
 """internal: from the library. external: from the web. Never mixed without a mark."""

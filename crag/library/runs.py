@@ -25,7 +25,10 @@ _TRACE_BATCH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """One line of the history. `action` is empty where the run decided nothing (plain RAG, failed, cancelled)."""
+    """One line of the history. `action` is empty where the run decided nothing (plain RAG, failed, cancelled).
+
+    `via`: how it came in, as `RunStarted` has it.
+    """
 
     run_id: str
     question: str
@@ -33,6 +36,7 @@ class RunSummary:
     action: str
     started_at: str
     seconds: float
+    via: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,7 @@ class Runs:
                     seconds=trace.seconds,
                     trace=trace.to_json(),
                     events=events_to_jsonl(events),
+                    via=trace.via,
                 )
             )
             _save_calls(connection, trace)
@@ -77,14 +82,22 @@ class Runs:
     def latest(self, limit: int = 100, *, every: bool = False) -> list[RunSummary]:
         """Those that a person asked for, newest first; with `every` those of evaluations too."""
         c = runs.c
-        found = select(c.id, c.question, c.strategy, c.action, c.started_at, c.seconds)
+        found = select(c.id, c.question, c.strategy, c.action, c.started_at, c.seconds, c.via)
         with self._database.read() as connection:
             if not every:
                 found = found.where(asked(connection.dialect))
             rows = connection.execute(found.order_by(c.number.desc()).limit(limit)).all()
         return [
-            RunSummary(run_id=id, question=question, strategy=strategy, action=action, started_at=at, seconds=seconds)
-            for id, question, strategy, action, at, seconds in rows
+            RunSummary(
+                run_id=id,
+                question=question,
+                strategy=strategy,
+                action=action,
+                started_at=at,
+                seconds=seconds,
+                via=via,
+            )
+            for id, question, strategy, action, at, seconds, via in rows
         ]
 
     def ids(self) -> list[str]:

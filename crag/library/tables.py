@@ -195,6 +195,7 @@ runs = Table(
     _needed("seconds", _REAL),
     _needed("trace", _WORDS),
     _needed("events", _WORDS),
+    _needed("via", _WORDS, server_default=text("''")),
     # So that the history is found among ten thousand runs of evaluations.
     Index("runs_asked", "number", sqlite_where=text(ASKED["sqlite"]), postgresql_where=text(ASKED["postgresql"])),
     sqlite_autoincrement=True,

@@ -9,6 +9,8 @@ from crag.core.errors import QuestionError
 from crag.core.turns import Turn
 
 QUESTION_CHARS = 2_000
+CLIENT_CHARS = 60
+"""How much of the name that a program gives itself is kept."""
 
 
 def checked(question: str) -> str:
@@ -24,6 +26,11 @@ def checked(question: str) -> str:
 def storable(text: str) -> str:
     """Text as JSON can hold it: without lone surrogates."""
     return text.encode("utf-8", "replace").decode()
+
+
+def named_client(name: str) -> str:
+    """What a program calls itself, in one short line."""
+    return " ".join(storable(name).split())[:CLIENT_CHARS]
 
 
 def lending(ask: Callable[[str], bool] | None, cancel: threading.Event, turn: Turn) -> Callable[[str], bool] | None:

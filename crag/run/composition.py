@@ -16,10 +16,10 @@ from crag.core.errors import ProviderError
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.meter import Budget, Meter
-from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Rewriter, StripGrader, WebSearch
+from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Retriever, Rewriter, StripGrader, WebSearch
 from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
-from crag.core.types import Grade, RetrievedChunk, Step
+from crag.core.types import Grade, RetrievedChunk, Step, Wanted
 from crag.core.waiting import CLOCK, Clock
 from crag.correct.rewriting import LlmRewriter
 from crag.correct.selection import LlmStripSelector
@@ -67,7 +67,8 @@ class Local:
 class Asked:
     """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter.
 
-    `clock` tells the time there is for outside calls. `history` and `standalone` as in `Engine.ask`.
+    `clock` tells the time there is for outside calls. `history`, `standalone`, `retriever` and `wanted` as in
+    `Engine.ask`.
     """
 
     settings: Settings
@@ -79,6 +80,8 @@ class Asked:
     clock: Clock = CLOCK
     history: tuple[Exchange, ...] = ()
     standalone: str | None = None
+    retriever: Retriever | None = None
+    wanted: Wanted = "answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +131,17 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (asked.allowed or _refused) if config.ask_before_web else None
     hours = float(config.web_cache_hours)
-    retriever = FallbackRetriever(
+    retriever = asked.retriever or FallbackRetriever(
         _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
     )
     about = partial(library.about, where=asked.settings.where, min_confidence=asked.settings.min_confidence)
     reached = wiring.webs if asked.settings.web_on else wired(config, asked.keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and wiring.writer else None
+    # What else the library holds is no help where it is not what was searched.
+    guide = None if asked.retriever else Guide(about, retriever, inner, web=bool(reached))
     parts = Parts(
         settings=asked.settings,
+        wanted=asked.wanted,
         retriever=retriever,
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
@@ -149,7 +155,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         verifier=CitationVerifier(scorer, support),
         meter=meter,
         outlet=outlet,
-        guide=Guide(about, retriever, inner, web=bool(reached)),
+        guide=guide,
     )
     return parts, problems
 

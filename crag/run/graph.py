@@ -5,6 +5,8 @@ retrieve → evaluate → act ─┬→ rewrite_for_library → retrieve     (co
                            ├→ refine_documents ─┬→ answer → verify
                            └→ rewrite_for_web ←─┘
                               rewrite_for_web → search → refine_pages → answer
+
+Where only evidence is wanted, the run ends in place of answer.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def after_retrieve(state: State, runtime: Runtime[Parts]) -> Literal["evaluate",
 
 def after_act(
     state: State, runtime: Runtime[Parts]
-) -> Literal["rewrite_for_library", "refine_documents", "rewrite_for_web", "answer"]:
+) -> Literal["rewrite_for_library", "refine_documents", "rewrite_for_web", "answer", "__end__"]:
     settings, decision = runtime.context.settings, state["decision"]
     assert decision is not None
     settled = decision.instead_of is not None or decision.doubt > 0
@@ -63,7 +65,7 @@ def after_act(
 
 def after_library_rewrite(
     state: State, runtime: Runtime[Parts]
-) -> Literal["retrieve", "refine_documents", "rewrite_for_web", "answer"]:
+) -> Literal["retrieve", "refine_documents", "rewrite_for_web", "answer", "__end__"]:
     """A query that was asked before would bring the same chunks: the loop ends."""
     *before, query = state["tried"]
     if query not in before:
@@ -75,10 +77,14 @@ def after_library_rewrite(
     )
 
 
-def _web_or_answer(state: State, runtime: Runtime[Parts]) -> Literal["rewrite_for_web", "answer"]:
+def _web_or_answer(state: State, runtime: Runtime[Parts]) -> Literal["rewrite_for_web", "answer", "__end__"]:
     parts = runtime.context
     wanted = searches_web(_action(state), parts.settings)
-    return "rewrite_for_web" if wanted and parts.web is not None else "answer"
+    return "rewrite_for_web" if wanted and parts.web is not None else _answer_or_end(state, runtime)
+
+
+def _answer_or_end(state: State, runtime: Runtime[Parts]) -> Literal["answer", "__end__"]:
+    return "answer" if runtime.context.wanted == "answer" else "__end__"
 
 
 def after_answer(state: State, runtime: Runtime[Parts]) -> Literal["verify", "__end__"]:
@@ -105,7 +111,7 @@ def _graph() -> CompiledStateGraph[State, Parts, State, State]:
     graph.add_conditional_edges("refine_documents", _web_or_answer)
     graph.add_edge("rewrite_for_web", "search")
     graph.add_edge("search", "refine_pages")
-    graph.add_edge("refine_pages", "answer")
+    graph.add_conditional_edges("refine_pages", _answer_or_end)
     graph.add_conditional_edges("answer", after_answer)
     graph.add_edge("verify", END)
     return graph.compile()

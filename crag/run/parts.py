@@ -25,7 +25,7 @@ from crag.core.protocols import (
 )
 from crag.core.settings import Settings
 from crag.core.trace import Round
-from crag.core.types import Answer, Decision, Grade, RetrievedChunk, Step, Strip, WebPage
+from crag.core.types import Answer, Decision, Grade, RetrievedChunk, Step, Strip, Wanted, WebPage
 from crag.correct.scoring import InContext, OneByOne, StripScorer
 from crag.run.guiding import Guide
 
@@ -79,7 +79,7 @@ class Parts:
 
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
     `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
-    `guide` helps on where there is no answer.
+    `guide` helps on where there is no answer. `wanted` says what the run ends with.
     """
 
     settings: Settings
@@ -97,6 +97,7 @@ class Parts:
     selector: StripSelector | None = None
     contextualizer: Contextualizer | None = None
     guide: Guide | None = None
+    wanted: Wanted = "answer"
 
     def now(self) -> float:
         """Seconds since the run began."""

@@ -172,7 +172,7 @@ PUBLIC = {
             "Strip",
             "Unread",
         ),
-        *("ShortAnswer", "SpanReading", "Spoken", "Verification", "WebPage"),
+        *("ShortAnswer", "SpanReading", "Spoken", "Verification", "Wanted", "WebPage"),
     ],
     "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],

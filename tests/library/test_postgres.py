@@ -173,6 +173,7 @@ def test_an_older_library_is_brought_up_to_date_once_whoever_comes_first(
         "DROP TABLE changes, tracks, purged",
         "ALTER TABLE documents DROP COLUMN meta",
         "ALTER TABLE chunks DROP COLUMN place",
+        "ALTER TABLE runs DROP COLUMN via",
     )
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda _: open_library().documents.all(), range(4))) == [[kept]] * 4

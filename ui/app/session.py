@@ -193,7 +193,7 @@ class Session:
 
     def _begun(self, question: str, strategy: str, asked: dict[str, Any]) -> Job[Event]:
         engine, workspace = program().engine, self.workspace
-        given: dict[str, Any] = {**asked, "config": self.config, "keys": self.keys}
+        given: dict[str, Any] = {**asked, "config": self.config, "keys": self.keys, "via": "app"}
 
         def work(cancel: Any, emit: Any) -> None:
             for event in engine.ask(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given):

@@ -1,0 +1,103 @@
+"""A run for another program: evidence alone, anybody's retriever, who asked; and one followed from a coroutine."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Iterator
+from typing import get_type_hints
+
+import pytest
+
+from crag.core import events as ev
+from crag.core.errors import CragError, EmptyLibraryError
+from crag.core.trace import Trace
+from crag.engine import Engine
+from crag.run.asking import Asking
+from crag.run.following import followed
+from crag.strategies import STRATEGIES
+from crag.testing.fakes import FixedRetriever, chunk_of
+from tests.support.small_library import fill
+
+QUESTION = "How long did hiring take in 2019?"
+
+
+def test_what_can_be_said_of_a_run_by_name_is_what_ask_takes() -> None:
+    taken = inspect.signature(Engine.ask).parameters.values()
+    assert [each.name for each in taken if each.kind is each.KEYWORD_ONLY] == list(get_type_hints(Asking))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_run_that_wants_evidence_ends_at_its_strips_and_is_stored(engine: Engine, strategy: str) -> None:
+    fill(engine)
+    trace = engine.trace(QUESTION, strategy, wanted="evidence", via="agent", client="one\n two " + "x" * 100)
+    whole = engine.trace(QUESTION, strategy)
+    assert (trace.answer, trace.failures, trace.checks) == (None, (), ())
+    assert [each.step for each in trace.steps] == [
+        each.step for each in whole.steps if each.step not in ("answer", "verify")
+    ]
+    assert (trace.action, trace.strips) == (whole.action, whole.strips)
+    last, first = engine.library().runs.latest()
+    assert (first.via, last.via) == ("agent", "python")
+    stored = engine.library().runs.trace(trace.run_id)
+    assert (stored.wanted, stored.via, stored.client) == ("evidence", "agent", "one two " + "x" * 52)
+    with pytest.raises(CragError, match="without an answer"):
+        engine.answer(QUESTION, strategy, wanted="evidence")
+
+
+def test_anybodys_retriever_is_searched_in_place_of_the_library(engine: Engine) -> None:
+    hits = FixedRetriever(chunks=[chunk_of("Hiring took 60 days in 2019.", name="elsewhere")])
+    trace = engine.trace(QUESTION, retriever=hits)
+    assert hits.asked == [QUESTION] and trace.answer is not None
+    assert {chunk.chunk.source for chunk in trace.rounds[0].chunks} == {"elsewhere"}
+    assert [each.run_id for each in engine.library().runs.latest()] == [trace.run_id]
+
+
+def test_a_run_waited_for_raises_what_ended_it(engine: Engine) -> None:
+    with pytest.raises(EmptyLibraryError):
+        engine.trace(QUESTION)
+
+
+def test_a_run_is_followed_from_a_coroutine(engine: Engine) -> None:
+    fill(engine)
+
+    async def heard() -> list[ev.Event]:
+        return [event async for event in followed(engine.ask(QUESTION), threading.Event())]
+
+    events = asyncio.run(heard())
+    assert engine.library().runs.events(Trace.from_events(events).run_id) == events
+
+
+def test_what_a_run_raises_is_raised_where_it_is_followed() -> None:
+    def run() -> Iterator[int]:
+        yield 1
+        raise EmptyLibraryError("Nothing here.")
+
+    async def heard() -> list[int]:
+        found = []
+        with pytest.raises(EmptyLibraryError):
+            async for item in followed(run(), threading.Event()):
+                found.append(item)
+        return found
+
+    assert asyncio.run(heard()) == [1]
+
+
+def test_who_stops_listening_stops_the_run_which_is_taken_to_its_end() -> None:
+    cancel, ended, done = threading.Event(), threading.Event(), list[str]()
+
+    def run() -> Iterator[int]:
+        yield 1
+        assert cancel.wait(30)
+        yield 2
+        done.append("stored")
+
+    async def heard() -> None:
+        events = followed(run(), cancel, ended.set)
+        async for _ in events:
+            break
+        await events.aclose()  # type: ignore[attr-defined]
+
+    asyncio.run(heard())
+    assert ended.wait(30) and done == ["stored"]
