@@ -48,6 +48,9 @@ CRAG = {
     "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
+    "langchain": {"text", "core", "conversation", "correct", "engine", "evaluator", "run", "strategies", "telling"},
+    "mcp": {"text", "core", "conversation", "engine", "ingest", "run", "strategies", "telling"},
+    "server": {"text", "core", "conversation", "engine", "ingest", "run", "strategies", "telling"},
     "cli": {
         "text",
         "core",
@@ -64,6 +67,8 @@ CRAG = {
         "spending",
         "providers",
         "telling",
+        "mcp",
+        "server",
     },
     "__main__": {"cli"},
 }
@@ -238,11 +243,23 @@ DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
 }
 
-OPTIONAL = {"opentelemetry", "pymilvus", "milvus-lite", "grpc", "rapidocr", "opencv-python-headless", "xllamacpp"}
-"""Used where a person has it; Milvus, text recognition and model files by extras of their own."""
+OPTIONAL = {
+    "opentelemetry",
+    "pymilvus",
+    "milvus-lite",
+    "grpc",
+    "rapidocr",
+    "opencv-python-headless",
+    "xllamacpp",
+    "mcp",
+}
+"""Used where a person has it; Milvus, text recognition, model files and MCP by extras of their own."""
 
-FIXED = {"langchain", "lxml-html-clean"}
-"""Not imported by the product: the next releases build on the one, and trafilatura needs the other."""
+EXTRAS = ("langchain", "mcp", "server")
+"""Rooms of `crag` that need an extra of the same name."""
+
+FIXED = {"lxml-html-clean"}
+"""Not imported by the product: trafilatura needs it."""
 
 
 def required(name: str) -> dict[str, str]:
@@ -271,12 +288,16 @@ def test_the_requirements_are_what_the_product_imports() -> None:
 
 def test_the_engine_the_app_and_the_contract_suites_each_require_what_they_import() -> None:
     contracts = [path for path in modules() if path.name.endswith("_contract.py")]
-    engine = [path for path in modules() if path.relative_to(ROOT).parts[0] == "crag" and path not in contracts]
+    extras = {name: [path for path in modules() if path.is_relative_to(ROOT / "crag" / name)] for name in EXTRAS}
+    apart = {*contracts, *(path for paths in extras.values() for path in paths)}
+    engine = [path for path in modules() if path.relative_to(ROOT).parts[0] == "crag" and path not in apart]
     app = [path for path in modules() if path.relative_to(ROOT).parts[0] != "crag"]
     own, base = packages(engine), set(required("requirements/engine.txt"))
     assert own <= base <= own | FIXED
     assert packages(contracts) - base == set(required("requirements/testing.txt"))
     assert packages(app) - base == set(required("requirements/app.txt"))
+    for name, paths in extras.items():
+        assert packages(paths) - base <= {*required(f"requirements/{name}.txt")}, name
 
 
 def test_the_locks_hold_one_tested_version_of_each_requirement() -> None:

@@ -1,0 +1,1 @@
+"""Corrective RAG in LangChain's own forms: middleware, retriever, compressor and tool over one engine."""
