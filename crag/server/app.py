@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from crag.core.access import Access, Caller, foreign
 from crag.core.errors import CragError
 from crag.engine import Engine
-from crag.server import health, models
+from crag.server import documents, embeddings, health, models, rerank, search
 from crag.server.edge import Edge
 from crag.server.limits import Limits
 from crag.server.problems import Problem, told
@@ -41,6 +41,13 @@ ROUTES: tuple[Served, ...] = (
     Served(method="GET", path="/readyz", endpoint=health.ready, free=True),
     Served(method="GET", path="/v1/models", endpoint=models.listed),
     Served(method="GET", path="/v1/models/{id}", endpoint=models.one),
+    *(Served(method="POST", path=path, endpoint=rerank.rerank) for path in ("/v1/rerank", "/v2/rerank", "/rerank")),
+    Served(method="POST", path="/v1/embeddings", endpoint=embeddings.embeddings),
+    Served(method="POST", path="/v1/search", endpoint=search.search),
+    Served(method="GET", path="/v1/documents", endpoint=documents.listed),
+    Served(method="POST", path="/v1/documents", endpoint=documents.added),
+    Served(method="GET", path="/v1/documents/{id}", endpoint=documents.one),
+    Served(method="DELETE", path="/v1/documents/{id}", endpoint=documents.deleted),
 )
 
 
