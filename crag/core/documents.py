@@ -114,8 +114,8 @@ class Chunk:
     document: title, section heading, table header.
     `lines` hold offsets into `text`. `id` is stable for the same document and chunking.
 
-    Of a chunk of another store than the library `document_id` is empty: nobody here can open its document. Its `page`
-    is 0 where that is not known.
+    `elsewhere`: it is of another store than the library, as a run says of what a given retriever found. Nobody here can
+    open its document, and `document_id` only tells that from others there. Its `page` is 0 where that is not known.
 
     A search also says what `url` its document came from, if from the web, and what was known then of a page that was
     kept (`from_web`), and the document's date (`dated`, ISO 8601 as exact as it is known; empty where it has none).
@@ -137,11 +137,7 @@ class Chunk:
     url: str = ""
     from_web: FromWeb = ""
     dated: str = ""
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether it is of another store than the library."""
-        return not self.document_id
+    elsewhere: bool = False
 
     @property
     def where(self) -> str:

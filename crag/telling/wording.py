@@ -64,7 +64,7 @@ def _found(trace: Trace, place: int) -> str:
     chunks = trace.rounds[place].chunks
     if not chunks:
         return "The library is searched, and nothing is found."
-    documents = len({found.chunk.document_id or found.chunk.source for found in chunks})
+    documents = len({found.chunk.document_id for found in chunks})
     where = "one document" if documents == 1 else f"{documents} documents"
     return f"The {count(len(chunks), 'passage')} that come closest are taken from {where}."
 

@@ -57,9 +57,11 @@ def test_evidence_that_was_handed_over_is_told_so_and_can_be_followed_on() -> No
 
 
 def test_a_run_over_another_store_is_told_from_one_over_the_library() -> None:
-    for document, other in (("", True), ("d", False)):
-        chunk = replace(chunk_of("Yes"), document_id=document)
+    for other in (True, False):
+        chunk = replace(chunk_of("Yes"), elsewhere=other)
         found = Round(query="q", chunks=(RetrievedChunk(chunk=chunk, rank=1, similarity=1.0),))
         trace = replace(HANDED, rounds=(found,), strips={chunk.id: (replace(STRIP, source_id=chunk.id),)})
         assert (trace.elsewhere, bool(lacking_sentence(trace))) == (other, other)
-        assert ("another store" in outcome_sentence(trace)) is other and trace.documents == (() if other else ("d",))
+        assert ("another store" in outcome_sentence(trace)) is other and trace.documents == (
+            () if other else ("paper.pdf",)
+        )

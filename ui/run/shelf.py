@@ -36,7 +36,7 @@ def shelf_of(session: Session, trace: Trace) -> Shelf:
     used = used_pages(trace)
     kept = in_library(used, session.library) if used else {}
     found = {chunk.document_id: chunk.from_web for chunk in trace.sources.values() if isinstance(chunk, Chunk)}
-    wanted = [id for id, from_web in found.items() if id and from_web]
+    wanted = [id for id, from_web in found.items() if from_web]
     stored = session.library.documents
     fields = {id: stored.fields(id) for id in stored.names(wanted)} if wanted else {}
     verified = {id for id in fields if fields[id].get("verified") is True}
