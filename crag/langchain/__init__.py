@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from crag.langchain.tool import crag_tool
 
 __all__ = [
-    *("Correction", "CragCompressor", "CragEmbeddings", "CragMiddleware", "CragRetriever", "CragState", "Problem"),
-    *("Score", "Source", "crag_tool", "retriever_of"),
+    "Correction",
+    "CragCompressor",
+    "CragEmbeddings",
+    "CragMiddleware",
+    "CragRetriever",
+    "CragState",
+    "Problem",
+    "Score",
+    "Source",
+    "crag_tool",
+    "retriever_of",
 ]
 
 _MODULES = {

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
+from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.checkpoint.memory import InMemorySaver
 
 from crag.core.errors import BudgetError, EmptyLibraryError, InputError, ProviderError, QuestionError, SettingsError
@@ -204,6 +206,10 @@ def test_any_strategy_and_any_retriever(engine: Engine, evaluator: ScriptedEvalu
         assert "sixty" in model.system() and "eighty" not in model.system()
         assert (state["crag"]["action"], state["crag"]["sources"][0]["source"]) == (None, "elsewhere.pdf")
     assert hits.asked == [QUESTION, QUESTION]
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    store.add_texts(["Hiring took seventy days in 2019."], [{"source": "store.pdf", "tenant": "acme"}])
+    state = asked(agent_of(model, CragMiddleware(engine, "joint", "acme", retriever=store)))
+    assert "seventy" in model.system() and state["crag"]["sources"][0]["source"] == "store.pdf"
     narrow = CragMiddleware(engine, "paper", "acme", {"k": 1, "where": "confidence > 0.99"})
     assert len(asked(agent_of(model, narrow))["crag"]["scores"]) == 1
     for wrong in ({"k": 0}, {"no_such": 1}, {"where": "((("}):
