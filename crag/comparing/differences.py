@@ -127,8 +127,8 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
         figure("words", "Words kept", lambda run: sum(counted(strip.text) for strip in run.kept)),
         figure("answer", "Answer", _ended),
         *([figure("short", "Short answer", _short)] if any(run.answer and run.answer.short for run in traces) else []),
-        figure("sources", "Sources cited", lambda run: len(run.cited)),
-        figure("sentences", "Sentences", lambda run: len(run.said)),
+        figure("sources", "Sources cited", lambda run: _of_answer(run, len(run.cited))),
+        figure("sentences", "Sentences", lambda run: _of_answer(run, len(run.said))),
         figure("faithfulness", "Faithfulness", lambda run: run.trace.faithfulness, "share"),
         figure("seconds", "Time", lambda run: run.trace.seconds, "s"),
         Figure(name="calls", label="Model calls", values=tuple(each.calls - each.searches for each in sums)),
@@ -163,9 +163,16 @@ def _ended(run: Side) -> Value:
         if trace.answer.abstained:
             return "none found"
         return "low confidence" if trace.answer.low_confidence else "given"
+    if trace.handed_over:
+        return "evidence handed over"
     if trace.cancelled:
         return "stopped"
     return "failed" if trace.failure else None
+
+
+def _of_answer(run: Side, number: int) -> Value:
+    """What is counted of an answer; nothing where another program writes it."""
+    return None if run.trace.handed_over else number
 
 
 # Items
@@ -268,7 +275,7 @@ def _strip_state(strip: Strip, run: Side) -> str:
 
 
 def _where(source: Chunk | WebPage) -> str:
-    return f"{source.source}, {source.where}" if isinstance(source, Chunk) else source.url
+    return ", ".join(filter(None, (source.source, source.where))) if isinstance(source, Chunk) else source.url
 
 
 # One run
