@@ -24,10 +24,11 @@ def chunk(text: str = TEXT, *, id: str | None = None, first_page: int = 0, **met
 
 
 def test_a_document_says_where_it_stands() -> None:
-    found = chunk(
+    said: dict[str, Any] = {
         **{"source": "/srv/files/report.pdf", "title": "Annual  Report", "page": 2, "page_label": "iv"},
         **{"date": datetime(2024, 3, 1, 12), "start_index": 40, "Header 1": "Staff", "Header 2": "Hiring"},
-    )
+    }
+    found = chunk(**said)
     assert (found.source, found.title, found.page, found.where) == ("report.pdf", "Annual Report", 3, "page iv")
     assert (found.context, found.dated) == ("Annual Report › Staff › Hiring", "2024-03-01")
     assert (found.start, found.end, found.text) == (40, 40 + len(TEXT), TEXT)
@@ -48,9 +49,9 @@ def test_pages_count_as_it_is_said(page: object, first_page: int, found: int) ->
 @pytest.mark.parametrize(
     ("source", "called", "url"),
     [
-        ("/home/someone/report.pdf", "report.pdf", ""),
-        (r"C:\Users\someone\report.pdf", "report.pdf", ""),
-        ("file:///home/someone/report.pdf", "report.pdf", ""),
+        ("/srv/someone/report.pdf", "report.pdf", ""),
+        (r"C:\files\someone\report.pdf", "report.pdf", ""),
+        ("file:///srv/someone/report.pdf", "report.pdf", ""),
         (PurePosixPath("/srv/report.pdf"), "report.pdf", ""),
         ("docs/report.pdf", "docs/report.pdf", ""),
         ("AC/DC", "AC/DC", ""),
@@ -69,7 +70,8 @@ def test_what_says_nothing_has_a_name_all_the_same() -> None:
     found, titled = chunk(), chunk(title="Report")
     assert found.source.startswith("document ") and (found.page, found.place, found.context) == (0, "", "")
     assert (titled.source, titled.context) == ("Report", "Report")
-    assert chunk(**{"Header 1": "Staff"}).where == "section Staff"
+    headed: dict[str, Any] = {"Header 1": "Staff"}
+    assert chunk(**headed).where == "section Staff"
 
 
 @pytest.mark.parametrize("said", [date(2024, 3, 1), "2024-03-01", "2024-03-01T10:00:00Z", "2024-03-01 10:00"])
