@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from crag.core.access import Access, Caller, foreign
 from crag.core.errors import CragError
 from crag.engine import Engine
-from crag.server import health, models
+from crag.server import ask, chat, health, models, runs
 from crag.server.edge import Edge
 from crag.server.limits import Limits
 from crag.server.problems import Problem, told
@@ -41,6 +41,10 @@ ROUTES: tuple[Served, ...] = (
     Served(method="GET", path="/readyz", endpoint=health.ready, free=True),
     Served(method="GET", path="/v1/models", endpoint=models.listed),
     Served(method="GET", path="/v1/models/{id}", endpoint=models.one),
+    Served(method="POST", path="/v1/chat/completions", endpoint=chat.completions),
+    Served(method="POST", path="/v1/ask", endpoint=ask.ask),
+    Served(method="GET", path="/v1/runs/{id}", endpoint=runs.run),
+    Served(method="GET", path="/v1/runs/{id}/events", endpoint=runs.events),
 )
 
 

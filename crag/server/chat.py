@@ -119,6 +119,5 @@ def _unwritten(answer: Answer, written: str, trace: Trace) -> str:
     return "\n\n".join(["", *why, answer.text])
 
 
-
 def _id(trace: Trace) -> str:
     return f"chatcmpl-{trace.run_id}"

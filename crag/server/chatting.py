@@ -1,8 +1,8 @@
 """What a chat completion is asked with, and what of it is a question to the documents.
 
 What would change the form of the reply and can't be had here is refused (tools, several choices, log probabilities,
-schemas, pictures). What steers how a model writes (temperature, max_tokens, stop, seed, …) is passed over, as are fields
-that are not known here.
+schemas, pictures). What steers how a model writes (temperature, max_tokens, stop, seed, …) is passed over, as are
+fields that are not known here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from crag.telling.chat import spoken
 
 _LOOKED_AT = 2 * EXCHANGES
 """So many of the latest exchanges of a chat are read; a run looks at the last few of them."""
-
 
 
 class Part(Body):
@@ -62,9 +61,11 @@ class ChatExtension(Body):
 
     model_config = ConfigDict(extra="forbid")
 
-    footnotes: bool = Field(True, description="List the sources, and what is doubtful, under the answer.")
-    strategy: str = Field("", description="The strategy, in place of the one that the model's name means.")
-    settings: dict[str, Any] = Field({}, description="Settings of the run by name, in place of the strategy's own.")
+    footnotes: bool = Field(default=True, description="List the sources, and what is doubtful, under the answer.")
+    strategy: str = Field(default="", description="The strategy, in place of the one that the model's name means.")
+    settings: dict[str, Any] = Field(
+        default={}, description="Settings of the run by name, in place of the strategy's own."
+    )
 
 
 class ChatRequest(Body):
@@ -81,7 +82,7 @@ class ChatRequest(Body):
     modalities: list[str] | None = Field(None, description="Text; others are refused.")
     tools: list[Any] | None = Field(None, description="Refused where not empty: no tools are called.")
     functions: list[Any] | None = Field(None, description="Refused where not empty: no functions are called.")
-    crag: ChatExtension = ChatExtension()
+    crag: ChatExtension = Field(default_factory=ChatExtension)
 
     @property
     def question(self) -> str:

@@ -1,4 +1,4 @@
-"""A run in OpenAI's form: a chat completion, whole or in chunks, with what only this engine knows in the field `crag`."""
+"""A run in OpenAI's form: a chat completion, whole or in chunks; what only this engine knows is in the field `crag`."""
 
 from __future__ import annotations
 

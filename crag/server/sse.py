@@ -28,7 +28,7 @@ async def beating(items: AsyncIterator[T], seconds: float = HEARTBEAT_SECONDS) -
     following: asyncio.Future[T] | None = None
     try:
         while True:
-            following = asyncio.ensure_future(anext(items))  # type: ignore[arg-type]
+            following = asyncio.ensure_future(anext(items))
             while not (await asyncio.wait({following}, timeout=seconds))[0]:
                 yield None
             try:
@@ -55,4 +55,3 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._ended()
-

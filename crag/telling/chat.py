@@ -35,7 +35,9 @@ class Harmless:
         """The next piece."""
         made = []
         for letter in UNSEEN.sub("", piece):
-            if (self._before == "]" and letter in "(:") or (self._before == "<" and (letter.isalpha() or letter in "/!?")):
+            if (self._before == "]" and letter in "(:") or (
+                self._before == "<" and (letter.isalpha() or letter in "/!?")
+            ):
                 made.append("\\")
             made.append(letter)
             self._before = letter
