@@ -1,4 +1,4 @@
-"""What the server offers, told to programs: its OpenAPI description, made from the models that requests are checked by."""
+"""What the server offers, told to programs: its OpenAPI description, made from the models that check requests."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 import crag
 from crag.server import ask, chat, documents, embeddings, health, models, rerank, runs, search
 from crag.server.bodies import Body
+from crag.server.chatting import ChatRequest
 from crag.server.completion import ChatChunk, ChatCompletion
 from crag.server.serving import Call, Endpoint
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _REF = "#/components/schemas/{model}"
 _PROBLEM = "Problem"
-_JSON, _EVENTS, _FORM, _PAGE = "application/json", "text/event-stream", "multipart/form-data", "text/html"
+_JSON, _EVENTS, _FORM = "application/json", "text/event-stream", "multipart/form-data"
 _ABOUT = (
     "Corrective RAG over one's own documents: retrieval is graded, corrected and cited. A token is for one library, "
     "which is all that its requests see. Errors have the form of OpenAI's."
@@ -60,7 +61,6 @@ class Operation:
     streams: str = ""
     form: bool = False
     queries: Mapping[str, str] | None = None
-    media: str = _JSON
 
 
 _RUN = "The whole run: chunks, grades, decision, strips, answer, citations, checks, calls and times."
@@ -73,7 +73,7 @@ def operations() -> dict[Endpoint, Operation]:
         chat.completions: Operation(
             summary="Answer the last question of a chat",
             gives="The answer with [n] marks and, under it, its sources; in `crag` what is known of it.",
-            body=chat.ChatRequest,
+            body=ChatRequest,
             reply=ChatCompletion,
             event=ChatChunk,
             streams="Chunks of the answer as it is written, then [DONE].",

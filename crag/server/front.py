@@ -18,7 +18,9 @@ _STYLE = (
     "td{padding:.2rem 1rem .2rem 0;vertical-align:top}"
 )
 _DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-POLICY = f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 
 _CHAT = """curl ADDRESS/v1/chat/completions \\
   -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
@@ -29,7 +31,7 @@ async def front(call: Call) -> Response:
     """The page: what there is, and a first request. It says nothing of any library."""
     known = operations()
     rows = [
-        f"<tr><td><code>{each.method} {escape(each.path)}</code></td><td>{escape(known[each.endpoint].summary)}</td></tr>"
+        f"<tr><td><code>{each.method} {each.path}</code></td><td>{escape(known[each.endpoint].summary)}</td></tr>"
         for each in call.request.app.state.served
         if each.endpoint in known
     ]
