@@ -228,7 +228,8 @@ PUBLIC = {
     "crag.langchain.evidence": ["awaited", "documents_of", "question_of"],
     "crag.langchain.retriever": ["CragRetriever"],
     "crag.langchain.stores": ["StoreRetriever", "hits_of", "retriever_of"],
-    "crag.telling.markdown": ["conversation", "escaped", "turn"],
+    "crag.telling.chat": ["Harmless", "closing", "spoken"],
+    "crag.telling.markdown": ["UNSEEN", "conversation", "escaped", "place", "turn"],
     "crag.evaluator.trigger": ["bounds", "compared", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
 }
