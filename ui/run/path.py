@@ -20,9 +20,10 @@ _NOTES = {
     "failed": "failed",
     "refused": "not approved",
     "stopped": "stopped",
+    "fault": "with faults",
     "waiting": "",
 }
-"""What stands under a step that did not simply end."""
+"""What stands under a step that did not simply end, short enough for one line; its time is then told on hovering."""
 _CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused"}
 """States that look like another one, with a difference."""
 
@@ -36,10 +37,14 @@ def path(trace: Trace) -> Html:
         state = _state(trace, step)
         if step == "contextualize" and state in ("skipped", "waiting"):
             continue  # of a question that follows on none
-        note = _NOTES[state] if state in _NOTES else _took(trace, step)
-        mark = h.span("t")["worked around"] if state == "fault" else ""
-        item = h.li(_CLASSES.get(state, state), aria_current=state in ("active", "asking") and "step")
-        items.append(item[words.STEPS[step], h.span("t")[note or h.nbsp], mark])
+        took = _took(trace, step)
+        note = _NOTES.get(state, took)
+        item = h.li(
+            _CLASSES.get(state, state),
+            aria_current=state in ("active", "asking") and "step",
+            title=state == "fault" and f"worked around, {took}",
+        )
+        items.append(item[words.STEPS[step], h.span("t")[note or h.nbsp]])
     return h.div("cx")[h.ol("path", aria_label="Path of the run")[items]]
 
 
