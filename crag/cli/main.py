@@ -23,6 +23,7 @@ from crag.cli import (
     refresh,
     reindex,
     search,
+    serve,
     tag,
     verify,
 )
@@ -101,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
         reindex,
         verify,
         copy,
+        serve,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)

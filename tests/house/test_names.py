@@ -10,6 +10,7 @@ import pytest
 
 PUBLIC = {
     "crag": ["Engine", "__version__"],
+    "crag.core.access": ["Access", "Caller", "foreign", "is_loopback"],
     "crag.text.addressed": ["Addressed", "Spoken", "addressed", "unaddressed"],
     "crag.text.amounts": ["amountless", "without_amounts"],
     "crag.core.children": ["PACKAGE_PARENT", "bare_environment"],
