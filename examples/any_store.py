@@ -11,10 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from crag import Engine
-from crag.langchain.compressor import CragCompressor
-from crag.langchain.embeddings import CragEmbeddings
-from crag.langchain.retriever import CragRetriever
-from crag.langchain.stores import retriever_of
+from crag.langchain import CragCompressor, CragEmbeddings, CragRetriever, retriever_of
 
 
 def show(title: str, found: list[Document]) -> None:

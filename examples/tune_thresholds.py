@@ -34,11 +34,9 @@ def scored(question: str, rows: list[dict[str, Any]]) -> Scored:
     said = [row for row in rows if row["answers"] == "yes"]
     texts, answerable = [row["text"] for row in rows if "text" in row], bool(said)
     if not texts:
-        found = [each.chunk for each in engine.library("examples").search(question, settings.k)]
-        texts = [chunk.graded_text(settings.grade_chars) for chunk in found]
-        answerable = any(
-            chunk.source == row["document"] and chunk.page == row["page"] for row in said for chunk in found
-        )
+        chunks = [each.chunk for each in engine.library("examples").search(question, settings.k)]
+        texts = [chunk.graded_text(settings.grade_chars) for chunk in chunks]
+        answerable = any((row["document"], row["page"]) == (each.source, each.page) for row in said for each in chunks)
     return Scored(scores=tuple(grade.score for grade in engine.grade(question, texts)), answerable=answerable)
 
 
