@@ -8,7 +8,6 @@ Without a model (CRAG_LLM, CRAG_LLM_MODEL and CRAG_LLM_BASE_URL, as for the app)
 import itertools
 from typing import Any, TypedDict
 
-from crag.langchain import CragMiddleware
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage
@@ -16,6 +15,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 
 from crag import Engine
+from crag.langchain import CragMiddleware
 
 TENANTS = {"pilots": "ntsb-*.html", "clerks": "opm-2017-retirement-*.html"}
 QUESTIONS = (

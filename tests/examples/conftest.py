@@ -1,23 +1,28 @@
-"""The examples' workspace with the sample's report in it, and a way to run one as a person does."""
+"""Workspaces with the sample's report in them, a way to run an example as a person does, and a server to ask."""
 
 from __future__ import annotations
 
+import json
+import os
 import runpy
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory, sample_data: Path) -> Path:
-    """A data folder whose workspace "examples" holds the sample's report, so that no example has to read it."""
+    """A data folder with two workspaces that hold the sample's report, so that no example has to read it."""
     folder = tmp_path_factory.mktemp("examples")
-    shutil.copytree(sample_data / "workspaces" / "default", folder / "workspaces" / "examples")
+    for workspace in ("examples", "default"):
+        shutil.copytree(sample_data / "workspaces" / "default", folder / "workspaces" / workspace)
     return folder
 
 
@@ -32,3 +37,16 @@ def run(data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
         return capsys.readouterr().out
 
     return ran
+
+
+@pytest.fixture(scope="module")
+def served(data: Path) -> Iterator[str]:
+    """The address of a server as its command starts it; the token "secret" opens the workspace "default"."""
+    command = [sys.executable, "-m", "crag", "serve", "--port", "0", "--json", "--quiet"]
+    environment = {**os.environ, "CRAG_DATA": str(data), "CRAG_TOKENS": "secret=default"}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
