@@ -25,8 +25,9 @@ def test_a_run_is_no_part_of_the_graph_that_asks(engine: Engine) -> None:
     saver = MemorySaver()
     graph = builder.compile(checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "1"}}
+    asked: Any = {"messages": [("user", "hi")]}
     modes: Any = ["values", "custom", "messages"]
-    streamed = list(graph.stream({"messages": [("user", "hi")]}, config, stream_mode=modes, subgraphs=True))
+    streamed: list[Any] = list(graph.stream(asked, config, stream_mode=modes, subgraphs=True))
     assert {namespace for namespace, _, _ in streamed} == {()}
     assert {mode for _, mode, _ in streamed} <= {"values", "messages"}
     assert {saved.config["configurable"]["checkpoint_ns"] for saved in saver.list(None)} == {""}

@@ -24,10 +24,11 @@ def chunk(text: str = TEXT, *, id: str | None = None, first_page: int = 0, **met
 
 
 def test_a_document_says_where_it_stands() -> None:
-    found = chunk(
+    said: dict[str, Any] = {
         **{"source": "/srv/files/report.pdf", "title": "Annual  Report", "page": 2, "page_label": "iv"},
         **{"date": datetime(2024, 3, 1, 12), "start_index": 40, "Header 1": "Staff", "Header 2": "Hiring"},
-    )
+    }
+    found = chunk(**said)
     assert (found.source, found.title, found.page, found.where) == ("report.pdf", "Annual Report", 3, "page iv")
     assert (found.context, found.dated) == ("Annual Report › Staff › Hiring", "2024-03-01")
     assert (found.start, found.end, found.text) == (40, 40 + len(TEXT), TEXT)
@@ -69,7 +70,8 @@ def test_what_says_nothing_has_a_name_all_the_same() -> None:
     found, titled = chunk(), chunk(title="Report")
     assert found.source.startswith("document ") and (found.page, found.place, found.context) == (0, "", "")
     assert (titled.source, titled.context) == ("Report", "Report")
-    assert chunk(**{"Header 1": "Staff"}).where == "section Staff"
+    headed: dict[str, Any] = {"Header 1": "Staff"}
+    assert chunk(**headed).where == "section Staff"
 
 
 @pytest.mark.parametrize("said", [date(2024, 3, 1), "2024-03-01", "2024-03-01T10:00:00Z", "2024-03-01 10:00"])
