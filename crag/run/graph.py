@@ -11,10 +11,13 @@ Where only evidence is wanted, the run ends in place of answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from contextvars import copy_context
 from functools import cache
 from typing import Any, Literal, cast
 
+from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -169,4 +172,10 @@ def run_graph(
     """
     start: State = {"question": question, "history": tuple(history), "standalone": standalone, "round": 0}
     start |= {"query": question, "tried": (question,)}
-    yield from cast(Iterator[ev.Event], _graph().stream(start, context=parts, stream_mode="custom"))
+    # A graph within a node of another would write into its checkpoints, streams and traces: a run is its own.
+    apart = copy_context()
+    apart.run(var_child_runnable_config.set, None)
+    events = cast(Generator[ev.Event], _graph().stream(start, context=parts, stream_mode="custom"))
+    with closing(events):
+        while (event := apart.run(next, events, None)) is not None:
+            yield event

@@ -216,6 +216,7 @@ PUBLIC = {
         *("Evaluation", "Progress", "add_set", "evaluate", "evaluations", "question_set"),
         *("rows", "spending"),
     ],
+    "crag.langchain": ["Correction", "CragMiddleware", "CragState", "Problem", "Score", "Source", "crag_tool"],
     "crag.telling.markdown": ["conversation", "escaped", "turn"],
     "crag.evaluator.trigger": ["bounds", "compared", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
