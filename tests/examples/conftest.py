@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import shutil
 import subprocess
@@ -12,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support import shell
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., str]
@@ -43,7 +44,7 @@ def run(data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 def served(data: Path) -> Iterator[str]:
     """The address of a server as its command starts it; the token "secret" opens the workspace "default"."""
     command = [sys.executable, "-m", "crag", "serve", "--port", "0", "--json", "--quiet"]
-    environment = {**os.environ, "CRAG_DATA": str(data), "CRAG_TOKENS": "secret=default"}
+    environment = shell.environment(CRAG_DATA=str(data), CRAG_TOKENS="secret=default")
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout

@@ -218,6 +218,10 @@ PUBLIC = {
         *("Evaluation", "Progress", "add_set", "evaluate", "evaluations", "question_set"),
         *("rows", "spending"),
     ],
+    "crag.langchain": [
+        *("Correction", "CragCompressor", "CragEmbeddings", "CragMiddleware", "CragRetriever", "CragState", "Problem"),
+        *("Score", "Source", "crag_tool", "retriever_of"),
+    ],
     "crag.langchain.compressor": ["CragCompressor"],
     "crag.langchain.documents": ["TEXT_CHARS", "as_chunk", "as_chunks", "confidence_of"],
     "crag.langchain.embeddings": ["CragEmbeddings"],
