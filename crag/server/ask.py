@@ -53,8 +53,8 @@ async def ask(call: Call) -> Response:
         run = Run(call, question, body.strategy, how)
         await run.begin()
         return EventStream(_events(run), call.cancel.set)
-    trace = await call.work(lambda: call.engine.trace(question, body.strategy, call.workspace, **how))
-    return JSONResponse(trace_record(trace))
+    asked = (question, body.strategy, call.workspace)
+    return JSONResponse(await call.work(lambda: trace_record(call.engine.trace(*asked, **how))))
 
 
 async def _events(run: Run) -> AsyncIterator[str]:

@@ -24,7 +24,7 @@ from crag.server.completion import (
     finish_of,
     usage_of,
 )
-from crag.server.models import checked, strategies
+from crag.server.models import strategies, unknown
 from crag.server.problems import problem_of
 from crag.server.serving import Call
 from crag.server.sse import HEARTBEAT, EventStream, beating, framed
@@ -36,10 +36,11 @@ _DONE = "data: [DONE]\n\n"
 async def completions(call: Call) -> Response:
     """One question asked; the run is stored like any other, also where it is stopped."""
     body = await call.body(ChatRequest)
-    checked(body.model, "chat")
+    if body.model not in (known := strategies()):
+        raise unknown(body.model, "chat")
     body.check()
     question = question_of(body.question, "messages")
-    strategy = body.crag.strategy or strategies()[body.model]
+    strategy = body.crag.strategy or known[body.model]
     how = asking(call, chosen(strategy, body.crag.settings, "crag."), body.history())
     if body.stream:
         run = Run(call, question, strategy, how)

@@ -21,6 +21,8 @@ from crag.telling.chat import spoken
 
 _LOOKED_AT = 2 * EXCHANGES
 """So many of the latest exchanges of a chat are read; a run looks at the last few of them."""
+_MOST_READ = 20_000
+"""Characters of an earlier answer that are looked at."""
 
 
 class Part(Body):
@@ -91,11 +93,11 @@ class ChatRequest(Body):
 
     def history(self) -> list[Exchange]:
         """The exchanges before the question, oldest first, each question as it stands alone."""
-        exchanges = list(_exchanges(self.messages))[-_LOOKED_AT:]
         known: list[Exchange] = []
         rules = RuleContextualizer()
-        for each in exchanges:
-            known.append(Exchange(question=rules.standalone(each.question, known).question, answer=each.answer))
+        for question, answer in list(_exchanges(self.messages))[-_LOOKED_AT:]:
+            alone = rules.standalone(question[:QUESTION_CHARS].strip(), known).question
+            known.append(Exchange(question=alone, answer=spoken(answer[:_MOST_READ])))
         return known
 
     def check(self) -> None:
@@ -122,17 +124,17 @@ class ChatRequest(Body):
         return self.response_format is not None and self.response_format.type != "text"
 
 
-def _exchanges(messages: Sequence[Message]) -> Iterator[Exchange]:
-    """Each earlier message of a user with what was answered to it, if anything was."""
+def _exchanges(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+    """Each earlier message of a user with what was answered to it, nothing where nothing was."""
     last = max((place for place, each in enumerate(messages) if each.role == "user"), default=0)
     asked = ""
     for each in messages[:last]:
         if each.role == "user":
             if asked:
-                yield Exchange(question=asked)
-            asked = each.text.strip()[:QUESTION_CHARS]
+                yield asked, ""
+            asked = each.text
         elif each.role == "assistant" and asked:
-            yield Exchange(question=asked, answer=spoken(each.text))
+            yield asked, each.text
             asked = ""
     if asked:
-        yield Exchange(question=asked)
+        yield asked, ""
