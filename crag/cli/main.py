@@ -24,6 +24,7 @@ from crag.cli import (
     refresh,
     reindex,
     search,
+    serve,
     tag,
     verify,
 )
@@ -102,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
         reindex,
         verify,
         copy,
+        serve,
         mcp,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -41,7 +41,7 @@ async def json_body(request: Request, limits: Limits, model: type[B]) -> B:
         raise refused(error) from error
 
 
-async def pieces(request: Request, most: int, idle_seconds: float) -> AsyncIterator[bytes]:
+async def pieces(request: Request, most: int, idle_seconds: float) -> AsyncGenerator[bytes, None]:
     """The body piece by piece. Raises Problem 413 where it has, or says that it has, more bytes than `most`."""
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")

@@ -61,7 +61,7 @@ class Rates:
         if left < 1:
             self._left[caller.number] = left, at
             wait = ceil((1 - left) * 60 / self._rate)
-            said = f"This token has had its {self._rate} requests a minute. Try again in {wait} s."
+            said = f"These were more than {self._rate} requests a minute. Try again in {wait} s."
             raise Problem(429, "rate_limit_exceeded", said, headers={"Retry-After": str(wait)})
         self._left[caller.number] = left - 1, at
 

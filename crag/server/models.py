@@ -26,7 +26,10 @@ def records() -> list[dict[str, Any]]:
 
 
 def unknown(model: str, kind: str) -> Problem:
-    """What is said of a model that there is not, or that is of another kind."""
+    """What is said of a model that there is not, or that is of another kind.
+
+    A name of somebody else's model is refused, too: the reply would pass for that model's.
+    """
     known = ", ".join(each["id"] for each in records() if each["kind"] == kind)
     said = f"There is no {kind} model {model[:100]!r} here. There is: {known}."
     return Problem(404, "model_not_found", said, param="model")

@@ -17,6 +17,7 @@ from crag.core.errors import (
     CragError,
     DocumentError,
     EmptyLibraryError,
+    IndexUnavailableError,
     InputError,
     LimitError,
     ModelMismatchError,
@@ -38,11 +39,17 @@ _STATUSES: tuple[tuple[type[CragError], int, str, str | None], ...] = (
     (ModelMismatchError, 422, "library_of_another_model", "Whoever runs this server has to re-index the library."),
     (NotFoundError, 404, "not_found", ""),
     (RoomError, 507, "no_room", "Delete documents that are no longer needed."),
+    (IndexUnavailableError, 503, "index_unavailable", None),
     (CancelledError, 503, "stopped", "Ask again."),
     (BusyError, 503, "provider_busy", ""),
     (ProviderError, 502, "provider_failed", ""),
 )
 """Of an error its status, its code and what the caller can do: None is the error's own remedy. The first that fits."""
+
+_OF_ROUTES = {
+    404: ("no_such_path", "There is nothing at this path."),
+    405: ("other_method", "This path is asked with another method."),
+}
 
 
 class Problem(Exception):
@@ -88,7 +95,8 @@ def problem_of(error: Exception) -> Problem:
                     helps = error.remedy if remedy is None else remedy
                     return Problem(status, code, f"{error.message} {helps}".strip())
         case HTTPException():
-            return Problem(error.status_code, "http", str(error.detail), headers=error.headers)
+            code, said = _OF_ROUTES.get(error.status_code, ("refused", "The request can't be answered."))
+            return Problem(error.status_code, code, said, headers=error.headers)
     _log.error("a request failed: %s", error, exc_info=not isinstance(error, CragError))
     return Problem(500, "failed", "The server failed at this request. Its log says more.")
 

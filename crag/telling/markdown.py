@@ -10,16 +10,18 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
+from crag.core.origins import handed_sentence, origin_text
 from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, SentenceCheck
+from crag.core.types import Answer, Citation, SentenceCheck, WebPage
 from crag.core.wording import outcome_sentence, scope_text, short_text
 from crag.generate.citations import MARK, placed
+from crag.telling.handing import handed_over
 from crag.telling.wording import flag_text, footnote_notes
 
-__all__ = ["conversation", "escaped", "turn"]
+__all__ = ["UNSEEN", "conversation", "escaped", "place", "turn"]
 
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&$^#])")
 _ADDRESS = re.compile(r"(?<=\w)(://|[.:@])(?=[^\W\d_]|/)")
 """Where some readers make a link of a bare address: behind a scheme, in a host's name, in a mail address."""
@@ -31,7 +33,7 @@ _URL_SAFE = "!#$%&'()*+,-./:;=?@_~"
 
 def escaped(text: str) -> str:
     """Any text as one line of Markdown in which nothing is markup, and no reader finds a link."""
-    line = " ".join(_UNSEEN.sub("", text).split())
+    line = " ".join(UNSEEN.sub("", text).split())
     line = _ADDRESS.sub(r"\\\1", _MARKUP.sub(r"\\\1", line))
     line = _MAIL.sub("\\\\@\u2060", line)  # a mail address is found through an escape; not through a word joiner
     return _LEADING.sub(r"\1\\\2", line)
@@ -57,13 +59,16 @@ def conversation(traces: Iterable[Trace]) -> str:
 
 
 def _about(trace: Trace) -> list[str]:
-    """What was asked in place of the question, and of what."""
-    asked = [f"Asked as: {escaped(trace.standalone)}"] if trace.standalone else []
+    """How the question came in, what was asked in its place, and of what."""
+    asked = [f"Asked {escaped(said)}"] if (said := origin_text(trace.via, trace.client)) else []
+    asked += [f"Asked as: {escaped(trace.standalone)}"] if trace.standalone else []
     return asked + ([f"Asked of: {escaped(scope_text(trace.scope))}"] if trace.scope else [])
 
 
 def _answer(trace: Trace, label: str) -> list[str]:
     answer = trace.answer
+    if trace.handed_over:
+        return [f"*{escaped(handed_sentence(trace))}*", *_handed(trace)]
     if answer is None:
         return ["*Stopped.*" if trace.cancelled else "*No answer.*"]
     known = {citation.number for citation in answer.citations}
@@ -72,9 +77,21 @@ def _answer(trace: Trace, label: str) -> list[str]:
     return [*blocks, *_paragraphs(answer, trace.checks, known, label), *disagree]
 
 
+def _handed(trace: Trace) -> list[str]:
+    """The evidence as a list, source by source; nothing of none."""
+    lines = []
+    for source, said in handed_over(trace):
+        if isinstance(source, WebPage):
+            parts = [f"**web** {escaped(source.title)}".rstrip(), _address(source.url)]
+        else:
+            parts = [escaped(each) for each in (source.source, source.where) if each]
+        lines.append(f"- {', '.join(parts)}: “{escaped(said)}”")
+    return ["\n".join(lines)] if lines else []
+
+
 def _paragraphs(answer: Answer, checks: Sequence[SentenceCheck], known: set[int], label: str) -> list[str]:
     """The answer's text, with what is wrong with a sentence said behind it and each mark a footnote."""
-    whole = _UNSEEN.sub(" ", answer.text)
+    whole = UNSEEN.sub(" ", answer.text)
     pieces, at = [], 0
     for start, end, check in placed(whole, checks):
         sentence = whole[start:end]
@@ -122,13 +139,18 @@ def _spaced(text: str) -> str:
 
 def _footnote(citation: Citation, label: str) -> str:
     """Where it stands, the words quoted, and the address of a web source."""
+    return f"[^{label}{citation.number}]: {place(citation)}: “{escaped(citation.quote)}”"
+
+
+def place(citation: Citation) -> str:
+    """Where what is cited stands, on one line: file and page, or a page of the web, marked as one, and its address."""
     web = citation.origin == "external" or bool(citation.from_web)
-    place = ", ".join(filter(None, (escaped(citation.source), escaped(citation.where))))
-    parts = [f"**web** {place}" if citation.origin == "external" else place]
+    source = ", ".join(filter(None, (escaped(citation.source), escaped(citation.where))))
+    parts = [f"**web** {source}" if citation.origin == "external" else source]
     if web and citation.url:
         parts.append(_address(citation.url))
     parts += [escaped(note) for note in footnote_notes(citation)]
-    return f"[^{label}{citation.number}]: {', '.join(parts)}: “{escaped(citation.quote)}”"
+    return ", ".join(parts)
 
 
 def _address(url: str) -> str:

@@ -48,7 +48,9 @@ CRAG = {
     "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
-    "langchain": {"text", "core", "conversation", "correct", "engine", "evaluator", "run", "strategies", "telling"},
+    "langchain": {
+        *("text", "core", "conversation", "correct", "engine", "evaluator", "generate", "run", "strategies", "telling"),
+    },
     "mcp": {"text", "core", "conversation", "engine", "ingest", "run", "strategies", "telling"},
     "server": {"text", "core", "conversation", "engine", "ingest", "run", "strategies", "telling"},
     "cli": {

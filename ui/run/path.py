@@ -19,11 +19,13 @@ _NOTES = {
     "skipped": "skipped",
     "failed": "failed",
     "refused": "not approved",
+    "handed": "handed over",
     "stopped": "stopped",
+    "fault": "with faults",
     "waiting": "",
 }
-"""What stands under a step that did not simply end."""
-_CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused"}
+"""What stands under a step that did not simply end, short enough for one line; its time is then told on hovering."""
+_CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused", "handed": "skipped"}
 """States that look like another one, with a difference."""
 
 _NEWER = "A newer version of this program stored this run. What only that version knows is left out."
@@ -36,10 +38,16 @@ def path(trace: Trace) -> Html:
         state = _state(trace, step)
         if step == "contextualize" and state in ("skipped", "waiting"):
             continue  # of a question that follows on none
-        note = _NOTES[state] if state in _NOTES else _took(trace, step)
-        mark = h.span("t")["worked around"] if state == "fault" else ""
-        item = h.li(_CLASSES.get(state, state), aria_current=state in ("active", "asking") and "step")
-        items.append(item[words.STEPS[step], h.span("t")[note or h.nbsp], mark])
+        if step == "verify" and trace.wanted == "evidence":
+            continue  # the answer is another's
+        took = _took(trace, step)
+        note = _NOTES.get(state, took)
+        item = h.li(
+            _CLASSES.get(state, state),
+            aria_current=state in ("active", "asking") and "step",
+            title=state == "fault" and f"worked around, {took}",
+        )
+        items.append(item[words.STEPS[step], h.span("t")[note or h.nbsp]])
     return h.div("cx")[h.ol("path", aria_label="Path of the run")[items]]
 
 
@@ -57,6 +65,8 @@ def _state(trace: Trace, step: Step) -> str:
         if step == "search" and trace.awaiting:
             return "asking"
         return "stopped" if trace.finished else "active"
+    if step == "answer" and trace.handed_over:
+        return "handed"
     if not visits:
         return "skipped" if trace.finished or _passed(trace.steps, step) else "waiting"
     if step == "search" and not trace.searches:
