@@ -19,6 +19,7 @@ from crag.cli import (
     grade,
     index,
     keep,
+    mcp,
     purge,
     refresh,
     reindex,
@@ -103,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
         verify,
         copy,
         serve,
+        mcp,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)

@@ -63,4 +63,4 @@ def lacking_sentence(trace: Trace) -> str:
     """What can't be had from here of a run that searched another store; empty of one that searched the library."""
     if not trace.elsewhere:
         return ""
-    return f"This run searched another store than this library, {FAR}."
+    return f"This run searched another store than the library, {FAR}."

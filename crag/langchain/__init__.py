@@ -8,16 +8,34 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crag.langchain.compressor import CragCompressor
     from crag.langchain.embeddings import CragEmbeddings
+    from crag.langchain.middleware import CragMiddleware
     from crag.langchain.retriever import CragRetriever
+    from crag.langchain.state import Correction, CragState, Problem, Score, Source
     from crag.langchain.stores import retriever_of
+    from crag.langchain.tool import crag_tool
 
-__all__ = ["CragCompressor", "CragEmbeddings", "CragRetriever", "retriever_of"]
+__all__ = [
+    "Correction",
+    "CragCompressor",
+    "CragEmbeddings",
+    "CragMiddleware",
+    "CragRetriever",
+    "CragState",
+    "Problem",
+    "Score",
+    "Source",
+    "crag_tool",
+    "retriever_of",
+]
 
 _MODULES = {
     "CragCompressor": "compressor",
     "CragEmbeddings": "embeddings",
+    "CragMiddleware": "middleware",
     "CragRetriever": "retriever",
+    "crag_tool": "tool",
     "retriever_of": "stores",
+    **dict.fromkeys(("Correction", "CragState", "Problem", "Score", "Source"), "state"),
 }
 
 

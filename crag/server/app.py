@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from crag.core.access import Access, Caller, foreign
 from crag.core.errors import CragError
 from crag.engine import Engine
-from crag.server import documents, embeddings, health, models, rerank, search
+from crag.server import ask, chat, description, documents, embeddings, front, health, models, rerank, runs, search
 from crag.server.edge import Edge
 from crag.server.limits import Limits
 from crag.server.problems import Problem, told
@@ -41,6 +41,12 @@ ROUTES: tuple[Served, ...] = (
     Served(method="GET", path="/readyz", endpoint=health.ready, free=True),
     Served(method="GET", path="/v1/models", endpoint=models.listed),
     Served(method="GET", path="/v1/models/{id}", endpoint=models.one),
+    Served(method="POST", path="/v1/chat/completions", endpoint=chat.completions),
+    Served(method="POST", path="/v1/ask", endpoint=ask.ask),
+    Served(method="GET", path="/v1/runs/{id}", endpoint=runs.run),
+    Served(method="GET", path="/v1/runs/{id}/events", endpoint=runs.events),
+    Served(method="GET", path="/openapi.json", endpoint=description.described, free=True),
+    Served(method="GET", path="/", endpoint=front.front, free=True),
     *(Served(method="POST", path=path, endpoint=rerank.rerank) for path in ("/v1/rerank", "/v2/rerank", "/rerank")),
     Served(method="POST", path="/v1/embeddings", endpoint=embeddings.embeddings),
     Served(method="POST", path="/v1/search", endpoint=search.search),
@@ -73,7 +79,7 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlet
         exception_handlers={kind: told for kind in (Problem, CragError, HTTPException, ClientDisconnect, Exception)},
         lifespan=alive,
     )
-    made.state.serving = serving
+    made.state.serving, made.state.served = serving, ROUTES
     return made
 
 

@@ -119,7 +119,7 @@ async def added(call: Call) -> Response:
     except MultiPartException as error:
         raise Problem(400, "invalid_form", f"The form can't be read: {error.message}") from error
     try:
-        uploads = [each for each in form.values() if isinstance(each, UploadFile)]
+        uploads = [each for _, each in form.multi_items() if isinstance(each, UploadFile)]
         if not uploads:
             raise Problem(422, "invalid_field", "file: the form brings no file.", param="file")
         confidence = _confidence(form.get("confidence"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from crag.core.errors import CancelledError
 from crag.core.protocols import QuestionEmbedder
 from crag.server.bodies import Body
-from crag.server.models import EMBED, checked
+from crag.server.models import EMBED, unknown
 from crag.server.problems import Problem
 from crag.server.serving import Call
 
@@ -26,7 +26,7 @@ class Embedding(Body):
     """What is asked. `input_type`, which OpenAI's form does not have: whether the texts are to be found, or to find."""
 
     model: str = EMBED
-    input: str | Annotated[list[str], Field(min_length=1, max_length=MOST)]
+    input: list[str] = Field(min_length=1, max_length=MOST)
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
     input_type: Literal["document", "query", "search_document", "search_query", "passage"] = "document"
@@ -34,21 +34,22 @@ class Embedding(Body):
     @field_validator("input", mode="before")
     @classmethod
     def _texts(cls, given: Any) -> Any:
-        items = given if isinstance(given, list) else []
-        if any(isinstance(each, int | list) for each in items):
-            raise ValueError(
-                "send text; numbers of tokens mean nothing to this model (check_embedding_ctx_length=False)"
-            )
-        if not isinstance(given, str | list) or any(not isinstance(each, str) for each in items):
+        items = [given] if isinstance(given, str) else given
+        if not isinstance(items, list) or any(not isinstance(each, str | int | list) for each in items):
             raise ValueError("a text or a list of texts is needed")
-        return given
+        if any(not isinstance(each, str) for each in items):
+            raise ValueError(
+                "send text: numbers of tokens mean nothing to this model (check_embedding_ctx_length=False)"
+            )
+        return items
 
 
 async def embeddings(call: Call) -> Response:
     """One vector of length 1 a text, in order. Nothing is billed, so `usage` counts nothing."""
     asked = await call.body(Embedding)
     embedder = call.engine.embedder
-    checked(asked.model, "embedding", embedder.id)
+    if asked.model not in (EMBED, embedder.id):
+        raise unknown(asked.model, "embedding")
     if asked.dimensions not in (None, embedder.dimension):
         said = f"dimensions: the vectors of this model have {embedder.dimension} numbers, no other count."
         raise Problem(422, "invalid_field", said, param="dimensions")
@@ -56,12 +57,11 @@ async def embeddings(call: Call) -> Response:
 
 
 def _reply(call: Call, asked: Embedding) -> Response:
-    texts = [asked.input] if isinstance(asked.input, str) else asked.input
     vectors: list[Any] = []
-    for first in range(0, len(texts), _TOGETHER):
+    for first in range(0, len(asked.input), _TOGETHER):
         if call.cancel.is_set():
             raise CancelledError("It was stopped before all texts were embedded.")
-        found = _embedded(call, asked, texts[first : first + _TOGETHER])
+        found = _embedded(call, asked, asked.input[first : first + _TOGETHER])
         if asked.encoding_format == "base64":
             vectors += [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
         else:

@@ -25,15 +25,14 @@ def records() -> list[dict[str, Any]]:
     return [{"id": id, "object": "model", "created": 0, "owned_by": "crag", "kind": kind} for id, kind in kinds.items()]
 
 
-def checked(model: str, kind: str, *more: str) -> None:
-    """Raises Problem 404 for a model that there is not, or that is of another kind. `more` are other names for it.
+def unknown(model: str, kind: str) -> Problem:
+    """What is said of a model that there is not, or that is of another kind.
 
     A name of somebody else's model is refused, too: the reply would pass for that model's.
     """
-    known = [each["id"] for each in records() if each["kind"] == kind]
-    if model not in (*known, *more):
-        said = f"There is no {kind} model {model[:100]!r} here. There is: {', '.join(known)}."
-        raise Problem(404, "model_not_found", said, param="model")
+    known = ", ".join(each["id"] for each in records() if each["kind"] == kind)
+    said = f"There is no {kind} model {model[:100]!r} here. There is: {known}."
+    return Problem(404, "model_not_found", said, param="model")
 
 
 async def listed(call: Call) -> Response:

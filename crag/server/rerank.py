@@ -13,7 +13,7 @@ from crag.core.types import Grade
 from crag.core.wording import about
 from crag.run.admission import QUESTION_CHARS
 from crag.server.bodies import Body
-from crag.server.models import RERANK, checked
+from crag.server.models import RERANK, unknown
 from crag.server.problems import Problem
 from crag.server.serving import Call
 
@@ -49,7 +49,8 @@ async def rerank(call: Call) -> Response:
     Where one could not be graded, the request fails: left out or at 0, it would pass for irrelevant.
     """
     asked = await call.body(Reranking)
-    checked(asked.model, "rerank", call.engine.evaluator.id)
+    if asked.model not in (RERANK, call.engine.evaluator.id):
+        raise unknown(asked.model, "rerank")
     grades = await call.work(lambda: _graded(call, asked.query, asked.documents))
     scored = sorted(((grade.score or 0.0, -place) for place, grade in enumerate(grades)), reverse=True)
     results: list[dict[str, Any]] = [{"index": -place, "relevance_score": score} for score, place in scored]

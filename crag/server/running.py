@@ -61,7 +61,7 @@ def bound(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        why = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
         raise SettingsError(f"Port {port} of {host} can't be had: {why}.", "Choose another with --port.") from error
 
 

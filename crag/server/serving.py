@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from crag.server.bodies import B, json_body
 from crag.server.limits import Gate, Limits, Rates
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class Work:
@@ -50,6 +52,8 @@ class Work:
         with self._changed:
             for cancel in self._running:
                 cancel.set()
+            if self._running:
+                _log.info("stopping %d requests that are under way", len(self._running))
 
     def wait(self) -> None:
         """Until nothing is under way any more."""

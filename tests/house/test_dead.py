@@ -14,6 +14,7 @@ from tests.house.test_names import PUBLIC
 ROOT = Path(__file__).resolve().parents[2]
 
 CALLED_BY_OTHERS = {
+    **dict.fromkeys(("abefore_model", "awrap_model_call", "before_model", "wrap_model_call"), "LangChain calls it"),
     "bind_processor": "SQLAlchemy calls it",
     "cache_ok": "SQLAlchemy reads it",
     "connect_unix_socket": "httpcore may call it",
@@ -26,6 +27,7 @@ CALLED_BY_OTHERS = {
     "model_config": "pydantic reads it",
     "result_processor": "SQLAlchemy calls it",
     "result_type": "ddgs reads it",
+    "state_schema": "LangChain reads it",
 }
 """Names that another package reads."""
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import get_args
 
 from crag.core.makers import Maker, maker, named
+from crag.core.origins import lacking_sentence
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Grade, Kept, RetrievedChunk, Spoken, Strip, WebPage
 from crag.core.wording import (
@@ -45,6 +46,8 @@ def chunks(trace: Trace, view: View) -> Html:
         _words(strips, view),
         _again(trace, here, [number for number, _ in groups]),
     ]
+    if lacking := lacking_sentence(trace):
+        heading = h.fragment(heading, h.p("small")[lacking])
     if not groups:
         return h.div("cx")[heading, h.p["Nothing was found."]]
     cards = [
@@ -139,7 +142,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
             h.span("where")[
                 marks,
                 shelf.tag(chunk),
-                h.span("page")[words.place(chunk)],
+                (place := words.place(chunk)) and h.span("page")[place],
                 h.span("name")[chunk.source],
                 _local(grade),
             ],

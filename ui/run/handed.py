@@ -26,7 +26,7 @@ def sources(trace: Trace, held: Shelf | None = None) -> Html:
 def _chunk(number: int, chunk: Chunk, said: str) -> Html:
     where = h.span("where")[
         shelf.tag(chunk),
-        h.span("page")[words.place(chunk)],
+        (place := words.place(chunk)) and h.span("page")[place],
         h.span("name")[chunk.source],
         recognised(chunk.recognised),
     ]

@@ -311,7 +311,7 @@ def _handed(trace: Trace) -> Html:
 
 def _whence(source: Chunk | WebPage) -> Html:
     if isinstance(source, Chunk):
-        return h.span("name")[_place(source)]
+        return h.span("name")["  ".join(filter(None, (words.place(source), source.source)))]
     return h.span("name")[h.span("tag web")["WEB"], " ", source.title or site(source.url)]
 
 
