@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from crag.core.trace import Trace
 from crag.server.limits import Limits
-from tests.support.chat_server import OTHER, PICTURE, ChatServer, chat_server
+from tests.support.chat_server import OTHER, PICTURE, TOKEN, ChatServer, chat_server
 
 ASKED = "How long did the agency take for hiring?"
 HOSTILE_NAME = "Robot" + "x" * 100
@@ -162,21 +163,23 @@ def test_an_answer_that_stands_in_for_what_was_begun_is_sent_whole(client: httpx
     assert content(chunks(client, "what is replaced at the agency")).startswith("Half \n\nQuoted in its place.")
 
 
-def test_who_goes_away_in_mid_stream_stops_the_run_which_is_stored_so(served: ChatServer) -> None:
+@pytest.mark.parametrize("stream", [True, False])
+def test_who_goes_away_stops_the_run_which_is_stored_so(served: ChatServer, stream: bool) -> None:
     served.writer.writing.clear()
-    with (
-        served.client(**{"X-Client-Name": HOSTILE_NAME}) as client,
-        client.stream("POST", "/v1/chat/completions", json=body("endless agency", stream=True)) as reply,
-    ):
-        lines = reply.iter_lines()  # dropped, it would close the reply
-        assert next(lines).startswith("data: ")
-        assert served.writer.writing.wait(60)
+    asked = f"endless agency, {stream}"
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", "X-Client-Name": HOSTILE_NAME}
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"))
+    connection.request("POST", "/v1/chat/completions", json.dumps(body(asked, stream=stream)), headers)
+    assert served.writer.writing.wait(60)
+    if stream:
+        assert connection.getresponse().readline().startswith(b"data: ")
+    connection.close()
     runs = served.engine.library("alpha").runs
     until = time.monotonic() + 60
-    while (latest := runs.latest(1)[0]).question != "endless agency":
+    while not (found := [each.run_id for each in runs.latest() if each.question == asked]):
         assert time.monotonic() < until
         time.sleep(0.02)
-    trace = runs.trace(latest.run_id)
+    trace = runs.trace(found[0])
     assert trace.cancelled
     assert trace.finished
     assert trace.text.startswith("on and on ")
