@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from starlette.responses import JSONResponse, Response
 
 from crag.core import events as ev
+from crag.core.makers import named
 from crag.core.trace import Trace
 from crag.core.types import Answer
 from crag.core.wording import failure_sentence
@@ -115,7 +116,7 @@ def _unwritten(answer: Answer, written: str, trace: Trace) -> str:
         return answer.text[len(written) :]
     if not answer.instead_of:
         return ""  # of a model that repeated itself more was sent than the answer keeps
-    why = [failure_sentence(each) for each in trace.failures if each.instead == "quotes"]
+    why = [failure_sentence(each, named) for each in trace.failures if each.instead == "quotes"]
     return "\n\n".join(["", *why, answer.text])
 
 

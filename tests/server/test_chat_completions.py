@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ import pytest
 
 from crag.core.trace import Trace
 from crag.server.limits import Limits
+from tests.support import model_server
 from tests.support.chat_server import OTHER, PICTURE, TOKEN, ChatServer, chat_server
 
 ASKED = "How long did the agency take for hiring?"
@@ -261,3 +263,29 @@ def test_many_at_once_are_all_answered(served: ChatServer, client: httpx.Client)
     with ThreadPoolExecutor(12) as pool:
         found = list(pool.map(one, range(24)))
     assert all("eighty days" in each for each in found)
+
+
+def test_a_language_model_s_words_come_as_it_writes_and_its_tokens_are_counted(tmp_path: Path) -> None:
+    with (
+        model_server.serving() as models,
+        chat_server(tmp_path, llm="openai-compatible", llm_base_url=models.address, llm_model="held") as served,
+        served.client() as client,
+    ):
+        asked = body(ASKED, stream=True, stream_options={"include_usage": True})
+        with client.stream("POST", "/v1/chat/completions", json=asked) as reply:
+            found = []
+            for line in reply.iter_lines():
+                if line.startswith("data: {"):
+                    found.append(json.loads(line.removeprefix("data: ")))
+                    if "1890 [1]" in content(found):
+                        models.go.set()  # only now it may write its last word
+        assert content(found).startswith("The bridge was opened in 1890 [1]. It is long [2].\n\n---\n\n[1] report")
+        assert found[-1]["usage"] == {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}
+        assert found[-1]["crag"]["answered_by"].startswith("openai-compatible:held@")
+        assert "It is long." in found[-1]["crag"]["unsupported"]
+        cut = served.engine.config.model_copy(update={"llm_model": "cut-off"})
+        served.engine.reconfigure(cut)
+        told = chunks(client, ASKED)
+        assert "The best sentences are quoted instead." in content(told)
+        assert "eighty days" in content(told)
+        assert told[-1]["crag"]["warnings"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -72,11 +73,11 @@ class ChatServer:
 
 
 @contextmanager
-def chat_server(folder: Path, limits: Limits | None = None) -> Iterator[ChatServer]:
-    """A server until the block ends; its workspace alpha has documents, beta none."""
+def chat_server(folder: Path, limits: Limits | None = None, **chosen: Any) -> Iterator[ChatServer]:
+    """A server until the block ends; its workspace alpha has documents, beta none. `chosen`: of its configuration."""
     writer = Writer()
     evaluator = ScriptedEvaluator(score=lambda text: 0.9 if "eighty" in text else 0.3)
-    engine = Engine(AppConfig(data=folder), embedder=WordEmbedder(), evaluator=evaluator, generator=writer)
+    engine = Engine(AppConfig(data=folder, **chosen), embedder=WordEmbedder(), evaluator=evaluator, generator=writer)
     fill(engine, workspace="alpha")
     server = Server(app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), limits))
     with bound("127.0.0.1", 0) as listening:
