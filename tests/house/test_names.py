@@ -217,7 +217,7 @@ PUBLIC = {
         *("Evaluation", "Progress", "add_set", "evaluate", "evaluations", "question_set"),
         *("rows", "spending"),
     ],
-    "crag.telling.chat": ["Harmless", "closing", "spoken"],
+    "crag.telling.chat": ["Harmless", "closing", "opening", "spoken"],
     "crag.telling.markdown": ["UNSEEN", "conversation", "escaped", "place", "turn"],
     "crag.evaluator.trigger": ["bounds", "compared", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],

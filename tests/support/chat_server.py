@@ -31,7 +31,7 @@ PICTURE = "![seen](http://127.0.0.1:9/pixel.png) <img src=x> [here](http://127.0
 @dataclass
 class Writer:
     """Quotes. A question with the word endless is answered until the run is stopped, with breaks the writer fails in
-    the middle, with replaced another answer stands in for what it began, with hostile it writes Markdown.
+    the middle, with hostile it writes Markdown.
     """
 
     by: str = "scripted"
@@ -48,10 +48,7 @@ class Writer:
         if "breaks" in question:
             yield "Half "
             raise ReplyError("The model's reply was cut off.")
-        if "replaced" in question:
-            yield "Half "
-            yield Answer(text="Quoted in its place.", by="extractive", instead_of="model")
-        elif "hostile" in question:
+        if "hostile" in question:
             yield from (*PICTURE, Answer(text=PICTURE, by=self.by, remarks=("cut",)))
         else:
             yield from ExtractiveGenerator().answer(question, knowledge, sources, settings)
