@@ -113,6 +113,9 @@ PUBLIC = {
         ),
     ],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
+    "crag.core.origins": [
+        *("FAR", "OWN", "handed_sentence", "lacking_sentence", "origin_text", "origin_word", "origins_text"),
+    ],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": [
         *(
