@@ -19,6 +19,7 @@ from crag.cli import (
     grade,
     index,
     keep,
+    mcp,
     purge,
     refresh,
     reindex,
@@ -102,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
         reindex,
         verify,
         copy,
+        mcp,
         serve,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")

@@ -76,6 +76,11 @@ class Access:
         """Whether a token is asked for."""
         return bool(self._held)
 
+    @property
+    def workspaces(self) -> tuple[str, ...]:
+        """Those that the tokens open, each once."""
+        return tuple(dict.fromkeys(caller.workspace for caller in self._held.values()))
+
     def caller(self, authorizations: Sequence[str]) -> Caller | None:
         """Whose request it is, by its Authorization headers; None where its token is missing or not one of these.
 

@@ -253,7 +253,7 @@ OPTIONAL = {
     "rapidocr",
     "opencv-python-headless",
     "xllamacpp",
-    "mcp",
+    *("mcp", "mcp-types", "anyio"),
 }
 """Used where a person has it; Milvus, text recognition, model files and MCP by extras of their own."""
 
