@@ -126,10 +126,12 @@ class Retrieval:
             await told.on_retriever_end(documents_of(trace, {}, whole=False))
         return Ended(trace, errors[0])
 
-    def stored(self, run_id: str, place: Place) -> Trace | None:
-        """A run of before, as its workspace stored it; None where it did not."""
+    def stored(self, run_id: str, place: Place) -> Ended | None:
+        """A run of before, as its workspace stored it; None of no id, and where it did not."""
+        if not run_id:
+            return None
         try:
-            return self._engine.library(place.workspace).runs.trace(run_id)
+            return Ended(self._engine.library(place.workspace).runs.trace(run_id), None)
         except CragError:  # deleted, or unreadable: it can be made again
             return None
 

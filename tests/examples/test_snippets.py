@@ -71,7 +71,7 @@ def test_the_commands_run(data: Path) -> None:
         said.append(ran.out)
     plain, record, grade = said
     assert "Chester A. Arthur" in plain and "Chester A. Arthur" in record
-    assert json.loads(grade)["score"] > 0.4
+    assert re.match(r"0\.\d+  CORRECT    It ends after two years\.$", grade)
 
 
 def test_curl_follows_the_events_of_a_run(served: str, data: Path) -> None:
@@ -87,7 +87,7 @@ def test_curl_adds_searches_asks_reranks_and_chats(served: str, data: Path) -> N
     added, found, asked, ranked = (json.loads(parts[name]) for name in ("documents", "search", "ask", "rerank"))
     assert [each["outcome"] for each in added["data"]] == ["added"]
     assert found["data"][0]["source"] == "ntsb-chi08ca047.html"
-    assert "packed snow" in asked["answer"] and asked["client"] == "examples/curl.sh"
+    assert "packed snow" in asked["answer"]
     assert [each["index"] for each in ranked["results"]] == [1, 0]
     chunks = [json.loads(line[6:]) for line in parts["chat/completions"].splitlines() if line.startswith("data: {")]
     assert "soft snow" in "".join(each["choices"][0]["delta"].get("content") or "" for each in chunks)

@@ -86,7 +86,7 @@ def lead(found: Differences) -> Html:
 
 def _handing(found: Differences, ended: Sequence[Value]) -> str:
     names = [name for name, how in zip(found.names, ended, strict=True) if how == HANDED]
-    return f"{' and '.join(names)} handed the evidence over to who asked"
+    return f"{' and '.join(names)} handed the evidence to whoever asked"
 
 
 def _answers(found: Differences) -> str:
