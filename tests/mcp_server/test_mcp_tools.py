@@ -93,7 +93,9 @@ def test_text_that_speaks_to_a_model_is_left_out_and_all_of_it_fenced(engine: En
         assert (first["source"], first["left_out"]) == ("bridge.pdf", 1)
         assert "painted green" in first["text"]
         page = (await client.read_resource(first["uri"])).contents[0].text  # type: ignore[union-attr]
-        for text in (said(result), page, json.dumps(result.structured_content)):
+        asked = await client.call_tool("ask", {"question": "When was the bridge painted green?"})
+        run = (await client.read_resource(record(asked)["uri"])).contents[0].text  # type: ignore[union-attr]
+        for text in (said(result), page, json.dumps(result.structured_content), run, said(asked)):
             assert "painted green" in text and "banana" not in text
         assert "<passage" in said(result) and "<page" in page
 
