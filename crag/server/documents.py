@@ -109,7 +109,9 @@ async def added(call: Call) -> Response:
     one also in JSON.
     """
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "multipart/form-data":
+    if kind not in ("multipart/form-data", "application/json"):
+        raise Problem(415, "no_form", "Send a form (multipart/form-data) with the file, or JSON with text or base64.")
+    if kind == "application/json":
         asked = await call.body(Adding)
         return await call.work(lambda: _outcomes(call, [(asked.name, lambda: asked.data)], asked.confidence))
     limits = call.serving.limits
