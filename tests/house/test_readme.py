@@ -93,7 +93,8 @@ def names_something(name: str) -> bool:
     module = whole.parent.with_suffix(".py")
     if module.is_file():
         return whole.name in module.read_text(encoding="utf-8")
-    if f'"{whole.name}"' in (whole.parent / "__init__.py").read_text(encoding="utf-8"):
+    room = whole.parent / "__init__.py"
+    if room.is_file() and f'"{whole.name}"' in room.read_text(encoding="utf-8"):
         return True
     return any(f'"{name}"' in path.read_text(encoding="utf-8") for path in (ROOT / "crag").rglob("*.py"))
 
