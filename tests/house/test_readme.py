@@ -86,13 +86,16 @@ def test_links_and_pictures_lead_somewhere(page: str) -> None:
 
 
 def names_something(name: str) -> bool:
-    """Whether there is such a room or module, a module that holds the last part, or code that says the name."""
+    """Whether there is such a room or module, a module or room that gives the last part, or code that says the name."""
     whole = ROOT.joinpath(*name.split("."))
     if whole.is_dir() or whole.with_suffix(".py").is_file():
         return True
     module = whole.parent.with_suffix(".py")
     if module.is_file():
         return whole.name in module.read_text(encoding="utf-8")
+    room = whole.parent / "__init__.py"
+    if room.is_file() and f'"{whole.name}"' in room.read_text(encoding="utf-8"):
+        return True
     return any(f'"{name}"' in path.read_text(encoding="utf-8") for path in (ROOT / "crag").rglob("*.py"))
 
 
