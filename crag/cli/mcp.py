@@ -21,7 +21,7 @@ from crag.cli.options import (
 )
 from crag.cli.output import Output, plain
 from crag.core.access import Access
-from crag.core.errors import PROGRAM, NotFoundError, SettingsError
+from crag.core.errors import PROGRAM, CragError, NotFoundError, SettingsError
 
 if TYPE_CHECKING:
     from crag.engine import Engine
@@ -49,13 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Serves until the input ends or a signal comes; 0 then. By HTTP, CRAG_TOKENS says who may use which workspace."""
     if importlib.util.find_spec("mcp") is None:
-        raise SettingsError("What MCP needs is not installed.", 'Install it: pip install "crag-explorer[mcp]"')
+        raise CragError("What MCP needs is not installed.", 'Run: pip install "mcp>=2.3,<3"')
     from crag.mcp.offer import Offer
     from crag.mcp.service import Service
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     place = _place(options)
     access = Access.from_environment() if options.http else Access()
+    if access.asks and (options.workspace or options.library):
+        raise SettingsError("With tokens, each has its workspace.", "Leave --workspace and --library out.")
     if options.files is not None and not options.files.is_dir():
         raise SettingsError(f"There is no folder {options.files}.", "Name one with --files, or leave it out.")
     with opened(options, **providers(options)) as engine:

@@ -30,6 +30,7 @@ from crag.ingest.media import ENDINGS
 from crag.mcp import arguments, results
 from crag.mcp.offer import Request, document_uri, line
 from crag.mcp.searching import DATA
+from crag.text.addressed import unaddressed
 
 MB = 1024 * 1024
 
@@ -65,10 +66,11 @@ def _page(request: Request, asked: arguments.Documents) -> tuple[int, list[resul
 
 def _listed(document: Document, fields: Fields) -> results.Listed:
     own: dict[str, Any] = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+    title = line(unaddressed(document.title))
     return results.Listed(
         id=document.id,
         name=line(document.name),
-        title=line(document.title),
+        title=title,
         kind=document.kind,
         pages=document.pages,
         chunks=document.chunks,
@@ -76,7 +78,7 @@ def _listed(document: Document, fields: Fields) -> results.Listed:
         added_at=document.added_at,
         confidence=document.confidence,
         url=document.url,
-        fields=own,
+        fields={**own, "title": title},
         uri=document_uri(document.id),
     )
 
@@ -113,7 +115,7 @@ def _added(status: str, document: Document) -> tuple[str, results.Added]:
             "status": status,
             "id": document.id,
             "name": line(document.name),
-            "title": line(document.title),
+            "title": line(unaddressed(document.title)),
             "pages": document.pages,
             "chunks": document.chunks,
             "warnings": [line(each) for each in document.warnings],

@@ -107,7 +107,7 @@ def _documents(request: Request) -> Sequence[Document]:
 def _resource(document: Document) -> Resource:
     return Resource(
         name=line(document.name),
-        title=line(document.title) or None,
+        title=line(unaddressed(document.title)) or None,
         uri=document_uri(document.id),
         description=f"{count(document.pages, 'page')}, {count(document.chunks, 'passage')}.",
         mime_type="text/plain",
@@ -153,6 +153,8 @@ def _joined(chunks: Sequence[Chunk]) -> str:
 def _run(request: Request, id: str) -> str:
     """The record of a run as JSON. Raises NotFoundError, StorageError."""
     record = trace_record(request.engine.library(request.workspace).runs.trace(id))
+    for source in (*record["chunks"], *record["web_sources"]):
+        source |= {"text": unaddressed(source["text"]), "title": unaddressed(source["title"])}
     text = json.dumps(record, ensure_ascii=False)
     return text if len(text) <= CHARS else json.dumps(_cut(record), ensure_ascii=False)
 

@@ -96,7 +96,7 @@ def error(response: httpx.Response) -> str:
 def test_each_token_has_its_own_workspace(server: Server, mode: str) -> None:
     told: list[str] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
+    async def steps(progress: float, total: float | None, message: str | None) -> None:
         told.append(message or "")
 
     async def inside() -> None:
@@ -105,7 +105,7 @@ def test_each_token_has_its_own_workspace(server: Server, mode: str) -> None:
             assert hers.structured_content["documents"][0]["name"] == "lighthouse.pdf"
             assert [each["name"] for each in his.structured_content["documents"]] == ["bob.txt"]
             asked = {"question": "How many apple trees has the garden of Bob?"}
-            answer = await bob.call_tool("ask", asked, progress_callback=progress)
+            answer = await bob.call_tool("ask", asked, progress_callback=steps)
             found = answer.structured_content
             assert "nine apple trees" in found["answer"] and found["citations"][0]["source"] == "bob.txt"
             refused = await alice.call_tool("ask", {**asked, "after": found["run_id"]})
@@ -171,13 +171,13 @@ def test_told_to_stop_it_ends_its_runs_and_stores_them(data: Path, tmp_path: Pat
                 assert not added.is_error
                 begun = asyncio.Event()
 
-                async def progress(done: float, total: float | None, message: str | None) -> None:
+                async def steps(progress: float, total: float | None, message: str | None) -> None:
                     if not begun.is_set():
                         begun.set()
                         server.process.send_signal(signal.SIGTERM)
 
                 question = {"question": "How deep is the well?"}
-                asked = await made.call_tool("ask", question, progress_callback=progress)
+                asked = await made.call_tool("ask", question, progress_callback=steps)
                 assert begun.is_set()
                 assert asked.is_error and "The run was stopped." in asked.content[0].text  # type: ignore[union-attr]
 

@@ -40,14 +40,14 @@ def test_the_sdks_client_asks_a_question_and_reads_what_is_cited(library: Path) 
     )
     told: list[str] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
+    async def steps(progress: float, total: float | None, message: str | None) -> None:
         told.append(message or "")
 
     async def inside() -> None:
         async with Client(stdio_client(started)) as client:
             assert "add_document" not in [tool.name for tool in (await client.list_tools()).tools]
-            question = {"question": "How high is the lighthouse?"}
-            answer = await client.call_tool("ask", question, progress_callback=progress)
+            question = {"question": "Who was the keeper of the lighthouse?"}
+            answer = await client.call_tool("ask", question, progress_callback=steps)
             found: dict[str, Any] = answer.structured_content
             assert found["action"] and (found["citations"] or found["abstained"])
             page = await client.read_resource(found["chunks"][0]["uri"])
@@ -61,7 +61,9 @@ def test_only_protocol_goes_out_and_what_is_no_message_is_answered(library: Path
     """Told to stop while its input is open, it ends in good order, too."""
     server = subprocess.Popen(
         [sys.executable, "-m", "crag", "mcp", "--library", str(library)],
-        **{name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")},  # type: ignore[arg-type]
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env=environment(),
     )
     assert server.stdin and server.stdout
@@ -113,6 +115,14 @@ def test_what_can_not_be_served_is_said_at_the_start(
     assert why in told.err and not told.out and not (tmp_path / "data").exists()
 
 
+def test_without_the_sdk_it_says_how_to_have_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert main(["mcp"]) == 1
+    assert 'pip install "mcp' in capsys.readouterr().err
+
+
 def test_an_unknown_workspace_of_a_token_is_refused_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,3 +131,5 @@ def test_an_unknown_workspace_of_a_token_is_refused_at_the_start(
     assert main(["mcp", "--http"]) == 1
     told = capsys.readouterr().err
     assert "There is no workspace nobody." in told and "a-token" not in told
+    assert main(["mcp", "--http", "--workspace", "a"]) == 2
+    assert "each has its workspace" in capsys.readouterr().err

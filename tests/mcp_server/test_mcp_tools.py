@@ -40,11 +40,11 @@ def test_a_question_is_answered_with_citations_and_its_steps_are_told_in_order(e
     """In both eras of the protocol."""
     told: list[tuple[float, str]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        told.append((done, message or ""))
+    async def steps(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message or ""))
 
     async def inside(client: Client) -> None:
-        result = await client.call_tool("ask", {"question": HIRED}, progress_callback=progress)
+        result = await client.call_tool("ask", {"question": HIRED}, progress_callback=steps)
         found = record(result)
         assert (found["action"], found["abstained"], found["strategy"]) == ("CORRECT", False, "balanced")
         cited = found["citations"][0]
@@ -70,7 +70,7 @@ def test_a_question_is_answered_with_citations_and_its_steps_are_told_in_order(e
     assert [each for each in messages if each in order] == order
     runs = engine.library().runs
     trace = runs.trace(runs.latest(2)[1].run_id)
-    assert (trace.via, trace.client) == ("mcp", "a client \x07of tests")
+    assert (trace.via, trace.client) == ("mcp", "a client of tests")
 
 
 def test_nothing_good_enough_is_said_to_be_nothing(engine: Engine) -> None:
@@ -93,7 +93,9 @@ def test_text_that_speaks_to_a_model_is_left_out_and_all_of_it_fenced(engine: En
         assert (first["source"], first["left_out"]) == ("bridge.pdf", 1)
         assert "painted green" in first["text"]
         page = (await client.read_resource(first["uri"])).contents[0].text  # type: ignore[union-attr]
-        for text in (said(result), page, json.dumps(result.structured_content)):
+        asked = await client.call_tool("ask", {"question": "When was the bridge painted green?"})
+        run = (await client.read_resource(record(asked)["uri"])).contents[0].text  # type: ignore[union-attr]
+        for text in (said(result), page, json.dumps(result.structured_content), run, said(asked)):
             assert "painted green" in text and "banana" not in text
         assert "<passage" in said(result) and "<page" in page
 
@@ -134,12 +136,12 @@ def test_documents_are_listed_filtered_and_read_page_by_page(engine: Engine) -> 
 def test_documents_are_added_as_text_bytes_or_from_the_folder_and_nowhere_else(engine: Engine, files: Path) -> None:
     told: list[str] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
+    async def steps(progress: float, total: float | None, message: str | None) -> None:
         told.append(message or "")
 
     async def inside(client: Client) -> None:
         async def add(**given: Any) -> CallToolResult:
-            return await client.call_tool("add_document", given, progress_callback=progress)
+            return await client.call_tool("add_document", given, progress_callback=steps)
 
         pdf = base64.b64encode(small_pdf(*LIGHTHOUSE)).decode()
         added = record(await add(name="../../lighthouse.pdf", base64=pdf))
@@ -151,7 +153,7 @@ def test_documents_are_added_as_text_bytes_or_from_the_folder_and_nowhere_else(e
         for path in ("../secret.txt", "link.txt", "/etc/passwd", "none.txt", "a\x00b", "."):
             refused = await add(path=path)
             assert refused.is_error and "There is no file" in said(refused) and str(files) not in said(refused)
-        for given, why in [
+        wrong: list[tuple[dict[str, Any], str]] = [
             ({"name": "x.pdf", "base64": "%%%"}, "is not Base64"),
             ({"name": "x.pdf"}, "Exactly one of"),
             ({"name": "x.pdf", "text": "a", "base64": "YQ=="}, "Exactly one of"),
@@ -161,9 +163,10 @@ def test_documents_are_added_as_text_bytes_or_from_the_folder_and_nowhere_else(e
             ({"name": "x.txt", "text": "half a line\x00" * 9}, "x.txt is nothing that can be read"),
             ({"name": "x.txt", "text": "half a character: \ud800"}, "text: Input should be a valid string"),
             ({"name": "x.txt", "text": "a", "confidence": 2}, "confidence: "),
-        ]:
-            wrong = await add(**given)
-            assert wrong.is_error and why in said(wrong)
+        ]
+        for given, why in wrong:
+            refused = await add(**given)
+            assert refused.is_error and why in said(refused)
 
     served(Offer(engine=engine, files=files), inside, "auto")
     assert any(each.startswith("Read page") for each in told) and any(each.startswith("Embedded") for each in told)
