@@ -31,8 +31,7 @@ __all__ = [
     *("about", "addressed_reason", "addressed_text", "cell_text", "context_text", "count", "decision_sentence"),
     *("failure_sentence", "instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text"),
     *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "searched_text", "short_text"),
-    *("stored_sentence",),
-    *("unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
+    *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]

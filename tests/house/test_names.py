@@ -111,6 +111,9 @@ PUBLIC = {
         ),
     ],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
+    "crag.core.origins": [
+        *("FAR", "OWN", "handed_sentence", "lacking_sentence", "origin_text", "origin_word", "origins_text"),
+    ],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": [
         *(
@@ -195,6 +198,7 @@ PUBLIC = {
             "recognised_text",
             "remark_sentence",
             "scope_text",
+            "searched_text",
             "short_text",
             "stored_sentence",
             "unnamed_sentence",
@@ -216,6 +220,7 @@ PUBLIC = {
         *("Evaluation", "Progress", "add_set", "evaluate", "evaluations", "question_set"),
         *("rows", "spending"),
     ],
+    "crag.telling.handing": ["handed_over"],
     "crag.telling.markdown": ["conversation", "escaped", "turn"],
     "crag.evaluator.trigger": ["bounds", "compared", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
