@@ -73,6 +73,8 @@ def main() -> int:
     if not (options.data / "financebench" / "pdfs").is_dir():
         print(f"Skipped: no FinanceBench in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
+    place: Path = options.out or ROOT / "benchmarks" / "results"
+    place.mkdir(parents=True, exist_ok=True)
     asked = followups(options.limit)
     alone = standing_alone(options.data, asked)
     engine = Engine(AppConfig(), Keys())
@@ -89,7 +91,6 @@ def main() -> int:
     }
     print(page := report(results))
     name = "conversation" if options.rules else f"conversation-{model_file(options).stem}"
-    place = options.out or ROOT / "benchmarks" / "results"
     (place / f"{name}.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     (place / f"{name}.md").write_text(page, encoding="utf-8")
     return 0

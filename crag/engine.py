@@ -338,8 +338,8 @@ class Engine:
         if library is not None:
             trace = Trace.from_events([*events, finished])
             try:
-                # A question that nothing could be retrieved for makes no library that was not there.
-                if library.made or trace.failure is None:
+                # A question that it holds nothing for makes no library that was not there.
+                if library.made or trace.failure is None or asked.retriever is not None:
                     library.runs.save(trace, [*events, finished])
             except CragError as error:
                 yield ev.Failed.of(error, step, now(), "not stored")

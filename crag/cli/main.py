@@ -19,10 +19,12 @@ from crag.cli import (
     grade,
     index,
     keep,
+    mcp,
     purge,
     refresh,
     reindex,
     search,
+    serve,
     tag,
     verify,
 )
@@ -101,6 +103,8 @@ def parser() -> argparse.ArgumentParser:
         reindex,
         verify,
         copy,
+        serve,
+        mcp,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)

@@ -28,6 +28,7 @@ CragError
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
 │   ├── ModelFileError     a model file of this machine can't be run
+│   ├── RetrieverError     a retriever or vector store of another program failed
 │   ├── WebSearchError     the web provider failed
 │   └── NotApprovedError   the person said no to the query
 └── CancelledError         the person stopped the run
@@ -66,6 +67,7 @@ __all__ = [
     "QuestionError",
     "Reason",
     "ReplyError",
+    "RetrieverError",
     "RoomError",
     "SettingsError",
     "SignInError",
@@ -237,6 +239,10 @@ class BudgetError(
 
 class ModelFileError(ProviderError, remedy="Choose another model file in Settings."):
     """A model file of this machine can't be loaded, or its process ended again and again."""
+
+
+class RetrieverError(ProviderError, remedy="Check that it can be reached and takes the filter it is given."):
+    """A retriever or vector store of another program, searched in place of the library, failed."""
 
 
 class WebSearchError(ProviderError, reason="web", remedy="Check the web provider in Settings, or turn it off."):

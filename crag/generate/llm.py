@@ -12,7 +12,7 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Remark, Strip, WebPage
 from crag.generate.abstention import abstention, pieces_of, usable_of
 from crag.generate.citations import MARK, build_citation
-from crag.generate.shown import shown
+from crag.generate.shown import place_of, shown
 from crag.text.languages import other_language
 from crag.text.repeats import loop_in
 
@@ -88,22 +88,10 @@ class LlmGenerator:
 
 def _asked(question: str, strips: Sequence[Strip], sources: dict[str, Chunk | WebPage]) -> Messages:
     told = [
-        fenced("source", strip.text, number=number, place=_place(sources.get(strip.source_id)))
+        fenced("source", strip.text, number=number, place=place_of(sources.get(strip.source_id)))
         for number, strip in enumerate(strips, 1)
     ]
     return [("system", INSTRUCTIONS), ("human", "\n".join([*told, fenced("question", question)]))]
-
-
-def _place(source: Chunk | WebPage | None) -> str:
-    """Where a source stands, without what could close its tag."""
-    match source:
-        case Chunk():
-            place = ", ".join(filter(None, (source.title, source.where)))
-        case WebPage():
-            place = f"web page: {source.title}"
-        case None:
-            place = "unknown"
-    return re.sub(r"[\"<>\s]+", " ", place)[:160].strip()
 
 
 def _noted(pieces: Iterator[str], remarks: list[Remark]) -> Iterator[str]:

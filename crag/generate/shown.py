@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from crag.core.types import Strip
+from crag.core.types import Chunk, Strip, WebPage
 from crag.generate.abstention import usable_of
 
 CHARS_A_TOKEN = 3.2
@@ -24,3 +25,15 @@ def shown(knowledge: Sequence[Strip], tokens: int) -> list[Strip]:
             break
         chosen.append(strip)
     return chosen
+
+
+def place_of(source: Chunk | WebPage | None) -> str:
+    """Where a source stands, without what could close its tag."""
+    match source:
+        case Chunk():
+            place = ", ".join(filter(None, (source.title, source.where)))
+        case WebPage():
+            place = f"web page: {source.title}"
+        case None:
+            place = "unknown"
+    return re.sub(r"[\"<>\s]+", " ", place)[:160].strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 async def followed(
     run: Iterator[T], cancel: threading.Event, ended: Callable[[], None] = lambda: None
-) -> AsyncIterator[T]:
+) -> AsyncGenerator[T, None]:
     """The items of `run` as they come; then what it raised, if it did.
 
     `run` works in a thread of its own, in the context of whoever asks for the first item. Who stops listening sets

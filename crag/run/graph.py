@@ -11,10 +11,12 @@ Where only evidence is wanted, the run ends in place of answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextvars import copy_context
 from functools import cache
 from typing import Any, Literal, cast
 
+from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -165,8 +167,17 @@ def run_graph(
 ) -> Iterator[ev.Event]:
     """Runs one question and yields its events as they happen. Raises what a step raises.
 
-    `history`: the exchanges that it follows on, oldest first; `standalone`: what is to be asked in its place.
+    `history`: the exchanges that it follows on, oldest first; `standalone`: what is to be asked in its place. Within
+    another program's graph it is no part of that: its state gets into no checkpoint there, and nothing into its stream.
     """
     start: State = {"question": question, "history": tuple(history), "standalone": standalone, "round": 0}
     start |= {"query": question, "tried": (question,)}
-    yield from cast(Iterator[ev.Event], _graph().stream(start, context=parts, stream_mode="custom"))
+    apart = copy_context()
+    apart.run(var_child_runnable_config.set, None)
+    stream = iter(_graph().stream(start, context=parts, stream_mode="custom"))
+    try:
+        while (event := apart.run(next, stream, None)) is not None:
+            yield cast(ev.Event, event)
+    finally:
+        if isinstance(stream, Generator):
+            apart.run(stream.close)

@@ -19,9 +19,9 @@ from crag.generate.citations import MARK, placed
 from crag.telling.handing import handed_over
 from crag.telling.wording import flag_text, footnote_notes
 
-__all__ = ["conversation", "escaped", "turn"]
+__all__ = ["UNSEEN", "conversation", "escaped", "place", "turn"]
 
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&$^#])")
 _ADDRESS = re.compile(r"(?<=\w)(://|[.:@])(?=[^\W\d_]|/)")
 """Where some readers make a link of a bare address: behind a scheme, in a host's name, in a mail address."""
@@ -33,7 +33,7 @@ _URL_SAFE = "!#$%&'()*+,-./:;=?@_~"
 
 def escaped(text: str) -> str:
     """Any text as one line of Markdown in which nothing is markup, and no reader finds a link."""
-    line = " ".join(_UNSEEN.sub("", text).split())
+    line = " ".join(UNSEEN.sub("", text).split())
     line = _ADDRESS.sub(r"\\\1", _MARKUP.sub(r"\\\1", line))
     line = _MAIL.sub("\\\\@\u2060", line)  # a mail address is found through an escape; not through a word joiner
     return _LEADING.sub(r"\1\\\2", line)
@@ -91,7 +91,7 @@ def _handed(trace: Trace) -> list[str]:
 
 def _paragraphs(answer: Answer, checks: Sequence[SentenceCheck], known: set[int], label: str) -> list[str]:
     """The answer's text, with what is wrong with a sentence said behind it and each mark a footnote."""
-    whole = _UNSEEN.sub(" ", answer.text)
+    whole = UNSEEN.sub(" ", answer.text)
     pieces, at = [], 0
     for start, end, check in placed(whole, checks):
         sentence = whole[start:end]
@@ -139,13 +139,18 @@ def _spaced(text: str) -> str:
 
 def _footnote(citation: Citation, label: str) -> str:
     """Where it stands, the words quoted, and the address of a web source."""
+    return f"[^{label}{citation.number}]: {place(citation)}: “{escaped(citation.quote)}”"
+
+
+def place(citation: Citation) -> str:
+    """Where what is cited stands, on one line: file and page, or a page of the web, marked as one, and its address."""
     web = citation.origin == "external" or bool(citation.from_web)
-    place = ", ".join(filter(None, (escaped(citation.source), escaped(citation.where))))
-    parts = [f"**web** {place}" if citation.origin == "external" else place]
+    source = ", ".join(filter(None, (escaped(citation.source), escaped(citation.where))))
+    parts = [f"**web** {source}" if citation.origin == "external" else source]
     if web and citation.url:
         parts.append(_address(citation.url))
     parts += [escaped(note) for note in footnote_notes(citation)]
-    return f"[^{label}{citation.number}]: {', '.join(parts)}: “{escaped(citation.quote)}”"
+    return ", ".join(parts)
 
 
 def _address(url: str) -> str:

@@ -14,15 +14,20 @@ from tests.house.test_names import PUBLIC
 ROOT = Path(__file__).resolve().parents[2]
 
 CALLED_BY_OTHERS = {
+    **dict.fromkeys(("abefore_model", "awrap_model_call", "before_model", "wrap_model_call"), "LangChain calls it"),
     "bind_processor": "SQLAlchemy calls it",
     "cache_ok": "SQLAlchemy reads it",
     "connect_unix_socket": "httpcore may call it",
     "down_revision": "Alembic reads it",
+    **dict.fromkeys(("_get_relevant_documents", "_aget_relevant_documents"), "LangChain calls it"),
+    **dict.fromkeys(("compress_documents", "acompress_documents"), "LangChain calls it"),
+    **dict.fromkeys(("embed_documents", "embed_query"), "LangChain calls it"),
     "impl": "SQLAlchemy reads it",
     "load_dialect_impl": "SQLAlchemy calls it",
     "model_config": "pydantic reads it",
     "result_processor": "SQLAlchemy calls it",
     "result_type": "ddgs reads it",
+    "state_schema": "LangChain reads it",
 }
 """Names that another package reads."""
 

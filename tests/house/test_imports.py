@@ -48,7 +48,9 @@ CRAG = {
     "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
-    "langchain": {"text", "core", "conversation", "correct", "engine", "evaluator", "run", "strategies", "telling"},
+    "langchain": {
+        *("text", "core", "conversation", "correct", "engine", "evaluator", "generate", "run", "strategies", "telling"),
+    },
     "mcp": {"text", "core", "conversation", "engine", "ingest", "run", "strategies", "telling"},
     "server": {"text", "core", "conversation", "engine", "ingest", "run", "strategies", "telling"},
     "cli": {
@@ -251,7 +253,7 @@ OPTIONAL = {
     "rapidocr",
     "opencv-python-headless",
     "xllamacpp",
-    "mcp",
+    *("mcp", "mcp-types", "anyio"),
 }
 """Used where a person has it; Milvus, text recognition, model files and MCP by extras of their own."""
 

@@ -10,6 +10,7 @@ import pytest
 
 PUBLIC = {
     "crag": ["Engine", "__version__"],
+    "crag.core.access": ["Access", "Caller", "foreign", "is_loopback"],
     "crag.text.addressed": ["Addressed", "Spoken", "addressed", "unaddressed"],
     "crag.text.amounts": ["amountless", "without_amounts"],
     "crag.core.children": ["PACKAGE_PARENT", "bare_environment"],
@@ -39,6 +40,7 @@ PUBLIC = {
             "PROGRAM",
             "Reason",
             "ReplyError",
+            "RetrieverError",
             "RoomError",
             "SettingsError",
             "StorageError",
@@ -220,8 +222,19 @@ PUBLIC = {
         *("Evaluation", "Progress", "add_set", "evaluate", "evaluations", "question_set"),
         *("rows", "spending"),
     ],
+    "crag.langchain": [
+        *("Correction", "CragCompressor", "CragEmbeddings", "CragMiddleware", "CragRetriever", "CragState", "Problem"),
+        *("Score", "Source", "crag_tool", "retriever_of"),
+    ],
+    "crag.langchain.compressor": ["CragCompressor"],
+    "crag.langchain.documents": ["TEXT_CHARS", "as_chunk", "as_chunks", "confidence_of"],
+    "crag.langchain.embeddings": ["CragEmbeddings"],
+    "crag.langchain.evidence": ["awaited", "documents_of", "question_of"],
+    "crag.langchain.retriever": ["CragRetriever"],
+    "crag.langchain.stores": ["StoreRetriever", "hits_of", "retriever_of"],
+    "crag.telling.chat": ["Harmless", "closing", "opening", "spoken"],
     "crag.telling.handing": ["handed_over"],
-    "crag.telling.markdown": ["conversation", "escaped", "turn"],
+    "crag.telling.markdown": ["UNSEEN", "conversation", "escaped", "place", "turn"],
     "crag.evaluator.trigger": ["bounds", "compared", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],
 }

@@ -63,6 +63,7 @@ def test_its_make_targets_and_commands_exist(capsys: pytest.CaptureFixture[str])
 
 PAGES = [
     *("README.md", "CHANGELOG.md", "benchmarks/README.md", "training/README.md", "samples/README.md"),
+    "examples/README.md",
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))),
 ]
 
@@ -99,7 +100,7 @@ def names_something(name: str) -> bool:
 def test_the_files_and_modules_that_a_page_names_are_there(page: str) -> None:
     """Paths of tracked folders in code marks, and modules such as `crag.library`, perhaps with a name in them."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    paths = re.findall(r"`((?:crag|ui|pages|docs|tests|training|benchmarks|samples)/[\w./-]*)`", text)
+    paths = re.findall(r"`((?:crag|ui|pages|docs|tests|training|benchmarks|samples|examples)/[\w./-]*)`", text)
     gone = [path for path in paths if not (ROOT / path).exists()]
     gone += [name for name in re.findall(r"`((?:crag|ui)(?:\.\w+)+)`", text) if not names_something(name)]
     assert gone == []

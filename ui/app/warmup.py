@@ -12,8 +12,8 @@ from crag.core.types import Passage
 from crag.engine import Engine
 
 _log = logging.getLogger(__name__)
-_PATIENCE = 10.0
-"""Seconds that the end of the process waits at most."""
+_PATIENCE = 60.0
+"""Seconds that the end of the process waits at most: for what loads just then, on a busy machine."""
 _WORDS = "Something short to begin with."
 
 _modules = 0
@@ -25,17 +25,27 @@ def begin(engine: Engine) -> threading.Thread:
 
     Only the end of the process does, for a moment: a native library cut off while it loads would end it with a crash.
     """
-    thread = threading.Thread(target=_warm, args=(engine,), name="warm-up", daemon=True)
+    ending = threading.Event()
+    thread = threading.Thread(target=_warm, args=(engine, ending), name="warm-up", daemon=True)
+
+    def end() -> None:
+        ending.set()
+        thread.join(_PATIENCE)
+
     thread.start()
-    atexit.register(thread.join, _PATIENCE)
+    atexit.register(end)
     return thread
 
 
-def _warm(engine: Engine) -> None:
+def _warm(engine: Engine, ending: threading.Event) -> None:
     try:
         import crag.run.graph  # noqa: F401  LangGraph takes most of a second
 
+        if ending.is_set():
+            return
         engine.embedder.embed([_WORDS])
+        if ending.is_set():
+            return
         # The local evaluator, whatever is configured: nobody has asked for a call yet.
         for _ in engine.evaluator.grade(_WORDS, [Passage(id="words", text=_WORDS)]):
             pass

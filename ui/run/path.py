@@ -21,9 +21,10 @@ _NOTES = {
     "refused": "not approved",
     "handed": "handed over",
     "stopped": "stopped",
+    "fault": "with faults",
     "waiting": "",
 }
-"""What stands under a step that did not simply end."""
+"""What stands under a step that did not simply end, short enough for one line; its time is then told on hovering."""
 _CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused", "handed": "skipped"}
 """States that look like another one, with a difference."""
 
@@ -39,10 +40,14 @@ def path(trace: Trace) -> Html:
             continue  # of a question that follows on none
         if step == "verify" and trace.wanted == "evidence":
             continue  # the answer is another's
-        note = _NOTES[state] if state in _NOTES else _took(trace, step)
-        mark = h.span("t")["worked around"] if state == "fault" else ""
-        item = h.li(_CLASSES.get(state, state), aria_current=state in ("active", "asking") and "step")
-        items.append(item[words.STEPS[step], h.span("t")[note or h.nbsp], mark])
+        took = _took(trace, step)
+        note = _NOTES.get(state, took)
+        item = h.li(
+            _CLASSES.get(state, state),
+            aria_current=state in ("active", "asking") and "step",
+            title=state == "fault" and f"worked around, {took}",
+        )
+        items.append(item[words.STEPS[step], h.span("t")[note or h.nbsp]])
     return h.div("cx")[h.ol("path", aria_label="Path of the run")[items]]
 
 

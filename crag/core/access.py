@@ -1,0 +1,151 @@
+"""Who may use a server of this program: tokens, each for one workspace, or without any this machine alone."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from crag.core.errors import SettingsError
+
+__all__ = ["Access", "Caller", "foreign", "is_loopback"]
+
+VARIABLE, FILE_VARIABLE = "CRAG_TOKENS", "CRAG_TOKENS_FILE"
+_WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
+_TOKEN = re.compile(r"[!-+\--~]+")
+"""Printable ASCII but for the comma, which ends an entry."""
+_FORM = "Write token=workspace, commas between; a workspace has 1 to 64 of the characters a to z, 0 to 9 and -."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Whose request it is: the place of the token among all, from 1 (0: none was asked for), and its workspace."""
+
+    number: int
+    workspace: str
+
+
+class Access:
+    """The tokens of a server with the workspace of each; without tokens, whoever comes has the one workspace.
+
+    Of a token only its SHA-256 is kept, so none is ever in a message, a log or a text form.
+    """
+
+    __slots__ = ("_alone", "_held")
+
+    def __init__(self, tokens: Iterable[tuple[str, str]] = (), workspace: str = "default") -> None:
+        """`tokens` are pairs of token and workspace. Raises SettingsError for a pair that can't be used."""
+        held: dict[bytes, Caller] = {}
+        for number, (token, name) in enumerate(tokens, start=1):
+            if not _TOKEN.fullmatch(token) or not _WORKSPACE.fullmatch(name):
+                raise SettingsError(f"Entry {number} of the tokens is no token with the name of a workspace.", _FORM)
+            known = held.setdefault(_digest(token), Caller(number=number, workspace=name))
+            if known.workspace != name:
+                raise SettingsError(f"Entry {number} of the tokens gives a token a second workspace.", _FORM)
+        if not _WORKSPACE.fullmatch(workspace):
+            raise SettingsError("That is no name for a workspace.", "Use 1 to 64 of a to z, 0 to 9 and -.")
+        self._held, self._alone = held, Caller(number=0, workspace=workspace)
+
+    @classmethod
+    def from_environment(cls, workspace: str = "default", environment: Mapping[str, str] | None = None) -> Access:
+        """The tokens of CRAG_TOKENS, and of the file that CRAG_TOKENS_FILE names: an entry a line, # before a remark.
+
+        Raises SettingsError for an entry that can't be used, and a file that can't be read.
+        """
+        source = os.environ if environment is None else environment
+        entries = source.get(VARIABLE, "").split(",")
+        if source.get(FILE_VARIABLE):
+            try:
+                lines = Path(source[FILE_VARIABLE]).read_text(encoding="utf-8").splitlines()
+            except (OSError, ValueError) as error:
+                why = getattr(error, "strerror", None) or "it is no text"
+                raise SettingsError(f"The file that {FILE_VARIABLE} names can't be read: {why}.") from error
+            entries += [line for line in lines if not line.lstrip().startswith("#")]
+        # A token may end in =, as base64 does; the name of a workspace has none.
+        pairs = [entry.strip().rpartition("=") for entry in entries if entry.strip()]
+        return cls([(token.strip(), name.strip()) for token, _, name in pairs], workspace)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a token is asked for."""
+        return bool(self._held)
+
+    @property
+    def workspaces(self) -> tuple[str, ...]:
+        """Those that the tokens open, each once."""
+        return tuple(dict.fromkeys(caller.workspace for caller in self._held.values()))
+
+    def caller(self, authorizations: Sequence[str]) -> Caller | None:
+        """Whose request it is, by its Authorization headers; None where its token is missing or not one of these.
+
+        Takes as long for a wrong token as for a right one.
+        """
+        if not self._held:
+            return self._alone
+        scheme, _, token = authorizations[0].partition(" ") if len(authorizations) == 1 else ("", "", "")
+        given, found = _digest(token.strip()), None
+        for digest, caller in self._held.items():
+            if hmac.compare_digest(digest, given):
+                found = caller
+        return found if scheme.lower() == "bearer" else None
+
+    def check_address(self, host: str) -> None:
+        """Raises SettingsError where other machines could reach `host`, and no token is asked for."""
+        if not self._held and not is_loopback(host):
+            raise SettingsError(
+                f"Without tokens this machine alone may be served, and others can reach {host}.",
+                f"Set {VARIABLE} to token=workspace, or serve 127.0.0.1.",
+            )
+
+    def __repr__(self) -> str:
+        return f"Access({len(self._held)} tokens)"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server that listens at this name or number, without port, hears this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def foreign(hosts: Sequence[str], origins: Sequence[str]) -> str:
+    """Why a request with these Host and Origin headers is refused where no token is asked for; "" where it is not.
+
+    A page of another site, which a browser of this machine shows, must not speak to the server, whether under a name
+    of its own that leads here (its Host) or openly (its Origin).
+    """
+    if len(hosts) > 1 or any(not is_loopback(_name(host)) for host in hosts):
+        return "This server answers to names of this machine only, such as localhost."
+    if any(_place(origin) not in hosts for origin in origins):
+        return "Pages of other sites may not use this server."
+    return ""
+
+
+def _place(origin: str) -> str:
+    """The host and port of an origin; "" where it has none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
+
+
+def _name(host: str) -> str:
+    """A Host header without its port; "" where it is none."""
+    try:
+        parts = urlsplit(f"//{host}")
+        return (parts.hostname or "").rstrip(".") if parts.netloc == host and parts.username is None else ""
+    except ValueError:
+        return ""
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,88 @@
+"""The server over HTTP (streamable): for programs of this machine, or with tokens for those of others."""
+
+from __future__ import annotations
+
+import socket
+import types
+from collections.abc import Callable
+
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from crag.core.access import Access
+from crag.core.errors import SettingsError
+from crag.mcp.gate import BODY, Gate
+from crag.mcp.service import Service
+
+PATH = "/mcp"
+SESSIONS = 1_000
+"""Sessions at once; more are refused until some end."""
+IDLE = 30 * 60.0
+"""Seconds after which a session that nothing was asked in ends."""
+GRACE = 5
+"""Seconds that replies have to go out once the server stops."""
+
+
+def app(service: Service, access: Access) -> Starlette:
+    """The application; `access` says who may use it, and of which workspace."""
+    manager = StreamableHTTPSessionManager(
+        app=service.server,
+        # The gate looks at Host and Origin, by whether tokens are asked for.
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=BODY,
+        session_idle_timeout=IDLE,
+        max_sessions=SESSIONS,
+    )
+    return Starlette(
+        routes=[Route(PATH, StreamableHTTPASGIApp(manager))],
+        middleware=[Middleware(Gate, access=access)],
+        lifespan=lambda _: manager.run(),
+    )
+
+
+def serve(service: Service, access: Access, host: str, port: int, announce: Callable[[str], None]) -> None:
+    """Serves until a signal comes; every run is then ended and stored. `announce` is told the address.
+
+    Port 0: one that is free. Raises SettingsError where the address can't be had, or without tokens where other
+    machines could reach it.
+    """
+    access.check_address(host)
+    listening = _listening(host, port)
+    config = uvicorn.Config(
+        app(service, access),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=GRACE,
+    )
+    name = f"[{host}]" if ":" in host else host
+    announce(f"http://{name}:{listening.getsockname()[1]}{PATH}")
+    _Server(config, service).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends the runs as soon as it is told to stop, so that their clients still hear of it."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
+        self._service.stop()
+        super().handle_exit(sig, frame)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or "there is no such address"
+        raise SettingsError(
+            f"{host}:{port} can't be listened at: {why}.", "Choose another --host or --port."
+        ) from error

@@ -1,0 +1,113 @@
+"""The HTTP server as one application: a table of routes, and what every request passes before its endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from crag.core.access import Access, Caller, foreign
+from crag.core.errors import CragError
+from crag.engine import Engine
+from crag.server import ask, chat, description, documents, embeddings, front, health, models, rerank, runs, search
+from crag.server.edge import Edge
+from crag.server.limits import Limits
+from crag.server.problems import Problem, told
+from crag.server.serving import Call, Endpoint, Serving
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A path, a method, and what answers there. `free`: anybody may ask at any time, without a token."""
+
+    method: str
+    path: str
+    endpoint: Endpoint
+    free: bool = False
+
+
+_WANTED = "A valid token is needed, in the header: Authorization: Bearer TOKEN."
+
+ROUTES: tuple[Served, ...] = (
+    Served(method="GET", path="/healthz", endpoint=health.alive, free=True),
+    Served(method="GET", path="/readyz", endpoint=health.ready, free=True),
+    Served(method="GET", path="/v1/models", endpoint=models.listed),
+    Served(method="GET", path="/v1/models/{id}", endpoint=models.one),
+    Served(method="POST", path="/v1/chat/completions", endpoint=chat.completions),
+    Served(method="POST", path="/v1/ask", endpoint=ask.ask),
+    Served(method="GET", path="/v1/runs/{id}", endpoint=runs.run),
+    Served(method="GET", path="/v1/runs/{id}/events", endpoint=runs.events),
+    Served(method="GET", path="/openapi.json", endpoint=description.described, free=True),
+    Served(method="GET", path="/", endpoint=front.front, free=True),
+    *(Served(method="POST", path=path, endpoint=rerank.rerank) for path in ("/v1/rerank", "/v2/rerank", "/rerank")),
+    Served(method="POST", path="/v1/embeddings", endpoint=embeddings.embeddings),
+    Served(method="POST", path="/v1/search", endpoint=search.search),
+    Served(method="GET", path="/v1/documents", endpoint=documents.listed),
+    Served(method="POST", path="/v1/documents", endpoint=documents.added),
+    Served(method="GET", path="/v1/documents/{id}", endpoint=documents.one),
+    Served(method="DELETE", path="/v1/documents/{id}", endpoint=documents.deleted),
+)
+
+
+def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlette:
+    """The application. Closing the engine is left to whoever made it.
+
+    A server that is told to end calls `app.state.serving.close()`, then `serving.work.stop()` when it can wait no
+    longer; the application's own end waits for the work that is under way.
+    """
+    serving = Serving.of(engine, access, limits or Limits.of(engine.config))
+
+    @asynccontextmanager
+    async def alive(_: Starlette) -> AsyncIterator[None]:
+        warming = asyncio.create_task(serving.work.done(lambda: health.warm(serving)))
+        yield
+        serving.close()
+        await asyncio.wait({warming})
+        await asyncio.to_thread(serving.work.wait)
+
+    made = Starlette(
+        routes=[Route(each.path, _Door(serving, each), methods=[each.method]) for each in ROUTES],
+        middleware=[Middleware(Edge)],
+        exception_handlers={kind: told for kind in (Problem, CragError, HTTPException, ClientDisconnect, Exception)},
+        lifespan=alive,
+    )
+    made.router.redirect_slashes = False  # it would answer before any token is looked at, under any Host
+    made.state.serving, made.state.served = serving, ROUTES
+    return made
+
+
+class _Door:
+    """What stands before an endpoint: who it is, whether it is one too many; and its turn, to the reply's last byte."""
+
+    def __init__(self, serving: Serving, served: Served) -> None:
+        self._serving, self._served = serving, served
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        request.state.route = self._served.path
+        serving, headers = self._serving, request.headers
+        if not serving.access.asks and (why := foreign(headers.getlist("host"), headers.getlist("origin"))):
+            raise Problem(403, "foreign", why)
+        if self._served.free:
+            await self._reply(request, Caller(number=0, workspace=""), scope, receive, send)
+            return
+        caller = serving.access.caller(headers.getlist("authorization"))
+        if caller is None:
+            raise Problem(401, "invalid_token", _WANTED, headers={"WWW-Authenticate": "Bearer"})
+        request.state.caller = caller.number
+        serving.rates.take(caller)
+        async with serving.gate.passed(caller):
+            await self._reply(request, caller, scope, receive, send)
+
+    async def _reply(self, request: Request, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        call = Call(serving=self._serving, request=request, caller=caller)
+        response = await self._served.endpoint(call)
+        await response(scope, receive, send)

@@ -1,0 +1,78 @@
+"""The HTTP server as a process: a socket, and an end in good order when it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+
+import python_multipart  # noqa: F401  (starlette reads forms with it; missing, it should be told at the start)
+import uvicorn
+from starlette.applications import Starlette
+
+from crag.core.errors import SettingsError
+from crag.server.serving import Serving
+
+_BACKLOG = 2_048
+_MOST_FILES = 8_192
+_MORE = 30
+"""Seconds that are left to requests which were told to end, before their connections are cut."""
+
+
+class Server(uvicorn.Server):
+    """Told to end (SIGTERM, Ctrl-C), it takes nothing new, lets what is under way go on for a while, then stops it.
+
+    What is stopped ends by itself: a run is stored as it is then.
+    """
+
+    def __init__(self, app: Starlette) -> None:
+        self._serving: Serving = app.state.serving
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="h11",
+                loop="asyncio",
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                log_level=logging.WARNING,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=int(self._serving.limits.grace_seconds) + _MORE,
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._serving.close()
+        grace = self._serving.limits.grace_seconds
+        stopping = asyncio.get_running_loop().call_later(grace, self._serving.work.stop)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            stopping.cancel()
+            self._serving.work.stop()
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 is any free one. Raises SettingsError where the address can't be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        why = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
+        raise SettingsError(f"Port {port} of {host} can't be had: {why}.", "Choose another with --port.") from error
+
+
+def raise_the_limit_of_files() -> None:
+    """As many connections as may be: each counts as an open file."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

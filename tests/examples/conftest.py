@@ -1,0 +1,53 @@
+"""Workspaces with the sample's report in them, a way to run an example as a person does, and a server to ask."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import shell
+
+ROOT = Path(__file__).resolve().parents[2]
+Run = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, sample_data: Path) -> Path:
+    """A data folder with two workspaces that hold the sample's report, so that no example has to read it."""
+    folder = tmp_path_factory.mktemp("examples")
+    for workspace in ("examples", "default"):
+        shutil.copytree(sample_data / "workspaces" / "default", folder / "workspaces" / workspace)
+    return folder
+
+
+@pytest.fixture
+def run(data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs an example within this process, which has loaded what it imports; gives what it printed."""
+    monkeypatch.setenv("CRAG_DATA", str(data))
+
+    def ran(name: str, *arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        runpy.run_module(f"examples.{name}", run_name="__main__")
+        return capsys.readouterr().out
+
+    return ran
+
+
+@pytest.fixture(scope="module")
+def served(data: Path) -> Iterator[str]:
+    """The address of a server as its command starts it; the token "secret" opens the workspace "default"."""
+    command = [sys.executable, "-m", "crag", "serve", "--port", "0", "--json", "--quiet"]
+    environment = shell.environment(CRAG_DATA=str(data), CRAG_TOKENS="secret=default")
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()

@@ -1,0 +1,81 @@
+"""The examples: each is short, is listed, and runs with no key and no network."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.examples.conftest import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+TENANTS = {"pilots": "ntsb-", "clerks": "opm-2017-"}
+PROGRAMS = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh"})
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_example_is_under_60_lines(name: str) -> None:
+    assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) < 60
+
+
+def test_every_example_is_listed() -> None:
+    listed = re.findall(r"\]\(([a-z_]+\.(?:py|sh))\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
+    assert sorted(listed) == PROGRAMS
+
+
+def test_a_graph_of_one_s_own_quotes_or_hands_over(run: Run) -> None:
+    told = run("own_graph")
+    correct, ambiguous, incorrect = told.strip().split("\n\n")
+    assert "CORRECT: opm-annual-performance-report-2019.pdf, page 4: " in correct
+    assert "AMBIGUOUS: a colleague is asked" in ambiguous
+    assert "INCORRECT: a colleague is asked" in incorrect
+
+
+def test_thresholds_are_tuned_on_labels(run: Run) -> None:
+    told = run("tune_thresholds")
+    assert re.search(r"^46 questions, 2\d of them with their answer found\.$", told, flags=re.MULTILINE)
+    assert "Recommended: upper 0." in told
+    assert "0.95 / 0.05 sends 100% of the questions to AMBIGUOUS" in told
+
+
+def test_two_tenants_never_see_one_another_s_documents(run: Run) -> None:
+    told = run("agent_with_memory")
+    shown = {name: re.findall(rf"^{name} · .*\n  (\w+): (.*)\n  (.*)$", told, flags=re.MULTILINE) for name in TENANTS}
+    for tenant, prefix in TENANTS.items():
+        actions, sources, replies = zip(*shown[tenant], strict=True)
+        assert "CORRECT" in actions and "INCORRECT" in actions
+        named = re.findall(r"[\w-]+\.html", " ".join(sources))
+        assert named and all(name.startswith(prefix) for name in named)
+        assert [re.sub(r".*\((\d) messages.*", r"\1", reply) for reply in replies] == ["2", "4", "6"]
+    assert "Was the pilot injured, regarding" in told, "its memory completes a follow-up"
+
+
+def test_any_store_is_corrected(run: Run) -> None:
+    told = run("any_store")
+    alone, corrected, compressed = (
+        int(n) for n in re.findall(r"^(?:The store alone|C\w+): (\d+)$", told, re.MULTILINE)
+    )
+    assert alone == 10 and 0 < corrected < 10 and 0 < compressed < 10
+    assert "skidded on a patch of packed snow" in told.partition("Answered:")[2]
+    assert told.endswith("['ntsb-chi08ca047.html']\n")
+
+
+def test_an_mcp_client_adds_asks_and_reads(run: Run) -> None:
+    told = run("mcp_client")
+    assert "Tools: search ask grade documents add_document\n" in told
+    assert "ntsb-chi08ca047.html: added, " in told
+    assert "Decides." in told, "the steps are told as they happen"
+    assert "CORRECT: After landing on runway 04" in told
+    assert re.search(r"^\[1\] ntsb-chi08ca047\.html, \d{4} characters$", told, flags=re.MULTILINE)
+
+
+def test_few_labels_recommend_nothing(run: Run, tmp_path: Path) -> None:
+    labels = tmp_path / "few.jsonl"
+    row = {"question": "How long is the warranty?", "text": "The warranty lasts two years.", "answers": "yes"}
+    labels.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    told = run("tune_thresholds", str(labels))
+    assert "No recommendation.\nAll 1 labels are of one kind: the documents hold the answer." in told
+    assert "29 more labelled questions" in told

@@ -1,0 +1,101 @@
+"""docs/using-the-engine.md and curl.sh: every snippet runs as it stands, against a server where it needs one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+
+from crag.cli.main import parser
+from tests.support import shell
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "using-the-engine.md").read_text(encoding="utf-8")
+ADDRESS = "http://127.0.0.1:8000"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_every_snippet_is_of_a_kind_that_is_run() -> None:
+    assert sorted(set(re.findall(r"^```(\w+)$", PAGE, flags=re.MULTILINE))) == ["json", "python", "sh"]
+
+
+def test_the_python_snippets_run_one_after_another(
+    served: str, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CRAG_DATA", str(data))
+    replies = (AIMessage(f"Answer {number}.") for number in itertools.count(1))
+    names: dict[str, Any] = {"model": GenericFakeChatModel(messages=replies)}
+    told = []
+    for block in blocks("python"):
+        exec(compile(block.replace(ADDRESS, served), "using-the-engine.md", "exec"), names)
+        told.append(capsys.readouterr().out)
+    names["engine"].close()
+    said = "".join(told)
+    assert "('opm-annual-performance-report-2019.pdf', 4)" in told[1]
+    assert "CORRECT [" in told[1]
+    assert "CORRECT [{" in told[2] and "Answer 1." in told[2]
+    assert "4.0 percent" in told[3]
+    assert "The warranty ends two years after delivery." in told[4]
+    assert told[5] == "1 1\n"
+    assert "4.0 percent" in told[6] and told[6].endswith(" CORRECT\n")
+    assert re.match(r"\[\(1, 0\.\d+\), \(0, 0\.\d+\)\] 384\n", told[7])
+    assert "Error" not in said
+
+
+def test_the_commands_take_these_arguments() -> None:
+    lines = [line for block in blocks("sh") for line in block.splitlines() if "crag " in line]
+    (entry,) = (json.loads(block)["mcpServers"]["documents"] for block in blocks("json"))
+    commands = [shlex.split(line.partition("crag ")[2]) for line in lines] + [entry["args"]]
+    assert entry["command"] == "crag"
+    assert {parser().parse_args(command).command for command in commands} == {"ask", "grade", "mcp", "serve"}
+
+
+def test_the_commands_run(data: Path) -> None:
+    said = []
+    for given, command in re.findall(
+        r"^(?:echo '(.*)' \| )?crag ((?:ask|grade).*)$", "\n".join(blocks("sh")), re.MULTILINE
+    ):
+        ran = shell.crag(*shlex.split(command), given=f"{given}\n", CRAG_DATA=str(data))
+        assert ran.code == 0, ran.err
+        said.append(ran.out)
+    plain, record, grade = said
+    assert "Chester A. Arthur" in plain and "Chester A. Arthur" in record
+    assert re.match(r"0\.\d+  CORRECT    It ends after two years\.$", grade)
+
+
+def test_curl_follows_the_events_of_a_run(served: str, data: Path) -> None:
+    (line,) = (block for block in blocks("sh") if block.startswith("curl"))
+    said = ran(["bash", "-c", line.replace(ADDRESS, served)], data)
+    kinds = re.findall(r"^event: (\w+)$", said, flags=re.MULTILINE)
+    assert kinds[0] == "run_started" and "action_taken" in kinds and "answered" in kinds
+
+
+def test_curl_adds_searches_asks_reranks_and_chats(served: str, data: Path) -> None:
+    said = ran(["sh", "examples/curl.sh", served], data, TOKEN="secret")
+    parts = dict(re.findall(r"^== (\S+)\n(.*?)(?=^== |\Z)", said, flags=re.MULTILINE | re.DOTALL))
+    added, found, asked, ranked = (json.loads(parts[name]) for name in ("documents", "search", "ask", "rerank"))
+    assert [each["outcome"] for each in added["data"]] == ["added"]
+    assert found["data"][0]["source"] == "ntsb-chi08ca047.html"
+    assert "packed snow" in asked["answer"]
+    assert [each["index"] for each in ranked["results"]] == [1, 0]
+    chunks = [json.loads(line[6:]) for line in parts["chat/completions"].splitlines() if line.startswith("data: {")]
+    assert "soft snow" in "".join(each["choices"][0]["delta"].get("content") or "" for each in chunks)
+    assert chunks[-1]["crag"]["action"] == "CORRECT"
+
+
+def ran(command: list[str], data: Path, **more: str) -> str:
+    environment = shell.environment(CRAG_DATA=str(data), **more)
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
