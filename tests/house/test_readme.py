@@ -27,11 +27,19 @@ def test_the_reference_s_tables_are_those_of_the_code() -> None:
     assert ran.returncode == 0, "run python docs/tables.py"
 
 
+REMEMBERING = """
+from crag.models.embedders import EMBEDDERS
+from tests.support.remembering import RememberingE5
+EMBEDDERS["multilingual"] = RememberingE5
+"""
+"""Said before the example: the sample's vectors are those that other tests of this run have made."""
+
+
 def test_its_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     (example,) = blocks("python")
     assert len(example.strip().splitlines()) <= 13
     ran = subprocess.run(
-        [sys.executable, "-c", example],
+        [sys.executable, "-c", REMEMBERING + example],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -46,6 +46,9 @@ TOGETHER = {
     "tests/browser/test_models.py": "tests/browser/test_journey.py",
     "tests/browser/test_edge.py": "tests/browser/test_journey.py",
     "tests/browser/test_compare.py": "tests/browser/test_evaluate.py",
+    "tests/browser/test_conversation.py": "tests/browser/test_evaluate.py",
+    "tests/browser/test_guidance_journey.py": "tests/browser/test_evaluate.py",
+    "tests/browser/test_reading.py": "tests/browser/test_evaluate.py",
 }
 """Files that one worker does with another, whose app over the sample library it has running by then."""
 
