@@ -25,6 +25,7 @@ from crag.core import events as ev
 from crag.core.advice import HEADS, about_text, against_text, headings_text, suggestion_text, web_text
 from crag.core.errors import CancelledError
 from crag.core.guidance import Guidance
+from crag.core.origins import handed_sentence, origin_text
 from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -77,6 +78,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         given: dict[str, Any] = {"settings": chosen, "allowed": output.approved, "cancel": cancel, "via": "cli"}
         if options.after:
             given["history"] = leading_to(options.after, engine.library(place).runs.trace)
+            _after(engine.library(place).runs.trace(options.after), output)
         asked = engine.ask(options.question, options.strategy, place, **given)
         for event in asked:
             trace = trace.apply(event)
@@ -112,6 +114,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.message(f"error: {failure_sentence(trace.failure)} {trace.failure.remedy}")
         return 1
     return 0
+
+
+def _after(before: Trace, output: Output) -> None:
+    """Says what is followed on, where it was not asked in the app."""
+    if via := origin_text(before.via, before.client):
+        output.note(plain(f"Follows on “{before.meant}”, asked {via}. {handed_sentence(before)}"))
 
 
 def _quoted(trace: Trace) -> bool:

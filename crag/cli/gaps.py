@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crag.cli.options import add_library, existing, opened
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM
+from crag.core.origins import origins_text
 from crag.core.wording import count
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _show(gap: Gap, pages: list[FoundPage], output: Output) -> None:
     output.line(output.paint(plain(gap.question), "bold"))
     state = "answered since" if gap.closed_by else "open"
-    output.line(f"    asked {count(gap.asked, 'time')}, last {gap.last[:16]}, {state}")
+    through = f", {said}" if (said := origins_text(gap.vias)) else ""
+    output.line(f"    asked {count(gap.asked, 'time')}, last {gap.last[:16]}{through}, {state}")
     for other in gap.others:
         output.line(f"    also: {plain(other)}")
     for each in pages:

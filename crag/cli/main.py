@@ -103,8 +103,8 @@ def parser() -> argparse.ArgumentParser:
         reindex,
         verify,
         copy,
-        mcp,
         serve,
+        mcp,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)

@@ -23,6 +23,8 @@ Value = str | int | float | None
 Places = tuple[int, ...]
 Key = TypeVar("Key", bound=Hashable)
 
+HANDED = "evidence handed over"
+"""How a run ended that another program answers."""
 _HALF = 0.5
 _MARKS_HERE = re.compile(r"(?:\s*+\[\d{1,3}\])+")
 _MARKS = re.compile(rf"(?<!\s){_MARKS_HERE.pattern}")
@@ -127,8 +129,8 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
         figure("words", "Words kept", lambda run: sum(counted(strip.text) for strip in run.kept)),
         figure("answer", "Answer", _ended),
         *([figure("short", "Short answer", _short)] if any(run.answer and run.answer.short for run in traces) else []),
-        figure("sources", "Sources cited", lambda run: len(run.cited)),
-        figure("sentences", "Sentences", lambda run: len(run.said)),
+        figure("sources", "Sources cited", lambda run: _of_answer(run, len(run.cited))),
+        figure("sentences", "Sentences", lambda run: _of_answer(run, len(run.said))),
         figure("faithfulness", "Faithfulness", lambda run: run.trace.faithfulness, "share"),
         figure("seconds", "Time", lambda run: run.trace.seconds, "s"),
         Figure(name="calls", label="Model calls", values=tuple(each.calls - each.searches for each in sums)),
@@ -163,9 +165,16 @@ def _ended(run: Side) -> Value:
         if trace.answer.abstained:
             return "none found"
         return "low confidence" if trace.answer.low_confidence else "given"
+    if trace.handed_over:
+        return HANDED
     if trace.cancelled:
         return "stopped"
     return "failed" if trace.failure else None
+
+
+def _of_answer(run: Side, number: int) -> Value:
+    """What is counted of an answer; nothing where another program writes it."""
+    return None if run.trace.handed_over else number
 
 
 # Items
@@ -204,10 +213,10 @@ def _sources(runs: Sequence[Side]) -> list[Item]:
             kind="source",
             what=citation.source,
             where=citation.where or citation.url or "",
-            states=tuple("cited" if place in run.cited else "not cited" for run in runs),
+            states=tuple(run.of_answer("cited" if place in run.cited else "not cited") for run in runs),
         )
         for place, citation in named.items()
-        if any(place not in run.cited for run in runs)
+        if any(place not in run.cited for run in runs if run.answers)
     ]
 
 
@@ -218,10 +227,10 @@ def _sentences(runs: Sequence[Side]) -> list[Item]:
             kind="sentence",
             what=sentence,
             where="answer",
-            states=tuple("said" if key in run.said else "not said" for run in runs),
+            states=tuple(run.of_answer("said" if key in run.said else "not said") for run in runs),
         )
         for key, sentence in whole.items()
-        if any(key not in run.said for run in runs)
+        if any(key not in run.said for run in runs if run.answers)
     ]
 
 
@@ -231,6 +240,7 @@ def _sentences(runs: Sequence[Side]) -> list[Item]:
 def _marks(runs: Sequence[Side], place: int) -> Marks:
     run, own = runs[place], runs[place].sources.items()
     others = [(number, other) for number, other in enumerate(runs) if number != place]
+    answers = [(number, other) for number, other in others if other.answers]
     found = {source.id: tuple(n for n, other in others if key not in other.sources) for key, source in own}
     used = {
         source.id: tuple(n for n, other in others if other.state(key) == "not used")
@@ -238,7 +248,7 @@ def _marks(runs: Sequence[Side], place: int) -> Marks:
         if key in run.used
     }
     unused = {source.id: tuple(n for n, o in others if key in o.used) for key, source in own if key not in run.used}
-    cited = {each.number: tuple(n for n, o in others if citation_place(each) not in o.cited) for each in run.citations}
+    cited = {each.number: tuple(n for n, o in answers if citation_place(each) not in o.cited) for each in run.citations}
     dropped = [strip for group in run.trace.strips.values() for strip in group if not strip.kept]
     return Marks(
         found=_filled(found),
@@ -252,7 +262,9 @@ def _marks(runs: Sequence[Side], place: int) -> Marks:
         missed=frozenset(strip.id for strip in dropped if any(other.keeps(strip, chosen=True) for _, other in others)),
         sources=_filled(cited),
         sentences=tuple(
-            span for key, (_, span) in run.said.items() if others and not any(key in other.said for _, other in others)
+            span
+            for key, (_, span) in run.said.items()
+            if answers and not any(key in other.said for _, other in answers)
         ),
     )
 
@@ -268,7 +280,7 @@ def _strip_state(strip: Strip, run: Side) -> str:
 
 
 def _where(source: Chunk | WebPage) -> str:
-    return f"{source.source}, {source.where}" if isinstance(source, Chunk) else source.url
+    return ", ".join(filter(None, (source.source, source.where))) if isinstance(source, Chunk) else source.url
 
 
 # One run
@@ -293,10 +305,15 @@ class Side:
             self.spans.setdefault(strip.source_id, []).append((strip.start, strip.end))
             if not self.whole(strip):
                 self.chosen.setdefault(strip.source_id, []).append((strip.start, strip.end))
+        self.answers = not trace.handed_over
         answer = trace.answer
         self.citations: tuple[Citation, ...] = answer.citations if answer else ()
         self.cited = {citation_place(citation) for citation in self.citations}
         self.said = {} if answer is None or answer.abstained else _sentences_of(answer.text)
+
+    def of_answer(self, state: str) -> str:
+        """What is said of an answer, where it is this run's."""
+        return state if self.answers else "evidence alone"
 
     def state(self, key: str) -> str:
         """What became of a chunk or page."""

@@ -112,9 +112,13 @@ class Chunk:
     `text` equals the page's text at [start, end). `page` counts from 1; `place` is what a citation says of it where it
     is no printed page, as "slide 3". `context` is what is indexed with the text though it stands elsewhere in the
     document: title, section heading, table header.
-    `lines` hold offsets into `text`. `id` is stable for the same document and chunking. A search also says what `url`
-    its document came from, if from the web, and what was known then of a page that was kept (`from_web`), and the
-    document's date (`dated`, ISO 8601 as exact as it is known; empty where it has none).
+    `lines` hold offsets into `text`. `id` is stable for the same document and chunking.
+
+    `elsewhere`: it is of another store than the library, as a run says of what a given retriever found. Nobody here can
+    open its document, and `document_id` only tells that from others there. Its `page` is 0 where that is not known.
+
+    A search also says what `url` its document came from, if from the web, and what was known then of a page that was
+    kept (`from_web`), and the document's date (`dated`, ISO 8601 as exact as it is known; empty where it has none).
     """
 
     id: str
@@ -133,11 +137,12 @@ class Chunk:
     url: str = ""
     from_web: FromWeb = ""
     dated: str = ""
+    elsewhere: bool = False
 
     @property
     def where(self) -> str:
-        """Where in its document a person finds it: "page 3", "slide 3", "section Risk factors"."""
-        return self.place or f"page {self.page}"
+        """Where in its document a person finds it: "page 3", "slide 3", "section Risk factors"; empty if unknown."""
+        return self.place or (f"page {self.page}" if self.page else "")
 
     @property
     def recognised(self) -> float | None:

@@ -251,11 +251,26 @@ class Trace:
 
     @property
     def exchange(self) -> Exchange | None:
-        """What a later question may rest on; None of a run that failed, was stopped or goes on."""
+        """What a later question may rest on; None of a run that failed, was stopped or goes on.
+
+        Of one that handed its evidence over, the question alone.
+        """
+        if self.handed_over:
+            return Exchange(question=self.meant, answer="", run_id=self.run_id)
         if not self.finished or self.cancelled or self.failure or self.answer is None:
             return None
         said = self.answer.short.text if self.answer.short else self.answer.text
         return Exchange(question=self.meant, answer="" if self.answer.abstained else said, run_id=self.run_id)
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether it ended as it was wanted to: with evidence for whoever asked, who writes the answer."""
+        return self.wanted == "evidence" and self.finished and not self.cancelled and not self.failure
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether another store than the library was searched; unknown, so False, where nothing was found."""
+        return any(found.chunk.elsewhere for each in self.rounds for found in each.chunks)
 
     @property
     def round(self) -> Round | None:
@@ -311,9 +326,10 @@ class Trace:
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """The ids of the documents that the answer may rest on."""
+        """The ids of the library's documents that the answer may rest on."""
         found = (self.sources.get(strip.source_id) for strip in self.kept("internal"))
-        return tuple(dict.fromkeys(chunk.document_id for chunk in found if isinstance(chunk, Chunk)))
+        chunks = (chunk for chunk in found if isinstance(chunk, Chunk) and not chunk.elsewhere)
+        return tuple(dict.fromkeys(chunk.document_id for chunk in chunks))
 
     @property
     def failure(self) -> ev.Failed | None:

@@ -11,7 +11,7 @@ __all__ = ["Track", "tracked"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """How often runs retrieved it, how often it was among the evidence of an answer, and what its grades were.
+    """How often runs retrieved it, how often it was among an answer's evidence, handed over or not, and its grades.
 
     `graded` counts the grades that `score_sum` adds up, each 0..1. Times are those of the runs' starts (ISO 8601, UTC;
     empty: never). The last score and action are a chunk's alone: of a document they are None and empty.
@@ -51,7 +51,7 @@ def tracked(trace: Trace) -> dict[str, Track]:
 
     A chunk counts once, however many searches of the run found it; its score is that of the last one that graded it.
     """
-    answered = trace.answer is not None and not trace.answer.abstained
+    answered = trace.handed_over or (trace.answer is not None and not trace.answer.abstained)
     used = {strip.source_id for strip in trace.kept("internal")} if answered else set()
     scores = {id: grade.score for each in trace.rounds for id, grade in each.grades.items() if grade.score is not None}
     ids = dict.fromkeys(found.chunk.id for each in trace.rounds for found in each.chunks)

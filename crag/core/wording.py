@@ -30,8 +30,8 @@ from crag.text.words import counted
 __all__ = [
     *("about", "addressed_reason", "addressed_text", "cell_text", "context_text", "count", "decision_sentence"),
     *("failure_sentence", "instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text"),
-    *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "short_text", "stored_sentence"),
-    *("unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
+    *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "searched_text", "short_text"),
+    *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
 ]
 
 Name = Callable[[str], str]
@@ -245,10 +245,10 @@ def outcome_sentence(trace: Trace, *, named: bool = True) -> str:
     """The decision, then what the answer rests on. For a run under way, what is known so far."""
     parts = [decision_sentence(trace.decision, named=named)] if trace.decision else []
     used = [*_documents(trace), *_pages(trace)]
-    if trace.answer and trace.answer.abstained:
+    if (trace.answer and trace.answer.abstained) or (trace.handed_over and not trace.kept()):
         parts.append("Nothing found is good enough to answer from.")
     elif used:
-        parts.append(f"Using {' and '.join(used)}.")
+        parts.append(f"{'Handed over' if trace.handed_over else 'Using'} {' and '.join(used)}.")
     if trace.action and trace.finished and not trace.searches and _wanted_web(trace.action, trace):
         parts.append(_no_web(trace))
     if not trace.action and trace.strips:
@@ -263,10 +263,15 @@ def _documents(trace: Trace) -> list[str]:
         return []
     kept = trace.kept("internal")
     if len(strips) == len({strip.source_id for strip in strips}) and len(kept) == len(strips):
-        return [f"{count(len(kept), 'chunk')} from your documents"]
+        return [f"{count(len(kept), 'chunk')} from {searched_text(trace)}"]
     most = Settings.stored(trace.settings).settings.strip_words
     room = f" ({words_text(kept, most)})" if most else ""
-    return [f"{len(kept)} of {count(len(strips), 'strip')}{room} from your documents"]
+    return [f"{len(kept)} of {count(len(strips), 'strip')}{room} from {searched_text(trace)}"]
+
+
+def searched_text(trace: Trace) -> str:
+    """What a run searched, as a part of a sentence."""
+    return "another store" if trace.elsewhere else "your documents"
 
 
 def _pages(trace: Trace) -> list[str]:

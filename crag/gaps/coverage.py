@@ -25,8 +25,8 @@ class Gap:
     """Questions that ask for the same and found no answer in the documents.
 
     `question` is the most central, `others` are those worded otherwise. It was asked `asked` times in vain, the last
-    time at `last` (ISO 8601, UTC), in `runs`, newest first. `closed_by`: the latest run of a like question, where the
-    documents have answered it since.
+    time at `last` (ISO 8601, UTC), in `runs`, newest first, which came in by `vias` (see `RunStarted`). `closed_by`:
+    the latest run of a like question, where the documents have answered it since.
     """
 
     question: str
@@ -34,6 +34,7 @@ class Gap:
     asked: int
     last: str
     runs: tuple[str, ...]
+    vias: tuple[str, ...] = ()
     closed_by: str = ""
 
 
@@ -49,7 +50,8 @@ class FoundPage:
 def gaps(library: Library, embedder: Embedder) -> list[Gap]:
     """The gaps of the latest runs: open ones first, then those asked most often, then the latest.
 
-    Runs of evaluations, of a forced action, and those asked of a part of the library alone are no gaps of it.
+    Runs of evaluations, of a forced action, and those asked of a part of the library alone or of another store are no
+    gaps of it.
     """
     ended = [run for run in library.runs.latest(RUNS) if run.action]
     whole = _whole(library, [run for run in ended if run.action == Action.INCORRECT])
@@ -91,6 +93,7 @@ def _gap(inside: Sequence[str], like: set[str], newest: Sequence[RunSummary], li
         asked=len(runs),
         last=runs[0].started_at,
         runs=tuple(run.run_id for run in runs),
+        vias=tuple(dict.fromkeys(run.via for run in runs)),
         closed_by=next(_answered(newest, {*inside, *like}, library), ""),
     )
 
@@ -111,11 +114,11 @@ def _of(question: str, runs: Sequence[RunSummary], action: Action) -> bool:
 
 
 def _whole(library: Library, runs: Sequence[RunSummary]) -> set[str]:
-    """Those of these runs that acted as the scores said, on the whole library."""
+    """Those of these runs that acted as the scores said, on the whole library and nothing else."""
     found = set()
     for trace in library.runs.traces([run.run_id for run in runs]):
         if isinstance(trace, Trace):
             settings = Settings.stored(trace.settings).settings
-            if not settings.forced and not settings.where:
+            if not settings.forced and not settings.where and not trace.elsewhere:
                 found.add(trace.run_id)
     return found

@@ -31,7 +31,7 @@ def place_of(source: Chunk | WebPage | None) -> str:
     """Where a source stands, without what could close its tag."""
     match source:
         case Chunk():
-            place = f"{source.title}, {source.where}"
+            place = ", ".join(filter(None, (source.title, source.where)))
         case WebPage():
             place = f"web page: {source.title}"
         case None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -28,13 +29,17 @@ Update = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A run that is to be made: for which message (`key`), and as which of this turn's runs."""
+    """A run that is to be made: for which message (`key`), and as which of this turn's runs.
+
+    `made`: the id of the run that the same turn made before it was interrupted; empty where there is none.
+    """
 
     question: str
     history: list[Exchange]
     place: Place
     key: str
     runs: int
+    made: str
 
 
 class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
@@ -78,14 +83,16 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         due = self._due(state, runtime)
         if not isinstance(due, _Due):
             return due
-        return self._found(self._retrieval.run(due.question, due.history, due.place), due)
+        ended = self._retrieval.stored(due.made, due.place)
+        return self._found(ended or self._retrieval.run(due.question, due.history, due.place), due)
 
     async def abefore_model(self, state: CragState, runtime: Runtime[Any]) -> Update | None:
         """As `before_model`. Who cancels the agent stops the run, which is stored as stopped."""
         due = self._due(state, runtime)
         if not isinstance(due, _Due):
             return due
-        return self._found(await self._retrieval.arun(due.question, due.history, due.place), due)
+        ended = await asyncio.to_thread(self._retrieval.stored, due.made, due.place) if due.made else None
+        return self._found(ended or await self._retrieval.arun(due.question, due.history, due.place), due)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -116,8 +123,6 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
             key = _key(message, question, place)
             if injected and injected.key == key:
                 return None
-            if again := self._again(state, place, key):
-                return again
             if runs >= self._max_runs:
                 raise BudgetError(
                     f"This turn of the agent has made {runs} runs, as many as it may.",
@@ -125,15 +130,9 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
                 )
         except CragError as error:
             return self._failed(error, Trace(question=question[:200], strategy=self._retrieval.strategy), key, runs)
-        return _Due(question, exchanges(messages[:at]), place, key, runs + 1)
-
-    def _again(self, state: CragState, place: Place, key: str) -> Update | None:
-        """What an interrupted turn had found, from the stored run; None where it has found nothing for this message."""
         known = state.get("crag")
-        if not known or known["key"] != key or known["problem"]:
-            return None
-        trace = self._retrieval.stored(known["run_id"], place)
-        return {"crag_injected": Injected(key, context(trace), 1)} if trace else None
+        made = known["run_id"] if known and known["key"] == key and not known["problem"] else ""
+        return _Due(question, exchanges(messages[:at]), place, key, runs + 1, made)
 
     def _found(self, ended: Ended, due: _Due) -> Update:
         if ended.error:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables.config import (
     ensure_config,
@@ -25,7 +24,8 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Wanted
 from crag.engine import Engine
-from crag.langchain.context import evidence, sources_of
+from crag.langchain.evidence import documents_of
+from crag.langchain.stores import retriever_of
 from crag.run.following import followed
 from crag.strategies import strategy as strategy_named
 
@@ -88,8 +88,6 @@ class Retrieval:
             given = given(state, runtime)
         if not isinstance(given, VectorStore | BaseRetriever):
             return cast("Retriever | None", given)
-        from crag.langchain.stores import retriever_of  # only who has a store of LangChain's needs it
-
         return retriever_of(given, min_confidence=self.settings.min_confidence)
 
     def run(self, question: str, history: Sequence[Exchange], place: Place) -> Ended:
@@ -106,7 +104,7 @@ class Retrieval:
         if ended.error:
             told.on_retriever_error(ended.error)
         else:
-            told.on_retriever_end(documents(ended.trace))
+            told.on_retriever_end(documents_of(ended.trace, {}, whole=False))
         return ended
 
     async def arun(self, question: str, history: Sequence[Exchange], place: Place) -> Ended:
@@ -125,13 +123,15 @@ class Retrieval:
         if errors[0]:
             await told.on_retriever_error(errors[0])
         else:
-            await told.on_retriever_end(documents(trace))
+            await told.on_retriever_end(documents_of(trace, {}, whole=False))
         return Ended(trace, errors[0])
 
-    def stored(self, run_id: str, place: Place) -> Trace | None:
-        """A run of before, as its workspace stored it; None where it did not."""
+    def stored(self, run_id: str, place: Place) -> Ended | None:
+        """A run of before, as its workspace stored it; None of no id, and where it did not."""
+        if not run_id:
+            return None
         try:
-            return self._engine.library(place.workspace).runs.trace(run_id)
+            return Ended(self._engine.library(place.workspace).runs.trace(run_id), None)
         except CragError:  # deleted, or unreadable: it can be made again
             return None
 
@@ -150,16 +150,6 @@ class Retrieval:
             via="agent",
             client=self._client,
         )
-
-
-def documents(trace: Trace) -> list[Document]:
-    """What a model may be shown of a run, as LangChain's documents."""
-    strips = evidence(trace)
-    about = {"action": str(trace.action) if trace.action else None, "run_id": trace.run_id}
-    return [
-        Document(id=strip.id, page_content=strip.text, metadata={**source, **about})
-        for strip, source in zip(strips, sources_of(trace, strips), strict=True)
-    ]
 
 
 def _noting(run: Generator[Event, None, CragError | None], errors: list[CragError | None]) -> Iterator[Event]:

@@ -14,6 +14,7 @@ from crag.core.errors import NotFoundError, StorageError
 from crag.core.eventlog import events_from_jsonl, events_to_jsonl
 from crag.core.events import Event
 from crag.core.meter import DaySpending
+from crag.core.origins import OWN
 from crag.core.trace import Trace
 from crag.library import tracks
 from crag.library.records import Records
@@ -79,13 +80,18 @@ class Runs:
             )
             _save_calls(connection, trace)
 
-    def latest(self, limit: int = 100, *, every: bool = False) -> list[RunSummary]:
-        """Those that a person asked for, newest first; with `every` those of evaluations too."""
+    def latest(self, limit: int = 100, *, every: bool = False, own: bool = False) -> list[RunSummary]:
+        """Those that somebody asked for, newest first; with `every` those of evaluations too.
+
+        `own`: those alone that were asked in the app.
+        """
         c = runs.c
         found = select(c.id, c.question, c.strategy, c.action, c.started_at, c.seconds, c.via)
         with self._database.read() as connection:
             if not every:
                 found = found.where(asked(connection.dialect))
+            if own:
+                found = found.where(c.via.in_(OWN))
             rows = connection.execute(found.order_by(c.number.desc()).limit(limit)).all()
         return [
             RunSummary(

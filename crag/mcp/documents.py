@@ -12,7 +12,7 @@ from typing import Any
 
 from crag.core.documents import Document
 from crag.core.errors import CancelledError, CragError, DocumentError, InputError, LimitError
-from crag.core.fences import fenced, sendable
+from crag.core.fences import fenced
 from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
@@ -154,12 +154,12 @@ def _file(request: Request, asked: arguments.AddDocument) -> tuple[str, bytes]:
     if len(data) > arguments.UPLOAD_MB * MB:
         raise LimitError(f"The document is larger than {arguments.UPLOAD_MB} MB.", "Split it, or add it as a file.")
     known = asked.name.rpartition(".")[2].lower() in ENDINGS
-    return sendable(asked.name) + ("" if known or asked.text is None else ".txt"), data
+    return asked.name + ("" if known or asked.text is None else ".txt"), data
 
 
 def _sent(asked: arguments.AddDocument) -> bytes:
     if asked.text is not None:
-        return sendable(asked.text).encode()
+        return asked.text.encode()
     try:
         return base64.b64decode("".join((asked.base64 or "").split()), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -178,5 +178,5 @@ def _of_folder(folder: Path, said: str, most_mb: int) -> tuple[str, bytes]:
         return file.name, file.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise DocumentError(
-            f"There is no file {line(sendable(said))[:200]} in the server's folder.", "Name it relative to that folder."
+            f"There is no file {line(said)[:200]} in the server's folder.", "Name it relative to that folder."
         ) from error

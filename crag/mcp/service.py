@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -53,6 +54,7 @@ class Service:
             description="Corrective RAG over your own documents, with citations.",
             instructions=_INSTRUCTIONS,
             lifespan=self._alive,
+            get_tool_input_schema=lambda name: self._listed[name].input_schema if name in self._listed else None,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -68,6 +70,11 @@ class Service:
         if self._work is not None:
             self._work.stop()
 
+    @cached_property
+    def _listed(self) -> Mapping[str, types.Tool]:
+        """The tools as clients see them; making their schemas takes long enough to do it once."""
+        return {name: each.listed(name) for name, each in self._tools.items()}
+
     @asynccontextmanager
     async def _alive(self, _: Server[Work]) -> AsyncIterator[Work]:
         """As long as the server serves; at its end every run is ended and stored."""
@@ -79,7 +86,7 @@ class Service:
             await work.ended()
 
     async def _list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[each.listed(name) for name, each in self._tools.items()])
+        return types.ListToolsResult(tools=list(self._listed.values()))
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """What a tool returns, or why it failed, for the model that called it to read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from unicodedata import category
 
 from crag.core.errors import QuestionError
 from crag.core.turns import Turn
@@ -29,8 +30,9 @@ def storable(text: str) -> str:
 
 
 def named_client(name: str) -> str:
-    """What a program calls itself, in one short line."""
-    return " ".join(storable(name).split())[:CLIENT_CHARS]
+    """What a program calls itself, in one short line in which nothing is unseen or turns the direction of writing."""
+    seen = "".join(letter for letter in " ".join(name.split()) if not category(letter).startswith("C"))
+    return seen[:CLIENT_CHARS].strip()
 
 
 def lending(ask: Callable[[str], bool] | None, cancel: threading.Event, turn: Turn) -> Callable[[str], bool] | None:

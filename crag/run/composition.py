@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from crag.evaluator.cached import CachedEvaluator, CachedStripGrader
 from crag.evaluator.fallback import FallbackEvaluator
 from crag.generate.llm import LlmGenerator
 from crag.generate.verification import CitationVerifier
+from crag.library.documents import Documents
 from crag.library.library import Library
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import LLM, LOCAL
@@ -101,6 +102,22 @@ class _Scoped:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Anybody's retriever. Chunks of documents that the library does not hold are marked as of another store."""
+
+    retriever: Retriever
+    documents: Documents
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        found = self.retriever.search(query, k)
+        here = self.documents.names([each.chunk.document_id for each in found]) if found else {}
+        return [
+            each if each.chunk.document_id in here else replace(each, chunk=replace(each.chunk, elsewhere=True))
+            for each in found
+        ]
+
+
 def composed(asked: Asked, library: Library, local: Local, given_web: str = "") -> tuple[Parts, Problems]:
     """What the run works with, and what was chosen and can't be used."""
     config = asked.config
@@ -131,9 +148,11 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (asked.allowed or _refused) if config.ask_before_web else None
     hours = float(config.web_cache_hours)
-    retriever = asked.retriever or FallbackRetriever(
+    retriever: Retriever = FallbackRetriever(
         _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
     )
+    if asked.retriever is not None:
+        retriever = _Given(asked.retriever, library.documents)
     about = partial(library.about, where=asked.settings.where, min_confidence=asked.settings.min_confidence)
     reached = wiring.webs if asked.settings.web_on else wired(config, asked.keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and wiring.writer else None

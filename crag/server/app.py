@@ -79,6 +79,7 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlet
         exception_handlers={kind: told for kind in (Problem, CragError, HTTPException, ClientDisconnect, Exception)},
         lifespan=alive,
     )
+    made.router.redirect_slashes = False  # it would answer before any token is looked at, under any Host
     made.state.serving, made.state.served = serving, ROUTES
     return made
 

@@ -31,7 +31,7 @@ async def json_body(request: Request, limits: Limits, model: type[B]) -> B:
     if kind != "application/json":
         raise Problem(415, "not_json", "Send JSON, with the header Content-Type: application/json.")
     data = bytearray()
-    async for piece in pieces(request, limits.json_bytes, limits.idle_seconds):
+    async for piece in pieces(request, limits.json_bytes, limits):
         data += piece
     try:
         if len(data) > _AT_ONCE:
@@ -41,20 +41,23 @@ async def json_body(request: Request, limits: Limits, model: type[B]) -> B:
         raise refused(error) from error
 
 
-async def pieces(request: Request, most: int, idle_seconds: float) -> AsyncGenerator[bytes, None]:
-    """The body piece by piece. Raises Problem 413 where it has, or says that it has, more bytes than `most`."""
+async def pieces(request: Request, most: int, limits: Limits) -> AsyncGenerator[bytes, None]:
+    """The body piece by piece. Raises Problem 413 where it has, or says that it has, more bytes than `most`; 408 where
+    it stands still or takes too long.
+    """
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > most:
         raise _too_large(most)
-    stream, got = request.stream(), 0
+    stream, got, clock = request.stream(), 0, asyncio.get_running_loop().time
+    until = clock() + limits.body_seconds
     while True:
         try:
-            async with asyncio.timeout(idle_seconds):
+            async with asyncio.timeout_at(min(until, clock() + limits.idle_seconds)):
                 piece = await anext(stream, None)
         except TimeoutError as error:
-            raise Problem(408, "slow", f"Nothing of the body came for {idle_seconds:g} s.", headers=_CLOSE) from error
+            raise Problem(408, "slow", "The body did not come in time.", headers=_CLOSE) from error
         if piece is None:
             return
         got += len(piece)

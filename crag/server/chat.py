@@ -10,7 +10,6 @@ from starlette.responses import JSONResponse, Response
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer
-from crag.core.wording import failure_sentence
 from crag.server.asking import Run, asking, chosen, question_of
 from crag.server.chatting import ChatRequest
 from crag.server.completion import (
@@ -28,7 +27,7 @@ from crag.server.models import strategies, unknown
 from crag.server.problems import problem_of
 from crag.server.serving import Call
 from crag.server.sse import HEARTBEAT, EventStream, beating, framed
-from crag.telling.chat import Harmless, closing
+from crag.telling.chat import Harmless, closing, opening
 
 _DONE = "data: [DONE]\n\n"
 
@@ -41,17 +40,19 @@ async def completions(call: Call) -> Response:
     body.check()
     question = question_of(body.question, "messages")
     strategy = body.crag.strategy or known[body.model]
-    how = asking(call, chosen(strategy, body.crag.settings, "crag."), body.history())
+    settings = chosen(strategy, body.crag.settings, "crag.")
+    how = asking(call, settings, body.history())
     if body.stream:
         run = Run(call, question, strategy, how)
         await run.begin()
-        return EventStream(_chunks(run, body), call.cancel.set)
+        quotes = call.engine.wiring(settings=settings).writer is None
+        return EventStream(_chunks(run, body, quotes=quotes), call.cancel.set)
     trace = await call.work(lambda: call.engine.trace(question, strategy, call.workspace, **how))
     return JSONResponse(_whole(trace, body).model_dump(mode="json"))
 
 
 def _whole(trace: Trace, body: ChatRequest) -> ChatCompletion:
-    said = Harmless()(trace.answer.text) if trace.answer else ""
+    said = opening(trace.answer) + Harmless()(trace.answer.text) if trace.answer else ""
     reply = Reply(content=said + (closing(trace) if body.crag.footnotes else ""))
     return ChatCompletion(
         id=_id(trace),
@@ -63,8 +64,11 @@ def _whole(trace: Trace, body: ChatRequest) -> ChatCompletion:
     )
 
 
-async def _chunks(run: Run, body: ChatRequest) -> AsyncIterator[str]:
-    """The answer as it is written, its footnotes, what is known of it; then the end. A failure is an event, too."""
+async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator[str]:
+    """The answer as it is written, its footnotes, what is known of it; then the end. A failure is an event, too.
+
+    `quotes` are there all at once, and the words that answer stand before them.
+    """
     created = int(time.time())
     counted = body.stream_options is not None and body.stream_options.include_usage
 
@@ -90,13 +94,12 @@ async def _chunks(run: Run, body: ChatRequest) -> AsyncIterator[str]:
                     yield HEARTBEAT
                 case ev.RunStarted():
                     yield chunk(ChunkChoice(delta=Delta(role="assistant", content="")))
-                case ev.Token():
+                case ev.Token() if not quotes:
                     written += event.text
                     if text := harmless(event.text):
                         yield said(text)
                 case ev.Answered():
-                    if rest := _unwritten(event.answer, written, run.trace):
-                        yield said(harmless(rest))
+                    yield said(_unwritten(event.answer, written, harmless))
         if run.ended is not None:
             raise run.ended
         if body.crag.footnotes and (text := closing(run.trace)):
@@ -109,14 +112,15 @@ async def _chunks(run: Run, body: ChatRequest) -> AsyncIterator[str]:
     yield _DONE
 
 
-def _unwritten(answer: Answer, written: str, trace: Trace) -> str:
+def _unwritten(answer: Answer, written: str, harmless: Harmless) -> str:
     """What of an answer has not been sent: its rest, or all of one that stands in for a writer that failed."""
+    if not written:
+        return opening(answer) + harmless(answer.text)
     if answer.text.startswith(written):
-        return answer.text[len(written) :]
+        return harmless(answer.text[len(written) :])
     if not answer.instead_of:
         return ""  # of a model that repeated itself more was sent than the answer keeps
-    why = [failure_sentence(each) for each in trace.failures if each.instead == "quotes"]
-    return "\n\n".join(["", *why, answer.text])
+    return f"\n\n*The writer failed here. Quoted in its place:*\n\n{opening(answer)}{Harmless()(answer.text)}"
 
 
 def _id(trace: Trace) -> str:

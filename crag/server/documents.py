@@ -109,11 +109,13 @@ async def added(call: Call) -> Response:
     one also in JSON.
     """
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "multipart/form-data":
+    if kind not in ("multipart/form-data", "application/json"):
+        raise Problem(415, "no_form", "Send a form (multipart/form-data) with the file, or JSON with text or base64.")
+    if kind == "application/json":
         asked = await call.body(Adding)
         return await call.work(lambda: _outcomes(call, [(asked.name, lambda: asked.data)], asked.confidence))
     limits = call.serving.limits
-    stream = pieces(call.request, limits.upload_bytes, limits.idle_seconds)
+    stream = pieces(call.request, limits.upload_bytes, limits)
     try:
         form = await MultiPartParser(call.request.headers, stream, max_files=MOST_FILES, max_fields=20).parse()
     except MultiPartException as error:

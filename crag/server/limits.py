@@ -34,6 +34,8 @@ class Limits:
     upload_bytes: int = 101 * _MB
     idle_seconds: float = 20.0
     """How long a body may stand still."""
+    body_seconds: float = 300.0
+    """How long it may take in all."""
     grace_seconds: float = 10.0
     """How long requests may go on once the server is told to end."""
 

@@ -6,20 +6,24 @@ follow a link or build a page.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from crag.core.makers import named
 from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer
-from crag.core.wording import unnamed_sentence
+from crag.core.wording import failure_sentence, short_text, unnamed_sentence
 from crag.generate.citations import MARK
 from crag.telling.markdown import UNSEEN, escaped, place
 from crag.telling.wording import flag_text
 
-__all__ = ["Harmless", "closing", "spoken"]
+__all__ = ["Harmless", "closing", "opening", "spoken"]
 
 _RULE = "\n\n---\n\n"
 """Stands between an answer and its footnotes."""
+_OPENED = re.compile(r"\*\*((?:\\.|[^*\\\n])+)\*\* \[\d+\]\n\n")
+_ESCAPED = re.compile(r"\\(?=[^\w\s])")
 
 
 class Harmless:
@@ -44,6 +48,11 @@ class Harmless:
         return "".join(made)
 
 
+def opening(answer: Answer) -> str:
+    """The few words that answer, which stand before the quotes that they are in; empty where there are none."""
+    return f"**{escaped(short_text(answer.short))}** [{answer.short.citation}]\n\n" if answer.short else ""
+
+
 def closing(trace: Trace) -> str:
     """What stands under an answer: its sources by their numbers, and what is doubtful of it. Empty for neither."""
     answer = trace.answer
@@ -55,11 +64,14 @@ def closing(trace: Trace) -> str:
 
 
 def spoken(message: str) -> str:
-    """The words of an answer that a chat sends back: without footnotes and marks."""
-    return " ".join(MARK.sub("", message.partition(_RULE)[0]).split())
+    """What a message that a chat sends back answers: the few words that it opens with, or all without its footnotes."""
+    opened = _OPENED.match(message)
+    said = opened.group(1) if opened else message.partition(_RULE)[0]
+    return " ".join(MARK.sub("", _ESCAPED.sub("", said)).split())
 
 
 def _doubts(trace: Trace, answer: Answer) -> Iterator[str]:
+    yield from (failure_sentence(each, named) for each in trace.failures if each.instead == "quotes")
     if answer.unnamed:
         yield unnamed_sentence(answer.unnamed)
     if answer.low_confidence:

@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
+from crag.core.origins import handed_sentence, origin_text
 from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, SentenceCheck
+from crag.core.types import Answer, Citation, SentenceCheck, WebPage
 from crag.core.wording import outcome_sentence, scope_text, short_text
 from crag.generate.citations import MARK, placed
+from crag.telling.handing import handed_over
 from crag.telling.wording import flag_text, footnote_notes
 
 __all__ = ["UNSEEN", "conversation", "escaped", "place", "turn"]
@@ -57,19 +59,34 @@ def conversation(traces: Iterable[Trace]) -> str:
 
 
 def _about(trace: Trace) -> list[str]:
-    """What was asked in place of the question, and of what."""
-    asked = [f"Asked as: {escaped(trace.standalone)}"] if trace.standalone else []
+    """How the question came in, what was asked in its place, and of what."""
+    asked = [f"Asked {escaped(said)}"] if (said := origin_text(trace.via, trace.client)) else []
+    asked += [f"Asked as: {escaped(trace.standalone)}"] if trace.standalone else []
     return asked + ([f"Asked of: {escaped(scope_text(trace.scope))}"] if trace.scope else [])
 
 
 def _answer(trace: Trace, label: str) -> list[str]:
     answer = trace.answer
+    if trace.handed_over:
+        return [f"*{escaped(handed_sentence(trace))}*", *_handed(trace)]
     if answer is None:
         return ["*Stopped.*" if trace.cancelled else "*No answer.*"]
     known = {citation.number for citation in answer.citations}
     blocks = [f"**{escaped(short_text(answer.short))}**[^{label}{answer.short.citation}]"] if answer.short else []
     disagree = [_paragraph(disagreement_sentence(each), known, label) for each in answer.disagreements]
     return [*blocks, *_paragraphs(answer, trace.checks, known, label), *disagree]
+
+
+def _handed(trace: Trace) -> list[str]:
+    """The evidence as a list, source by source; nothing of none."""
+    lines = []
+    for source, said in handed_over(trace):
+        if isinstance(source, WebPage):
+            parts = [f"**web** {escaped(source.title)}".rstrip(), _address(source.url)]
+        else:
+            parts = [escaped(each) for each in (source.source, source.where) if each]
+        lines.append(f"- {', '.join(parts)}: “{escaped(said)}”")
+    return ["\n".join(lines)] if lines else []
 
 
 def _paragraphs(answer: Answer, checks: Sequence[SentenceCheck], known: set[int], label: str) -> list[str]:

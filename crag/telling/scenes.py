@@ -15,11 +15,23 @@ from crag.core.types import Action, Citation, Strip, WebPage
 from crag.evaluator.trigger import verdict
 
 Kind = Literal[
-    "question", "rephrased", "found", "graded", "action", "kept", "web", "answer", "source", "checked", "ended"
+    "question",
+    "rephrased",
+    "found",
+    "graded",
+    "action",
+    "kept",
+    "web",
+    "answer",
+    "source",
+    "checked",
+    "handed",
+    "ended",
 ]
 """question: what was asked. rephrased: the query of another search of the library. found: what that brings. graded:
 each chunk's score. action: what the scores lead to. kept: the strips. web: a search of it. answer: what was written.
-source: what one citation rests on. checked: each sentence against its citations. ended: a stop, or a failure."""
+source: what one citation rests on. checked: each sentence against its citations. handed: the evidence that was handed
+over for another's answer. ended: a stop, or a failure."""
 
 _MOST_SOURCES = 3
 """So many cited places are shown."""
@@ -56,6 +68,8 @@ def scenes(trace: Trace) -> tuple[Scene, ...]:
         found += [Scene(kind="source", place=citation.number) for citation in shown_sources(trace)]
     if trace.checks:
         found.append(Scene(kind="checked"))
+    if trace.handed_over:
+        found.append(Scene(kind="handed"))
     if trace.failure or trace.cancelled:
         found.append(Scene(kind="ended"))
     return tuple(found)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import assert_never
 
 from crag.core.makers import named
+from crag.core.origins import handed_sentence, origin_text
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Citation, SentenceCheck
@@ -23,7 +24,8 @@ def scene_sentence(scene: Scene, trace: Trace) -> str:
         case "question":
             return _question(trace)
         case "rephrased":
-            return "The question is put in other words, and the library is searched again."
+            what = "store" if trace.elsewhere else "library"
+            return f"The question is put in other words, and the {what} is searched again."
         case "found":
             return _found(trace, scene.place)
         case "graded":
@@ -41,6 +43,8 @@ def scene_sentence(scene: Scene, trace: Trace) -> str:
             return _source(trace, scene.place)
         case "checked":
             return _checked(trace)
+        case "handed":
+            return handed_sentence(trace)
         case "ended":
             return failure_sentence(trace.failure, named) if trace.failure else "The run was stopped."
         case _:
@@ -48,8 +52,12 @@ def scene_sentence(scene: Scene, trace: Trace) -> str:
 
 
 def _question(trace: Trace) -> str:
-    asked = f", asked of {scope_text(trace.scope)}" if trace.scope else " to the documents"
-    return f"A follow-up question{asked}, first made to stand alone." if trace.standalone else f"A question{asked}."
+    to = " to another store" if trace.elsewhere else " to the documents"
+    asked = f", asked of {scope_text(trace.scope)}" if trace.scope else to
+    via = f", {said}" if (said := origin_text(trace.via, trace.client)) else ""
+    if trace.standalone:
+        return f"A follow-up question{asked}{via}, first made to stand alone."
+    return f"A question{asked}{via}."
 
 
 def _found(trace: Trace, place: int) -> str:

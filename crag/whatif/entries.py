@@ -65,7 +65,8 @@ class Entry:
     """A stored run without its texts. `before` is its action, `settings` are those it ran under.
 
     `pages` counts the pages that its web search brought, though the run may have ended before it read them. `calls`
-    are its outside calls by step, `searches` the queries that left for the web.
+    are its outside calls by step, `searches` the queries that left for the web. `via` says how it came in, as
+    `RunStarted` does, and `elsewhere` whether it searched another store than the library.
     """
 
     run_id: str
@@ -83,6 +84,8 @@ class Entry:
     seconds: float
     calls: dict[str, int]
     searches: int
+    via: str = ""
+    elsewhere: bool = False
 
     @classmethod
     def of(cls, trace: Trace) -> Entry:
@@ -104,6 +107,8 @@ class Entry:
             seconds=trace.seconds,
             calls=dict(Counter(call.step for call in trace.calls)),
             searches=_left(trace),
+            via=trace.via,
+            elsewhere=trace.elsewhere,
         )
 
 

@@ -71,6 +71,7 @@ def runs(tmp_path_factory) -> tuple[Path, list[str]]:
     written = whole_run()
     library.runs.save(Trace.from_events(written), written)
     asked.append(Trace.from_events(written).run_id)
+    asked.append(engine.trace("When was the harbour built?", wanted="evidence", via="mcp", client=ALL * 50).run_id)
     row = dict.fromkeys(("answer", "source", "topics", "labels"), ALL)
     row |= {"id": HOSTILE[0], "question": f"When was the harbour built? {ALL}"}
     rows = json.dumps([row])
@@ -124,7 +125,7 @@ def inert(page) -> None:
     assert page.get_by_test_id("stMain").is_visible()
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(4))
 def test_a_run_of_hostile_words_only_shows_them(look, runs, number: int) -> None:
     page = look(f"/?run={runs[1][number]}")
     page.locator(".question").first.wait_for()
@@ -155,6 +156,29 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
     page.get_by_role("button", name="Delete documents").click()
     page.get_by_text(f"with their {COUNT} chunks").wait_for()
     inert(page)
+
+
+def test_what_another_process_asks_meanwhile_stands_in_the_history_and_opens(look, runs) -> None:
+    """With what its program calls itself, in Ask, presented, and out of the way where only one's own is wanted."""
+    page = look("/")
+    engine = local_models.engine(AppConfig(data=runs[0] / "data"))
+    handed = engine.trace("Who built it?", wanted="evidence", via="agent", client=HOSTILE[0])
+    engine.close()
+    page.get_by_role("button", name="New conversation").click()
+    listed = page.locator(".past li", has_text="Who built it?")
+    listed.locator(".tag", has_text="agent").wait_for()
+    listed.get_by_role("button").click()
+    page.locator(".question", has_text="through an agent (calls itself “<img").wait_for()
+    page.get_by_text("to the agent that asked").wait_for()
+    inert(page)
+    page.get_by_role("button", name="Present").click()
+    page.keyboard.press("End")
+    page.locator(".deck h2", has_text="A question to the documents, through an agent").wait_for(state="attached")
+    inert(page)
+    page.keyboard.press("Escape")
+    page.get_by_text("Only what was asked here").click()
+    listed.wait_for(state="detached")
+    assert handed.via == "agent" and page.locator(".past .tag").count() == 0
 
 
 @pytest.mark.parametrize("path", ["tune", "compare", "settings", ""])

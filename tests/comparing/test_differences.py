@@ -155,6 +155,19 @@ def test_an_answer_that_abstains_says_nothing_to_compare() -> None:
     assert {each.name: each.values for each in found.figures}["answer"] == ("none found", "given")
 
 
+def test_evidence_handed_over_is_no_answer_that_lacks_anything() -> None:
+    handed, spoken = run(wanted="evidence"), run(answer=said("Paris."))
+    found = differences([handed, spoken], NAMES)
+    values = {each.name: each.values for each in found.figures}
+    assert values["answer"] == ("evidence handed over", "given")
+    assert (values["sentences"], values["sources"]) == ((None, 1), (None, 0))
+    assert found.marks[1].sentences == () and not [item for item in found.items if item.kind == "sentence"]
+    other = run(answer=said("Lyon."))
+    three = differences([handed, spoken, other], ["a", "b", "c"])
+    assert len(three.marks[1].sentences) == 1
+    assert {item.states[0] for item in three.items if item.kind == "sentence"} == {"evidence alone"}
+
+
 def test_web_pages_are_known_by_their_address() -> None:
     searched = Search(query="q", provider="p", pages=(PAGE,))
     again = replace(PAGE, id="w2", text="Web words, read in full.")

@@ -51,7 +51,14 @@ def test_anybodys_retriever_is_searched_in_place_of_the_library(engine: Engine) 
     trace = engine.trace(QUESTION, retriever=hits)
     assert hits.asked == [QUESTION] and trace.answer is not None
     assert {chunk.chunk.source for chunk in trace.rounds[0].chunks} == {"elsewhere"}
+    assert trace.elsewhere and not trace.documents and engine.library().runs.trace(trace.run_id).elsewhere
     assert [each.run_id for each in engine.library().runs.latest()] == [trace.run_id]
+
+
+def test_what_a_retriever_of_one_s_own_finds_in_the_library_is_of_the_library(engine: Engine) -> None:
+    fill(engine)
+    trace = engine.trace(QUESTION, retriever=engine.library())
+    assert not trace.elsewhere and trace.documents == engine.trace(QUESTION).documents
 
 
 def test_a_run_waited_for_raises_what_ended_it(engine: Engine) -> None:

@@ -66,7 +66,7 @@ def test_a_retrieval_is_a_retriever_s_run_in_the_agent_s_trace(engine: Engine, a
     assert [(name, query) for name, query, _ in heard.asked] == [("crag", QUESTION)]
     assert heard.parents == ["CragMiddleware.before_model"]
     (documents,) = heard.found
-    assert [each.metadata["number"] for each in documents] == [each["number"] for each in state["crag"]["sources"]]
+    assert {each.metadata["chunk_id"] for each in documents} == {each["source_id"] for each in state["crag"]["sources"]}
     assert {each.metadata["action"] for each in documents} == {"CORRECT"}
     assert any("eighty" in each.page_content for each in documents) and not heard.errors
     assert not {"retrieve", "evaluate"} & set(heard.names.values()), "a run's own steps are in the agent's trace"

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
+from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.checkpoint.memory import InMemorySaver
 
 from crag.core.errors import BudgetError, EmptyLibraryError, InputError, ProviderError, QuestionError, SettingsError
@@ -63,7 +65,10 @@ def test_the_published_middleware_s_flow(engine: Engine, evaluator: ScriptedEval
     evaluator.joint = 0.7
     model = told_model()
     middleware = CragMiddleware(engine, "joint", of_context, client="assistant")
-    state = asked(agent_of(model, middleware, context_schema=Tenant, system_prompt="Be kind."), context=Tenant("acme"))
+    agent = agent_of(model, middleware, context_schema=Tenant, system_prompt="Be kind.")
+    state = asked(agent, context=Tenant("acme"))
+    shown = agent.get_output_jsonschema()
+    assert {"crag", "messages"} <= set(shown["properties"]) and "crag_injected" not in str(shown)
 
     assert said(state["messages"]) == [("human", QUESTION), ("ai", "Reply 1.")]
     found = state["crag"]
@@ -164,12 +169,13 @@ def test_a_message_is_looked_up_once_however_often_tools_are_called(engine: Engi
     assert len(runs(engine)) == 2 and first["crag"]["run_id"] != second["crag"]["run_id"]
 
 
-def test_a_turn_that_was_interrupted_goes_on_with_what_it_had_found(engine: Engine) -> None:
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_turn_that_was_interrupted_goes_on_with_what_it_had_found(engine: Engine, asynchronous: bool) -> None:
     model = told_model([calling("clock"), "Noon."])
     middleware = CragMiddleware(engine, workspace="acme")
     agent = agent_of(model, middleware, tools=[clock], checkpointer=InMemorySaver(), interrupt_before=["tools"])
     before = asked(agent, config=THREAD)["crag"]
-    after = agent.invoke(None, THREAD)
+    after = asyncio.run(agent.ainvoke(None, THREAD)) if asynchronous else agent.invoke(None, THREAD)
     assert after["crag"] == before and len(runs(engine)) == 1
     assert model.system(0) == model.system(1) and "eighty" in model.system(1)
 
@@ -204,6 +210,10 @@ def test_any_strategy_and_any_retriever(engine: Engine, evaluator: ScriptedEvalu
         assert "sixty" in model.system() and "eighty" not in model.system()
         assert (state["crag"]["action"], state["crag"]["sources"][0]["source"]) == (None, "elsewhere.pdf")
     assert hits.asked == [QUESTION, QUESTION]
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    store.add_texts(["Hiring took seventy days in 2019."], [{"source": "store.pdf", "tenant": "acme"}])
+    state = asked(agent_of(model, CragMiddleware(engine, "joint", "acme", retriever=store)))
+    assert "seventy" in model.system() and state["crag"]["sources"][0]["source"] == "store.pdf"
     narrow = CragMiddleware(engine, "paper", "acme", {"k": 1, "where": "confidence > 0.99"})
     assert len(asked(agent_of(model, narrow))["crag"]["scores"]) == 1
     for wrong in ({"k": 0}, {"no_such": 1}, {"where": "((("}):

@@ -170,7 +170,7 @@ def test_who_stops_waiting_stops_the_run_which_is_stored(engine: Engine) -> None
         save(*run)
         stored.set()
 
-    engine.library().runs.save = saved  # type: ignore[method-assign]
+    engine.library().runs.save = saved  # type: ignore[method-assign, assignment]
 
     async def stopped() -> None:
         task = asyncio.create_task(CragRetriever(engine=engine, source=source).ainvoke(QUESTION))

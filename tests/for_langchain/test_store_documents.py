@@ -49,9 +49,9 @@ def test_pages_count_as_it_is_said(page: object, first_page: int, found: int) ->
 @pytest.mark.parametrize(
     ("source", "called", "url"),
     [
-        ("/home/someone/report.pdf", "report.pdf", ""),
-        (r"C:\Users\someone\report.pdf", "report.pdf", ""),
-        ("file:///home/someone/report.pdf", "report.pdf", ""),
+        ("/srv/someone/report.pdf", "report.pdf", ""),
+        (r"C:\files\someone\report.pdf", "report.pdf", ""),
+        ("file:///srv/someone/report.pdf", "report.pdf", ""),
         (PurePosixPath("/srv/report.pdf"), "report.pdf", ""),
         ("docs/report.pdf", "docs/report.pdf", ""),
         ("AC/DC", "AC/DC", ""),

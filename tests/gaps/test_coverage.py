@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from crag.core.trace import Trace
+from crag.core.types import Action
 from crag.engine import Engine
 from crag.gaps.coverage import Gap, found_pages, gaps
 from crag.gaps.keeping import cited_pages, keep
 from crag.strategies import strategy
+from crag.testing.fakes import FixedRetriever, chunk_of
 
 MOON = "How long does the moon take to circle the earth?"
 WORDED = "How long does the moon need to circle the earth?"
@@ -55,7 +57,15 @@ def test_what_says_nothing_of_the_whole_library_is_no_gap(engine: Engine) -> Non
     ask(engine, MOON, where="pages > 1")
     ask(engine, MOON, "plain-rag")
     ask(engine, MOON, run_id="0123456789abcdef-0-0")
+    elsewhere = FixedRetriever(chunks=[chunk_of("Nothing of the kind.", name="of another store")])
+    assert engine.trace(MOON, retriever=elsewhere).action == Action.INCORRECT
     assert found(engine) == []
     ask(engine, MOON)
     ask(engine, MOON, forced="CORRECT")
     assert [gap.closed_by for gap in found(engine)] == [""]
+
+
+def test_what_a_program_asked_in_vain_is_a_gap_that_says_so(engine: Engine) -> None:
+    engine.trace(MOON, wanted="evidence", via="agent")
+    engine.trace(MOON, via="mcp")
+    assert [(gap.asked, gap.vias) for gap in found(engine)] == [(2, ("mcp", "agent"))]

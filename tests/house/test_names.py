@@ -113,6 +113,9 @@ PUBLIC = {
         ),
     ],
     "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
+    "crag.core.origins": [
+        *("FAR", "OWN", "handed_sentence", "lacking_sentence", "origin_text", "origin_word", "origins_text"),
+    ],
     "crag.core.outgoing": ["MAX_QUERY", "outgoing"],
     "crag.core.policy": [
         *(
@@ -197,6 +200,7 @@ PUBLIC = {
             "recognised_text",
             "remark_sentence",
             "scope_text",
+            "searched_text",
             "short_text",
             "stored_sentence",
             "unnamed_sentence",
@@ -228,7 +232,7 @@ PUBLIC = {
     "crag.langchain.evidence": ["awaited", "documents_of", "question_of"],
     "crag.langchain.retriever": ["CragRetriever"],
     "crag.langchain.stores": ["StoreRetriever", "hits_of", "retriever_of"],
-    "crag.telling.chat": ["Harmless", "closing", "spoken"],
+    "crag.telling.chat": ["Harmless", "closing", "opening", "spoken"],
     "crag.telling.markdown": ["UNSEEN", "conversation", "escaped", "place", "turn"],
     "crag.evaluator.trigger": ["bounds", "compared", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],

@@ -31,8 +31,10 @@ def begin(library: Library, set_id: str = "s1", key: str = "k", *, anew: bool = 
     return library.evaluations.begin(set_id, "balanced", settings="{}", parts="local parts", key=key, anew=anew)
 
 
-def save_run(library: Library, run_id: str, question: str = "why?") -> None:
-    trace = Trace(run_id=run_id, question=question, strategy="balanced", started_at="2026-01-01", finished=True)
+def save_run(library: Library, run_id: str, question: str = "why?", via: str = "") -> None:
+    trace = Trace(
+        run_id=run_id, question=question, strategy="balanced", started_at="2026-01-01", finished=True, via=via
+    )
     started = RunStarted(
         run_id=run_id, question=question, strategy="balanced", settings={}, workspace="default", started_at="2026-01-01"
     )
@@ -235,12 +237,21 @@ def test_the_history_holds_what_a_person_asked_and_no_run_of_an_evaluation(libra
     assert [run.run_id for run in library.runs.latest(3, every=True)] == ["last", f"{kept}-8", f"{kept}-7"]
 
 
+def test_of_the_history_what_was_asked_in_the_app_can_be_had_alone(library: Library) -> None:
+    for run, via in (("1", "app"), ("2", "agent"), ("3", ""), ("4", "mcp")):
+        save_run(library, run, via=via)
+    assert [(run.run_id, run.via) for run in library.runs.latest(3)] == [("4", "mcp"), ("3", ""), ("2", "agent")]
+    assert [run.run_id for run in library.runs.latest(3, own=True)] == ["3", "1"]
+
+
 @pytest.mark.files
 def test_the_history_is_found_by_its_index(library: Library) -> None:
     save_run(library, "one")
     with closing(sqlite3.connect(library.folder / "library.db")) as connection:
         plan = f"EXPLAIN QUERY PLAN SELECT question FROM runs WHERE {ASKED['sqlite']} ORDER BY number DESC LIMIT 3"
         assert "runs_asked" in str(connection.execute(plan).fetchall())
+        held = connection.execute("PRAGMA index_info(runs_asked)").fetchall()
+    assert "via" in [column[2] for column in held], "else it is looked for behind the texts of every run"
 
 
 # Older libraries

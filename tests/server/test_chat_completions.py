@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +15,8 @@ import pytest
 
 from crag.core.trace import Trace
 from crag.server.limits import Limits
-from tests.support.chat_server import OTHER, PICTURE, ChatServer, chat_server
+from tests.support import model_server
+from tests.support.chat_server import OTHER, PICTURE, TOKEN, ChatServer, chat_server
 
 ASKED = "How long did the agency take for hiring?"
 HOSTILE_NAME = "Robot" + "x" * 100
@@ -151,32 +154,30 @@ def test_markdown_that_a_writer_or_a_document_brings_loads_nothing(client: httpx
 
 def test_a_failure_in_the_middle_is_told_in_openai_s_form_and_ends_the_stream(client: httpx.Client) -> None:
     *before, last = chunks(client, "what breaks at the agency")
-    assert content(before).startswith("Half ")
+    assert before[0]["choices"][0]["delta"]["role"] == "assistant"
     assert (last["error"]["type"], last["error"]["code"]) == ("server_error", "provider_failed")
     assert "cut off" in last["error"]["message"]
     reply = client.post("/v1/chat/completions", json=body("what breaks at the agency"))
     assert (reply.status_code, reply.json()["error"]["code"]) == (502, "provider_failed")
 
 
-def test_an_answer_that_stands_in_for_what_was_begun_is_sent_whole(client: httpx.Client) -> None:
-    assert content(chunks(client, "what is replaced at the agency")).startswith("Half \n\nQuoted in its place.")
-
-
-def test_who_goes_away_in_mid_stream_stops_the_run_which_is_stored_so(served: ChatServer) -> None:
+@pytest.mark.parametrize("stream", [True, False])
+def test_who_goes_away_stops_the_run_which_is_stored_so(served: ChatServer, stream: bool) -> None:
     served.writer.writing.clear()
-    with (
-        served.client(**{"X-Client-Name": HOSTILE_NAME}) as client,
-        client.stream("POST", "/v1/chat/completions", json=body("endless agency", stream=True)) as reply,
-    ):
-        lines = reply.iter_lines()  # dropped, it would close the reply
-        assert next(lines).startswith("data: ")
-        assert served.writer.writing.wait(60)
+    asked = f"endless agency, {stream}"
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json", "X-Client-Name": HOSTILE_NAME}
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"))
+    connection.request("POST", "/v1/chat/completions", json.dumps(body(asked, stream=stream)), headers)
+    assert served.writer.writing.wait(60)
+    if stream:
+        assert connection.getresponse().readline().startswith(b"data: ")
+    connection.close()
     runs = served.engine.library("alpha").runs
     until = time.monotonic() + 60
-    while (latest := runs.latest(1)[0]).question != "endless agency":
+    while not (found := [each.run_id for each in runs.latest() if each.question == asked]):
         assert time.monotonic() < until
         time.sleep(0.02)
-    trace = runs.trace(latest.run_id)
+    trace = runs.trace(found[0])
     assert trace.cancelled
     assert trace.finished
     assert trace.text.startswith("on and on ")
@@ -258,3 +259,31 @@ def test_many_at_once_are_all_answered(served: ChatServer, client: httpx.Client)
     with ThreadPoolExecutor(12) as pool:
         found = list(pool.map(one, range(24)))
     assert all("eighty days" in each for each in found)
+
+
+def test_a_language_model_s_words_come_as_it_writes_and_its_tokens_are_counted(tmp_path: Path) -> None:
+    with (
+        model_server.serving() as models,
+        chat_server(tmp_path, llm="openai-compatible", llm_base_url=models.address, llm_model="held") as served,
+        served.client() as client,
+    ):
+        asked = body(ASKED, stream=True, stream_options={"include_usage": True})
+        with client.stream("POST", "/v1/chat/completions", json=asked) as reply:
+            found = []
+            for line in reply.iter_lines():
+                if line.startswith("data: {"):
+                    found.append(json.loads(line.removeprefix("data: ")))
+                    if "1890 [1]" in content(found):
+                        models.go.set()  # only now it may write its last word
+        assert content(found).startswith("The bridge was opened in 1890 [1]. It is long [2].\n\n---\n\n[1] report")
+        assert found[-1]["usage"] == {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}
+        assert found[-1]["crag"]["answered_by"].startswith("openai-compatible:held@")
+        assert "It is long." in found[-1]["crag"]["unsupported"]
+        cut = served.engine.config.model_copy(update={"llm_model": "cut-off"})
+        served.engine.reconfigure(cut)
+        told = chunks(client, ASKED)
+        assert content(told).startswith("The bridge was opened in 1890")
+        _, _, quoted = content(told).partition("*The writer failed here. Quoted in its place:*\n\n")
+        assert "eighty days" in quoted
+        assert "The best sentences are quoted instead." in quoted
+        assert "The best sentences are quoted instead." in told[-1]["crag"]["warnings"][0]

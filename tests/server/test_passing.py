@@ -153,7 +153,7 @@ def test_a_body_is_read_no_further_than_it_may_be() -> None:
 
         async def read(headers: dict[str, str] | None = None) -> Problem:
             with pytest.raises(Problem) as caught:
-                async for _ in pieces(_request(messages(), headers), 100, 5.0):
+                async for _ in pieces(_request(messages(), headers), 100, Limits()):
                     pass
             return caught.value
 
@@ -164,9 +164,10 @@ def test_a_body_is_read_no_further_than_it_may_be() -> None:
             await asyncio.Event().wait()
             yield {}
 
-        with pytest.raises(Problem) as caught:
-            async for _ in pieces(_request(still()), 100, 0.01):
-                pass
-        assert caught.value.status == 408 and caught.value.headers == {"Connection": "close"}
+        for limits in (Limits(idle_seconds=0.01), Limits(body_seconds=0.01)):
+            with pytest.raises(Problem) as caught:
+                async for _ in pieces(_request(still()), 100, limits):
+                    pass
+            assert caught.value.status == 408 and caught.value.headers == {"Connection": "close"}
 
     asyncio.run(scenario())

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -30,7 +31,7 @@ PICTURE = "![seen](http://127.0.0.1:9/pixel.png) <img src=x> [here](http://127.0
 @dataclass
 class Writer:
     """Quotes. A question with the word endless is answered until the run is stopped, with breaks the writer fails in
-    the middle, with replaced another answer stands in for what it began, with hostile it writes Markdown.
+    the middle, with hostile it writes Markdown.
     """
 
     by: str = "scripted"
@@ -47,10 +48,7 @@ class Writer:
         if "breaks" in question:
             yield "Half "
             raise ReplyError("The model's reply was cut off.")
-        if "replaced" in question:
-            yield "Half "
-            yield Answer(text="Quoted in its place.", by="extractive", instead_of="model")
-        elif "hostile" in question:
+        if "hostile" in question:
             yield from (*PICTURE, Answer(text=PICTURE, by=self.by, remarks=("cut",)))
         else:
             yield from ExtractiveGenerator().answer(question, knowledge, sources, settings)
@@ -72,11 +70,11 @@ class ChatServer:
 
 
 @contextmanager
-def chat_server(folder: Path, limits: Limits | None = None) -> Iterator[ChatServer]:
-    """A server until the block ends; its workspace alpha has documents, beta none."""
+def chat_server(folder: Path, limits: Limits | None = None, **chosen: Any) -> Iterator[ChatServer]:
+    """A server until the block ends; its workspace alpha has documents, beta none. `chosen`: of its configuration."""
     writer = Writer()
     evaluator = ScriptedEvaluator(score=lambda text: 0.9 if "eighty" in text else 0.3)
-    engine = Engine(AppConfig(data=folder), embedder=WordEmbedder(), evaluator=evaluator, generator=writer)
+    engine = Engine(AppConfig(data=folder, **chosen), embedder=WordEmbedder(), evaluator=evaluator, generator=writer)
     fill(engine, workspace="alpha")
     server = Server(app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), limits))
     with bound("127.0.0.1", 0) as listening:

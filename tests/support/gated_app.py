@@ -18,7 +18,7 @@ from crag.core.config import AppConfig
 from crag.core.protocols import Embedder, RetrievalEvaluator
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
-from tests.support.remembering import RememberingE5
+from tests.support.remembering import RememberingE5, RememberingEvaluator
 from ui.app.program import program
 from ui.edge import start
 
@@ -57,9 +57,8 @@ class GatedEvaluator:
 
 
 def gated(config: AppConfig) -> Engine:
-    plain = Engine(config)
-    embedder = RememberingE5(config.threads)
-    return Engine(config, embedder=GatedEmbedder(embedder), evaluator=GatedEvaluator(plain.evaluator))
+    embedder, evaluator = RememberingE5(config.threads), RememberingEvaluator(config.threads)
+    return Engine(config, embedder=GatedEmbedder(embedder), evaluator=GatedEvaluator(evaluator))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from crag.core.protocols import Embedder
 from crag.engine import Engine
 from crag.models.embedders import EMBEDDERS
 from crag.testing.fakes import FakeClock
-from tests.support.remembering import RememberingE5
+from tests.support.remembering import RememberingE5, RememberingEvaluator
 
 KINDS = {**EMBEDDERS, "multilingual": RememberingE5}
 
@@ -23,8 +23,7 @@ def embedder(name: str) -> Embedder:
 @cache
 def parts() -> dict[str, Any]:
     """The embedder and the evaluator, as an engine takes them."""
-    plain = Engine(AppConfig(threads=1))
-    return {"embedder": embedder(plain.config.embedding), "evaluator": plain.evaluator}
+    return {"embedder": embedder(AppConfig().embedding), "evaluator": RememberingEvaluator(threads=1)}
 
 
 def engine(config: AppConfig, **given: Any) -> Engine:

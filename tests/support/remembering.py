@@ -1,36 +1,86 @@
-"""The multilingual model, for tests of other things than the model: what many add alike is embedded once."""
+"""The shipped models, for tests of other things than the models: what many tests have read is read once in a run."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+import pickle
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crag.evaluator.local import LocalEvaluator
+from crag.models.cross_encoder import CrossEncoder, Reading
 from crag.models.e5 import E5
 
 FOLDER = "TEST_VECTORS"
 """Names, in the environment, the folder that all processes of one run of the tests share: see tests/conftest.py."""
-MANY = 32
-"""Of fewer texts than this the vectors are always computed."""
+_PATIENCE = 60
+"""Seconds that one process waits while another writes."""
+
+T = TypeVar("T")
 
 
 class RememberingE5(E5):
-    """Embeds as E5 does, but reads the vectors of many texts where another process of this run has made them."""
+    """Embeds as E5 does, but reads the vectors of texts that a process of this run has embedded before."""
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        folder = os.environ.get(FOLDER)
-        if folder is None or len(texts) < MANY:
-            return super().embed(texts)
-        place = Path(folder, hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest())
-        if place.exists():
-            return np.load(place)
-        made = super().embed(texts)
-        own = place.with_suffix(f".{os.getpid()}")
-        with own.open("wb") as file:
-            np.save(file, made)
-        own.replace(place)
-        return made
+    def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        def fresh(places: list[int]) -> list[NDArray[np.float32]]:
+            return list(super(RememberingE5, self)._embed(prefix, [texts[place] for place in places]))
+
+        return np.array(_known([(self.id, prefix, text) for text in texts], fresh), np.float32)
+
+
+class RememberingEvaluator(LocalEvaluator):
+    """Grades as the local evaluator does, from readings that a process of this run has made before."""
+
+    def __init__(self, threads: int = 0) -> None:
+        super().__init__(threads)
+        self._encoder = _RememberingEncoder(threads)
+
+
+class _RememberingEncoder(CrossEncoder):
+    def read(self, question: str, texts: Sequence[str]) -> list[Reading | None]:
+        def fresh(places: list[int]) -> list[Reading | None]:
+            return super(_RememberingEncoder, self).read(question, [texts[place] for place in places])
+
+        return _known([(RememberingEvaluator.id, question, text) for text in texts], fresh)
+
+
+_writing = threading.Lock()
+"""One thread of a process at a time; between processes, the file's own locks decide."""
+
+
+def _known(asked: Sequence[tuple[str, ...]], make: Callable[[list[int]], Sequence[T]]) -> list[T]:
+    """What was asked for, in order; `make` is given the places of what no process of this run has made."""
+    folder = os.environ.get(FOLDER)
+    if folder is None:
+        return list(make(list(range(len(asked)))))
+    keys = [hashlib.sha256(repr(each).encode()).digest() for each in asked]
+    found: dict[bytes, T] = {}
+    with _opened(Path(folder)) as store:
+        for key in dict.fromkeys(keys):
+            row = store.execute("SELECT value FROM made WHERE key = ?", (key,)).fetchone()
+            if row is not None:
+                found[key] = pickle.loads(row[0])  # noqa: S301  the run's own
+    todo = {key: place for place, key in reversed(list(enumerate(keys))) if key not in found}
+    if todo:
+        made = dict(zip(todo, make(list(todo.values())), strict=True))
+        rows = [(key, pickle.dumps(value)) for key, value in made.items()]
+        with _writing, _opened(Path(folder)) as store, store:
+            store.executemany("INSERT OR IGNORE INTO made VALUES (?, ?)", rows)
+        found |= made
+    return [found[key] for key in keys]
+
+
+def _opened(folder: Path) -> closing[sqlite3.Connection]:
+    store = sqlite3.connect(folder / "made.db", timeout=_PATIENCE)
+    store.execute("PRAGMA synchronous = OFF")
+    store.execute("CREATE TABLE IF NOT EXISTS made (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
+    return closing(store)

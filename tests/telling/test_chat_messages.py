@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, Disagreement, Reported, SentenceCheck
-from crag.telling.chat import Harmless, closing, spoken
+from crag.core.types import Answer, Citation, Disagreement, Reported, SentenceCheck, ShortAnswer
+from crag.telling.chat import Harmless, closing, opening, spoken
 
 MARKUP = st.text(st.sampled_from("[]()!<>a/:\\ 1\u202e\n"), max_size=40)
 
@@ -61,3 +61,14 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
     assert spoken(answer.text + said) == "It took 80 days . It is far . So they say."
     assert closing(Trace()) == ""
     assert closing(Trace(answer=Answer(text="They do not say.", by="m", abstained=True, low_confidence=True))) == ""
+
+
+def test_the_words_that_answer_stand_first_and_are_what_is_read_back() -> None:
+    short = ShortAnswer(
+        text="$ 1.5", citation=1, source_id="c", strip_id="s", start=0, end=5, confidence=0.9, row="Net *"
+    )
+    answer = Answer(text="It was $ 1.5 [1].", by="extractive", short=short)
+    said = opening(answer) + answer.text
+    assert said == "**Net \\*: \\$ 1.5** [1]\n\nIt was $ 1.5 [1]."
+    assert opening(Answer(text="", by="m")) == ""
+    assert spoken(said) == "Net *: $ 1.5"

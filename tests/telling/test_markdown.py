@@ -144,3 +144,13 @@ def test_what_claims_nothing_is_not_marked_and_what_sources_disagree_on_is_told(
     )
     assert "Here is what they say. It is 5 km[^1]." in said
     assert "The sources disagree on “length”: 5 km[^1] and 6 km[^2]." in said
+
+
+def test_evidence_that_was_handed_over_is_listed_with_where_it_stands():
+    handed = replace(
+        Trace.from_events(events()), wanted="evidence", answer=None, checks=(), via="agent", client="*x* <b>"
+    )
+    said = markdown.turn(handed)
+    assert "Asked through an agent (calls itself “\\*x\\* \\<b\\>”)" in said and "No answer" not in said
+    assert "*The evidence was handed to the agent that asked, which writes the answer itself.*" in said
+    assert "page 3: “Kept words.”" in said and "<https://example.org/a>: “Web words here.”" in said

@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from crag.core.trace import Trace
+from crag.core.trace import Round, Trace
+from crag.core.types import RetrievedChunk
+from crag.correct.refinement import make_strip
+from crag.telling.handing import handed_over
 from crag.telling.scenes import scenes, shown_sources
 from crag.telling.wording import outcomes, scene_sentence
+from crag.testing.fakes import chunk_of
 from tests.support.whole_run import approved, events, refused
 
 
@@ -63,3 +67,22 @@ def test_two_citations_of_one_page_are_shown_once():
 
 def test_what_each_action_leads_to_is_of_the_runs_own_settings():
     assert list(outcomes(Trace.from_events(events())).values()) == ["documents alone", "documents and web", "web alone"]
+
+
+def test_evidence_that_was_handed_over_is_the_last_scene_and_no_answer_is_told():
+    trace = replace(Trace.from_events(events()), wanted="evidence", answer=None, checks=(), via="mcp", client="notes")
+    assert kinds(trace) == ["question", "found", "graded", "action", "kept", "web", "handed"]
+    said = sentences(trace)
+    assert said["question"] == "A question to the documents, through MCP (calls itself “notes”)."
+    assert said["handed"].startswith("The evidence was handed to the program that asked through MCP")
+    assert [text.split()[0] for _, text in handed_over(trace)] == ["Kept", "Web"]
+    assert handed_over(replace(trace, cancelled=True)) == []
+
+
+def test_strips_of_a_source_that_do_not_stand_together_are_told_apart():
+    text, spans = "One. Two. Three. Four.", [(0, 4), (5, 9), (17, 22)]
+    chunk = chunk_of(text)
+    strips = tuple(make_strip(chunk.id, text, "internal", start, end, 0.5, kept=True) for start, end in spans)
+    found = Round(query="q", chunks=(RetrievedChunk(chunk=chunk, rank=1, similarity=1.0),))
+    trace = Trace(wanted="evidence", finished=True, rounds=(found,), strips={chunk.id: strips})
+    assert handed_over(trace) == [(chunk, "One. Two. … Four.")]

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from crag.core.origins import OWN, origin_text, origin_word
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.library.runs import RunSummary
@@ -23,6 +24,7 @@ from ui.run import shelf, thumbs
 
 _PAST = 30
 """So many earlier questions are listed."""
+_WHOSE = "past-own"
 
 
 def entry(session: Session) -> None:
@@ -87,10 +89,24 @@ def sidebar(session: Session) -> Any:
         followups.switch(session)
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
         workspaces.show_key_notice(program().config)
+        with problems.reported():
+            _whose(session)
         past = st.empty()
         with problems.reported():
             history(session, past)
         return past
+
+
+def _whose(session: Session) -> None:
+    """Which runs the history lists, once programs have asked here too. Raises CragError."""
+    if not st.session_state.get(_WHOSE) and all(run.via in OWN for run in session.library.runs.latest(_PAST)):
+        return
+    st.toggle(
+        "Only what was asked here",
+        key=_WHOSE,
+        persist_state="session",
+        help="Leaves out of the past questions what came through agents and other programs.",
+    )
 
 
 def _anew(session: Session) -> None:
@@ -100,7 +116,7 @@ def _anew(session: Session) -> None:
 
 def history(session: Session, place: Any) -> None:
     """What was asked before, the question on the page marked; a click opens it. Raises CragError."""
-    runs = session.library.runs.latest(_PAST)
+    runs = session.library.runs.latest(_PAST, own=bool(st.session_state.get(_WHOSE)))
     more = "+" if len(runs) == _PAST else ""
     lead = h.p("small", id="past")[f"Past questions ({len(runs)}{more})"]
     asked = [_asked(run, run.run_id == st.session_state.selected) for run in runs]
@@ -109,6 +125,10 @@ def history(session: Session, place: Any) -> None:
 
 def _asked(run: RunSummary, here: bool) -> Html:
     sign = words.ICONS[Action(run.action)] if run.action else "–"
-    about = f"{run.action or 'No action'}, {run.strategy}, {words.ago(run.started_at)}"
-    button = h.button(data_pick=f"run:{run.run_id}", title=about, aria_current="true" if here else None)
-    return h.li[button[h.span("sign", aria_hidden="true")[sign], " ", excerpt(run.question, 60)]]
+    parts = (run.action or "No action", run.strategy, words.ago(run.started_at), origin_text(run.via))
+    button = h.button(
+        data_pick=f"run:{run.run_id}", title=", ".join(filter(None, parts)), aria_current="true" if here else None
+    )
+    via = (word := origin_word(run.via)) and (" ", h.span("tag")[word])
+    asked = h.span("asked")[h.span("sign", aria_hidden="true")[sign], " ", excerpt(run.question, 60)]
+    return h.li[button[asked, via]]

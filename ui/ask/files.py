@@ -20,10 +20,11 @@ _MARKDOWN = "text/markdown"
 
 
 def copy(trace: Trace) -> None:
-    """The button that puts the answer with its footnotes on the clipboard; none without an answer."""
-    if trace.answer is None:
+    """The button that puts the answer with its footnotes on the clipboard, or the evidence in its place."""
+    if trace.answer is None and not trace.handed_over:
         return
-    said = "Puts question, answer and sources as footnotes on the clipboard."
+    what = "question and evidence" if trace.handed_over else "question, answer and sources as footnotes"
+    said = f"Puts {what} on the clipboard."
     button = h.button("more", data_copy=markdown.turn(trace), title=said)["Copy as Markdown"]
     draw(h.div("cx copying")[button, h.span("small", role="status")])
 

@@ -161,15 +161,17 @@ def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> N
     with st.container(horizontal=True):
         if trace.failure or trace.cancelled:
             _again(session, trace)
+        if trace.handed_over:
+            _answered_here(session, trace)
         st.button(
             "Compare",
             key="compare-this",
             on_click=state.prepare,
             args=(trace,),
-            help="Asks this question in two to four ways at once, side by side.",
+            help=f"Asks this question in two to four ways at once, side by side{_of_library(trace)}.",
         )
         st.button("Present", key="present-this", on_click=stage.enter, help="Shows this run step by step, for a room.")
-        if trace.action is not None and not trace.failure:
+        if trace.action is not None and not trace.failure and not trace.elsewhere:
             _as_if(session, trace)
         with st.popover("Export"):
             files.offer(session, trace, stale)
@@ -179,6 +181,20 @@ def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> N
                 with problems.reported():
                     _delete(session, run)
                     st.rerun()
+
+
+def _of_library(trace: Trace) -> str:
+    """What is asked, where that is not what the run asked."""
+    return ", of the documents of this library" if trace.elsewhere else ""
+
+
+def _answered_here(session: Session, trace: Trace) -> None:
+    """Asking the question of a run that handed its evidence over as any other, for an answer."""
+    said = f"Asks this question{_of_library(trace)} with your strategy and settings, for an answer."
+    if st.button("Answer it here", key="answer-here", help=said):
+        with problems.reported():
+            session.ask(trace.question, standalone=trace.standalone or None, again=trace)
+            st.rerun()
 
 
 def _as_if(session: Session, trace: Trace) -> None:

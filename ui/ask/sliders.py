@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import streamlit as st
 
 from crag.core.errors import SettingsError
+from crag.core.origins import lacking_sentence
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Kept, Strip
@@ -108,6 +109,8 @@ def _change(trace: Trace, what: WhatIf) -> Html:
     else:
         lead = ("Still ", chip(what.action), f": {_reason(what)}")
     lines = [*_strips(trace, what), *_web(trace, what), *(each.sentence for each in what.unknown)]
+    if what.unknown and (lacking := lacking_sentence(trace)):
+        lines.append(lacking)
     listed = [h.li[line] for line in lines]
     return h.div("cx")[h.div("change", role="status")[h.b["What if"], " ", lead, h.ul[listed]]]
 

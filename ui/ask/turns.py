@@ -100,6 +100,8 @@ def _line_of(trace: Trace) -> _Line:
         said = short_text(short)
     elif trace.answer:
         said = trace.answer.text
+    elif trace.handed_over:
+        said = "evidence handed over"
     else:
         said = "no answer" if trace.finished else "working…"
     return _Line(trace.question, trace.action, excerpt(said, 140))

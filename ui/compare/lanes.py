@@ -10,6 +10,7 @@ import streamlit as st
 
 from crag.comparing.differences import Differences, Marks
 from crag.core.events import Event
+from crag.core.origins import origin_text, origin_word
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.wording import stored_sentence
@@ -76,13 +77,14 @@ def heads(lanes: Sequence[Lane]) -> Html:
 def _head(each: Lane) -> Html:
     trace = each.trace
     state = words.duration(trace.seconds) if trace.finished else "running…"
-    stored = Settings.stored(trace.settings)
+    stored, via = Settings.stored(trace.settings), origin_word(trace.via)
     changed, lost = words.changed(trace.strategy, stored.settings.changed(forced="")), stored_sentence(stored)
     return h.div("cmp-head")[
         each.letter and h.span("cmp-letter")[each.letter],
         h.span("name")[each.name],
         chip(trace.action),
         h.span("small num")[state],
+        via and h.span("tag", title=origin_text(trace.via, trace.client))[via],
         changed and h.span("small", title=", ".join(changed))[f"{words.count(len(changed), 'setting')} changed"],
         lost and h.span("small", title=lost)["another version's settings"],
         h.button("more", data_pick=f"open:{each.run}")["Open in Ask"],

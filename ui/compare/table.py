@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag.comparing.differences import Differences, Figure, Item, Value
+from crag.comparing.differences import HANDED, Differences, Figure, Item, Value
 from crag.core.types import Action
 from crag.spending.prices import money
 from ui.compare.lanes import Lane
@@ -84,15 +84,24 @@ def lead(found: Differences) -> Html:
     return h.div("cx")[h.p("cmp-lead")[" ".join([_answers(found), _evidence(found)])]]
 
 
+def _handing(found: Differences, ended: Sequence[Value]) -> str:
+    names = [name for name, how in zip(found.names, ended, strict=True) if how == HANDED]
+    return f"{' and '.join(names)} handed the evidence to whoever asked"
+
+
 def _answers(found: Differences) -> str:
     ended = next(each.values for each in found.figures if each.name == "answer")
     spoken = next(each.values for each in found.figures if each.name == "sentences")
     apart = [item for item in found.items if item.kind == "sentence"]
     if not any(spoken):
+        if HANDED in ended:
+            return f"{_handing(found, ended)}; no lane gives an answer."
         return "No lane gives an answer." if set(ended) != {None} else ""
+    if sum(number is not None for number in spoken) == 1:
+        return f"{_handing(found, ended)}: one answer, and nothing to compare it with."
     if not apart:
         return "The answers say the same."
-    silent = [name for name, number in zip(found.names, spoken, strict=True) if not number]
+    silent = [name for name, number in zip(found.names, spoken, strict=True) if number == 0]
     alone = sum(1 for item in apart if item.states.count("said") == 1)
     if silent:
         return f"{' and '.join(silent)} {'gives' if len(silent) == 1 else 'give'} no answer where others do."

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from crag.core.origins import origins_text
 from crag.gaps.coverage import RUNS, FoundPage, Gap, found_pages, gaps
 from crag.ingest.media import ENDINGS
 from crag.library.library import Library
@@ -82,7 +83,8 @@ def _one(session: Session, gap: Gap, number: int) -> None:
 
 
 def _times(gap: Gap) -> str:
-    return f"{words.count(gap.asked, 'time')}, last {words.ago(gap.last)}"
+    said = f"{words.count(gap.asked, 'time')}, last {words.ago(gap.last)}"
+    return f"{said}, {through}" if (through := origins_text(gap.vias)) else said
 
 
 def _page(found: FoundPage) -> None:

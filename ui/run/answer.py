@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.core.makers import maker, named
+from crag.core.origins import handed_sentence, origin_text
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck
 from crag.core.verdicts import (
@@ -31,7 +32,7 @@ from crag.generate.citations import MARK, placed
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
-from ui.run import faults, shelf
+from ui.run import faults, handed, shelf
 from ui.run.context import asked_as
 from ui.run.figures import disagreements, placed_figures, remarks, with_figures
 from ui.run.passage import recognised
@@ -50,8 +51,9 @@ def question(trace: Trace) -> Html:
     action = trace.action and (chip(trace.action), " · ")
     took = f" · {words.duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
+    via = (said := origin_text(trace.via, trace.client)) and f" · {said}"
     scope = trace.scope and h.div("small")[h.span("tag")["Asked of"], f" {scope_text(trace.scope)}"]
-    below = h.div("small")[action, trace.strategy, forced, took]
+    below = h.div("small")[action, trace.strategy, forced, took, via]
     return h.div("cx")[h.div("question")[trace.question, asked_as(trace), below, scope]]
 
 
@@ -127,7 +129,7 @@ def _unanswered(trace: Trace) -> Html:
     elif trace.failure:
         said = f"{failure_sentence(trace.failure, named)} {trace.failure.remedy}"
     else:
-        said = "The run ended without an answer."
+        said = handed_sentence(trace) or "The run ended without an answer."
     return h.div("cx")[h.div("answer abstained")[said]]
 
 
@@ -286,7 +288,7 @@ def sources(
     `held`: what of them can be kept or verified; None: nothing here.
     """
     if trace.answer is None or not trace.answer.citations:
-        return Html()
+        return handed.sources(trace, held)
     items = []
     for citation in trace.answer.citations:
         mark = (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or shelf.tag(citation)

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import get_args
 
 from crag.core.makers import Maker, maker, named
+from crag.core.origins import lacking_sentence
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Grade, Kept, RetrievedChunk, Spoken, Strip, WebPage
 from crag.core.wording import (
@@ -15,6 +16,7 @@ from crag.core.wording import (
     addressed_text,
     kept_reason,
     kept_word,
+    searched_text,
     unread_sentence,
     words_text,
 )
@@ -39,11 +41,13 @@ def chunks(trace: Trace, view: View) -> Html:
     groups = [(number, list(found)) for number, found in groupby(here.chunks, lambda found: found.round)]
     strips = [strip for found in here.chunks for strip in trace.strips.get(found.chunk.id, ())]
     heading = h.h3[
-        "From your documents ",
+        f"From {searched_text(trace)} ",
         h.span("small")[words.count(len(here.chunks), "chunk")],
         _words(strips, view),
         _again(trace, here, [number for number, _ in groups]),
     ]
+    if lacking := lacking_sentence(trace):
+        heading = h.fragment(heading, h.p("small")[lacking])
     if not groups:
         return h.div("cx")[heading, h.p["Nothing was found."]]
     cards = [
@@ -130,7 +134,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     grade = here.grades.get(chunk.id)
     strips = trace.strips.get(chunk.id, ())
     marks = view.deciding_id == chunk.id and (h.span("tag deciding")["decided"], " ")
-    chosen = thumbs.buttons(found, view.thumbs) if view.thumbs is not None else ""
+    chosen = thumbs.buttons(found, view.thumbs) if view.thumbs is not None and not chunk.elsewhere else ""
     own = _graded(trace) and not _jointly(here, trace)
     summary = h.fragment(
         h.span("rank num")[found.rank],
@@ -138,7 +142,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
             h.span("where")[
                 marks,
                 shelf.tag(chunk),
-                h.span("page")[words.place(chunk)],
+                (place := words.place(chunk)) and h.span("page")[place],
                 h.span("name")[chunk.source],
                 _local(grade),
             ],
@@ -160,7 +164,9 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
             h.div("facts")[
                 h.span[f"similarity {found.similarity:.3f} (for ranking only)"],
                 h.span[f"indexed with: {excerpt(chunk.context, 120)}"] if chunk.context else "",
-                h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
+                h.span["from another store"]
+                if chunk.elsewhere
+                else h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
                 h.span[shelf.origin(chunk)] if chunk.from_web else "",
                 shelf.verifier(chunk.document_id, view.shelf),
             ],

@@ -17,7 +17,7 @@ Stale = Mapping[str, Sequence[str]]
 
 def of(session: Session, trace: Trace) -> Stale:
     """What is out of date by now of all documents that the run found. Raises CragError."""
-    ids = {each.document_id for each in trace.sources.values() if isinstance(each, Chunk)}
+    ids = {each.document_id for each in trace.sources.values() if isinstance(each, Chunk) and not each.elsewhere}
     return program().engine.stale(session.workspace, sorted(ids)) if ids else {}
 
 

@@ -74,7 +74,7 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
 
 
 def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
-    held = session.library.documents.all([chunk.document_id])
+    held = [] if chunk.elsewhere else session.library.documents.all([chunk.document_id])
     document = held[0] if held else None
     if document is None or document.kind not in textview.DRAWN:
         _text(session, trace, document, chunk, citation, bar)
@@ -117,7 +117,8 @@ def _text(
 ) -> None:
     """A document without pages to draw: the part that the chunk is of, or the one that was turned to.
 
-    Of one that the library holds no more, deleted or replaced by what its web page says now, what the run kept of it.
+    Of one that the library holds no more, deleted or replaced by what its web page says now, what the run kept of it;
+    so of one of another store.
     """
     shown = st.session_state.get("leaf", chunk.page) if document else chunk.page
     pages = document.pages if document else 1
@@ -128,7 +129,8 @@ def _text(
     said = [each for each in (where, part) if each and each != f"part {shown}"]
     draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[[f", {each}" for each in said]]])
     if document is None:
-        draw(h.div("cx")[h.div("note")["The library holds this text no more. It is shown as the run kept it."]])
+        lost = "This text is from another store." if chunk.elsewhere else "The library holds this text no more."
+        draw(h.div("cx")[h.div("note")[f"{lost} It is shown as the run kept it."]])
     if pages > 1:
         bar.button("‹ Part before", key="page-back", disabled=shown <= 1, on_click=_turn, args=(shown - 1,))
         on = shown >= pages

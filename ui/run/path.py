@@ -19,12 +19,13 @@ _NOTES = {
     "skipped": "skipped",
     "failed": "failed",
     "refused": "not approved",
+    "handed": "handed over",
     "stopped": "stopped",
     "fault": "with faults",
     "waiting": "",
 }
 """What stands under a step that did not simply end, short enough for one line; its time is then told on hovering."""
-_CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused"}
+_CLASSES = {"asking": "active asking", "fault": "done fault", "refused": "skipped refused", "handed": "skipped"}
 """States that look like another one, with a difference."""
 
 _NEWER = "A newer version of this program stored this run. What only that version knows is left out."
@@ -37,6 +38,8 @@ def path(trace: Trace) -> Html:
         state = _state(trace, step)
         if step == "contextualize" and state in ("skipped", "waiting"):
             continue  # of a question that follows on none
+        if step == "verify" and trace.wanted == "evidence":
+            continue  # the answer is another's
         took = _took(trace, step)
         note = _NOTES.get(state, took)
         item = h.li(
@@ -62,6 +65,8 @@ def _state(trace: Trace, step: Step) -> str:
         if step == "search" and trace.awaiting:
             return "asking"
         return "stopped" if trace.finished else "active"
+    if step == "answer" and trace.handed_over:
+        return "handed"
     if not visits:
         return "skipped" if trace.finished or _passed(trace.steps, step) else "waiting"
     if step == "search" and not trace.searches:

@@ -35,7 +35,7 @@ def pictures(library: Library, trace: Trace) -> dict[int, bytes]:
 
 
 def _picture(library: Library, trace: Trace, chunk: Chunk, citation: Citation) -> bytes | None:
-    held = library.documents.all([chunk.document_id])
+    held = [] if chunk.elsewhere else library.documents.all([chunk.document_id])
     if not held or held[0].kind not in textview.DRAWN:
         return None
     short = trace.answer.short if trace.answer else None

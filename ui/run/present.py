@@ -8,10 +8,11 @@ from typing import assert_never
 
 from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Round, Trace
-from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip
+from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebPage
 from crag.core.verdicts import check_sentence
 from crag.core.wording import cell_text, short_text
 from crag.generate.citations import MARK, with_found
+from crag.telling.handing import handed_over
 from crag.telling.scenes import Kind, Scene, scenes, shown_sources, sifted, thresholds, used_pages
 from crag.telling.wording import outcomes, scene_sentence
 from ui.kit import html as h
@@ -31,6 +32,7 @@ _STEP: dict[Kind, str] = {
     "answer": "Answer",
     "source": "Source",
     "checked": "Verify",
+    "handed": "Hand over",
     "ended": "End",
 }
 _ROWS = 7
@@ -109,6 +111,8 @@ def _picture(scene: Scene, trace: Trace, pictures: Pictures) -> Html:
             return _source(trace, next(each for each in shown_sources(trace) if each.number == scene.place), pictures)
         case "checked":
             return _checked(trace)
+        case "handed":
+            return _handed(trace)
         case "ended":
             return h.p("of")[trace.failure.remedy if trace.failure else "What was found until then was shown."]
         case _:
@@ -224,7 +228,7 @@ def _kept(trace: Trace) -> Html:
     chunk = trace.sources.get(source)
     if chunk is None:
         return Html()
-    where = h.span("from")[f"{chunk.source}, {chunk.where}" if isinstance(chunk, Chunk) else chunk.title]
+    where = h.span("from")[_place(chunk) if isinstance(chunk, Chunk) else chunk.title]
     return h.div("paper", tabindex="0")[where, passage(chunk.text, groups[source], View.of(trace))]
 
 
@@ -294,6 +298,25 @@ def _source(trace: Trace, citation: Citation, pictures: Pictures) -> Html:
     web = citation.origin == "external" or citation.from_web
     named = h.p("of")[h.span("tag web")["WEB"], " ", excerpt(citation.source, 160), h.br, site(citation.url or "")]
     return h.fragment(h.blockquote[excerpt(citation.quote, 500)], named if web else "")
+
+
+def _handed(trace: Trace) -> Html:
+    found = handed_over(trace)
+    rows = [
+        h.li[h.span("rank")[number], h.span("what")[_whence(source), h.span("peek")[excerpt(said, 260)]]]
+        for number, (source, said) in enumerate(found[:_ROWS], 1)
+    ]
+    return h.fragment(h.ul("rows")[rows], _more(len(found), "source"))
+
+
+def _whence(source: Chunk | WebPage) -> Html:
+    if isinstance(source, Chunk):
+        return h.span("name")["  ".join(filter(None, (words.place(source), source.source)))]
+    return h.span("name")[h.span("tag web")["WEB"], " ", source.title or site(source.url)]
+
+
+def _place(chunk: Chunk) -> str:
+    return ", ".join(filter(None, (chunk.source, chunk.where)))
 
 
 def _checked(trace: Trace) -> Html:

@@ -20,7 +20,7 @@ Table = tuple[str, str, Callable[[], downloads.Table]]
 
 def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
     columns = (
-        *("run", "question", "strategy", "asked_at", "was", "would_be", "reason", "round", "documents", "web"),
+        *("run", "question", "strategy", "asked_at", "via", "was", "would_be", "reason", "round", "documents", "web"),
         *("strips_kept_before", "strips_kept_after", "calls_fewer", "searches_fewer", "seconds_less"),
         *("searches_anew", "refines_anew"),
     )
@@ -30,7 +30,8 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
             entry, saved = entries[row.run_id], row.saved
             reason = row.reason.sentence if row.reason else ""
             yield (
-                *(row.run_id, entry.question, entry.strategy, entry.started_at, row.before, row.becomes, reason),
+                *(row.run_id, entry.question, entry.strategy, entry.started_at, entry.via),
+                *(row.before, row.becomes, reason),
                 *(row.round + 1, row.documents, row.web, row.kept_before, row.kept),
                 *(saved.calls, saved.searches, round(saved.seconds, 4), row.searches, row.refines),
             )

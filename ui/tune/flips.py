@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from crag.core.origins import FAR, origin_text
 from crag.core.types import Action
 from crag.spending.prices import money
 from crag.whatif.entries import Entry
@@ -216,7 +217,7 @@ def _item(entry: Entry, reason: str, key: str) -> Html:
     return h.li[
         h.a(href=f"./?{address}", data_pick=f"tune-run:{entry.run_id}")[entry.question],
         " ",
-        h.span("small")[f"{entry.strategy}, {words.ago(entry.started_at)}"],
+        h.span("small")[", ".join(filter(None, (entry.strategy, words.ago(entry.started_at), origin_text(entry.via))))],
         reason and (h.br, h.span("small")[reason]),
     ]
 
@@ -260,7 +261,7 @@ def _cost(cost: Outcome | None) -> Html:
     return _figure(money(saved.seconds), "", least=bool(saved.uncounted))
 
 
-def unknowns(outcome: Outcome) -> Html:
+def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> Html:
     """What can't be known without a call, with the number of runs; nothing where all is known."""
     groups = (("Their action", outcome.reasons), ("Their action is known, but not everything else", outcome.open))
     rows = [
@@ -273,8 +274,11 @@ def unknowns(outcome: Outcome) -> Html:
     ]
     if not rows:
         return Html()
+    lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.reason or row.open)
     return h.div("cx")[
         h.details("fold", data_keep="tune-unknown")[
-            h.summary["What only a new run could tell"], h.table("grid tune-why")[h.tbody[rows]]
+            h.summary["What only a new run could tell"],
+            h.table("grid tune-why")[h.tbody[rows]],
+            lost and h.p("small")[f"{words.count(lost, 'run')} of these searched another store, {FAR}."],
         ]
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from crag.core.origins import origin_text
 from crag.evaluation.evaluate import evaluations
 from crag.whatif.entries import Entry
 from crag.whatif.ledger import Ledger
@@ -82,6 +83,9 @@ def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:
     options = {_ALL: f"All ({words.count(len(runs), 'run')})"}
     for name, number in Counter(read.entry.strategy for read in runs.values()).most_common():
         options[f"strategy:{name}"] = f"Asked with {words.strategy(name)} ({number:,})"
+    for via, number in Counter(read.entry.via for read in runs.values()).most_common():
+        if said := origin_text(via):
+            options[f"via:{via}"] = f"Asked {said} ({number:,})"
     members: dict[str, frozenset[str]] = {}
     for each in evaluations(session.library):
         own = frozenset(id for id in runs if id.startswith(f"{each.id}-"))
@@ -95,4 +99,6 @@ def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:
     kind, _, name = choice.partition(":")
     if kind == "strategy":
         return frozenset(id for id, read in runs.items() if read.entry.strategy == name)
+    if kind == "via":
+        return frozenset(id for id, read in runs.items() if read.entry.via == name)
     return members.get(choice)

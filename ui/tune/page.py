@@ -164,7 +164,7 @@ def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: 
     draw(flips.figures(outcome, material.cost.redecide(settings) if material.cost else None))
     if opened is not None:
         draw(flips.listed(outcome, material.entries, opened, material.key))
-    draw(flips.unknowns(outcome))
+    draw(flips.unknowns(outcome, material.entries))
     return warning
 
 
