@@ -69,6 +69,8 @@ class Access:
             entries += [line for line in lines if not line.lstrip().startswith("#")]
         # A token may end in =, as base64 does; the name of a workspace has none.
         pairs = [entry.strip().rpartition("=") for entry in entries if entry.strip()]
+        if not pairs and (source.get(VARIABLE, "").strip() or source.get(FILE_VARIABLE)):
+            raise SettingsError("Tokens are asked for, and there is none.", _FORM)
         return cls([(token.strip(), name.strip()) for token, _, name in pairs], workspace)
 
     @property

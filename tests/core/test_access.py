@@ -59,6 +59,10 @@ def test_other_faults_of_what_is_given(tmp_path: Path) -> None:
         Access([("token", "alpha"), ("token", "beta")])
     with pytest.raises(SettingsError, match="no name for a workspace"):
         Access(workspace="../etc")
+    (tmp_path / "empty").write_text("# none yet\n")
+    for given in ({"CRAG_TOKENS": " , "}, {"CRAG_TOKENS_FILE": str(tmp_path / "empty")}):
+        with pytest.raises(SettingsError, match="there is none"):
+            Access.from_environment(environment=given)
     with pytest.raises(SettingsError, match="CRAG_TOKENS_FILE names can't be read") as caught:
         Access.from_environment(environment={"CRAG_TOKENS_FILE": str(tmp_path / "gone")})
     assert str(tmp_path) not in str(caught.value)
