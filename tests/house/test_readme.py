@@ -98,12 +98,10 @@ def names_something(name: str) -> bool:
     whole = ROOT.joinpath(*name.split("."))
     if whole.is_dir() or whole.with_suffix(".py").is_file():
         return True
-    module = whole.parent.with_suffix(".py")
-    if module.is_file():
-        return whole.name in module.read_text(encoding="utf-8")
-    room = whole.parent / "__init__.py"
-    if room.is_file() and f'"{whole.name}"' in room.read_text(encoding="utf-8"):
-        return True
+    room = whole.parent
+    for module in (room.with_suffix(".py"), room / "__init__.py"):
+        if module.is_file() and whole.name in module.read_text(encoding="utf-8"):
+            return True
     return any(f'"{name}"' in path.read_text(encoding="utf-8") for path in (ROOT / "crag").rglob("*.py"))
 
 
