@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        f"{parser.description} By HTTP, tokens come from the environment: CRAG_TOKENS=token=workspace,…, or the file that "
+        "CRAG_TOKENS_FILE names, an entry a line. Without any, this machine alone is served."
+    )
     add_library(parser)
     parser.add_argument(
         "--workspace", metavar="NAME", help="a library of the app's own, by its name (default: default)"
@@ -47,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Serves until the input ends or a signal comes; 0 then. By HTTP, CRAG_TOKENS says who may use which workspace."""
+    """Serves until the input ends or a signal comes; 0 then."""
     if importlib.util.find_spec("mcp") is None:
         raise CragError("What MCP needs is not installed.", 'Run: pip install "mcp>=2.3,<3"')
     from crag.mcp.offer import Offer

@@ -8,8 +8,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,10 +23,17 @@ import pytest
 pytest.importorskip("mcp", reason="pip install -r requirements/mcp.txt")
 
 import httpx2
+import uvicorn
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from crag.core.access import Access
 from crag.core.config import AppConfig
+from crag.engine import Engine
+from crag.mcp.http import app
+from crag.mcp.offer import Offer
+from crag.mcp.service import Service
+from tests.mcp_server.conftest import Gated
 from tests.support import local_models
 
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002="
@@ -191,3 +200,33 @@ def test_told_to_stop_it_ends_its_runs_and_stores_them(data: Path, tmp_path: Pat
     trace = engine.library("fresh").runs.trace(run.run_id)
     engine.close()
     assert trace.cancelled and trace.via == "mcp"
+
+
+def test_a_client_that_closes_its_connection_in_mid_run_stops_it(engine: Engine, evaluator: Gated) -> None:
+    """In the protocol's present form: a closed stream of the reply is the cancellation."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    application = app(Service(Offer(engine=engine)), Access())
+    served = uvicorn.Server(uvicorn.Config(application, log_config=None, timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=served.run, kwargs={"sockets": [listening]})
+    thread.start()
+    evaluator.open.clear()
+
+    async def inside() -> None:
+        async with Client(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp") as made:
+            asking = asyncio.create_task(made.call_tool("ask", {"question": "Who was hired?"}))
+            await asyncio.to_thread(evaluator.reached.wait, 30)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            assert not (await made.call_tool("documents", {})).is_error  # by now the server has seen it
+            evaluator.open.set()
+
+    try:
+        asyncio.run(asyncio.wait_for(inside(), 60))
+    finally:
+        evaluator.open.set()
+        served.should_exit = True
+        thread.join(60)
+    assert not thread.is_alive()
+    runs = engine.library().runs
+    assert runs.trace(runs.latest(1)[0].run_id).cancelled
