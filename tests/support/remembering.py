@@ -68,7 +68,7 @@ def _known(asked: Sequence[tuple[str, ...]], make: Callable[[list[int]], Sequenc
         for key in dict.fromkeys(keys):
             row = store.execute("SELECT value FROM made WHERE key = ?", (key,)).fetchone()
             if row is not None:
-                found[key] = pickle.loads(row[0])  # noqa: S301  the run's own
+                found[key] = pickle.loads(row[0])
     todo = {key: place for place, key in reversed(list(enumerate(keys))) if key not in found}
     if todo:
         made = dict(zip(todo, make(list(todo.values())), strict=True))
