@@ -135,9 +135,9 @@ def report(measured: dict[str, list[Turn]], kept: dict[str, int | bool], load: S
         f"machine when it began {load[0]:.1f}, when it ended {load[1]:.1f}.",
         "",
         f"Goal: at the median a call of the agent takes at most {GOAL * 1000:.0f} ms longer than `Engine.trace` of "
-        "such a question. *Added* is the agent's time less the engine's, turn by turn: LangChain's agent and the call "
-        "of its model are in it. *The middleware alone* is what remains of that less the bare agent's time. Processor "
-        "time is that of all threads: what a call costs, however busy the machine is with other work.",
+        "such a question. *Added* is the agent's time less the engine's, turn by turn: LangChain's agent and the "
+        "call of its model are in it. *The middleware alone* is what remains of that less the bare agent's time. "
+        "Processor time is that of all threads: what a call costs, however busy the machine is with other work.",
         "",
         "| path | way | median | p95 | processor time |",
         "|---|---|---:|---:|---:|",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from crag.core.types import Media
+if TYPE_CHECKING:  # the reader's child starts for every file and every page drawn: it loads what it reads with alone
+    from crag.core.documents import Media
 
 READERS: Mapping[Media, str] = MappingProxyType(
     {

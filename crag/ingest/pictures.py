@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from PIL import Image, ImageOps
 
-from crag.core.types import Media
 from crag.ingest.compose import ComposedPage, as_message
 from crag.ingest.fault import FileError
 from crag.ingest.pdf import opened
+
+if TYPE_CHECKING:
+    from crag.core.documents import Media
 
 _FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP")
 _MOST_PIXELS = 80_000_000  # of a picture in a file: a letter page at 900 dots an inch has 76 million

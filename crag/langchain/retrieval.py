@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -94,10 +94,8 @@ class Retrieval:
         """The whole run. Its context is a retriever's result in the callbacks of whoever runs this."""
         manager = get_callback_manager_for_config(ensure_config())
         told = manager.on_retriever_start({"name": NAME}, question, name=NAME)
-        errors: list[CragError | None] = []
         try:
-            events = _noting(self._asked(question, history, place, threading.Event()), errors)
-            ended = Ended(Trace.from_events(events), errors[0])
+            ended = self._ended(question, history, place, threading.Event())
         except BaseException as error:
             told.on_retriever_error(error)
             raise
@@ -111,20 +109,22 @@ class Retrieval:
         """As `run`, in a thread. Who cancels this stops the run, which is stored as stopped."""
         manager = get_async_callback_manager_for_config(ensure_config())
         told = await manager.on_retriever_start({"name": NAME}, question, name=NAME)
-        errors: list[CragError | None] = []
-        cancel, trace = threading.Event(), Trace()
+        cancel = threading.Event()
+
+        def whole() -> Iterator[Ended]:
+            yield self._ended(question, history, place, cancel)
+
         try:
-            events = _noting(self._asked(question, history, place, cancel), errors)
-            async for event in followed(events, cancel):
-                trace = trace.apply(event)
+            # One item for the whole run: a loop that is woken for each event costs more than the run's own fold.
+            (ended,) = [each async for each in followed(whole(), cancel)]
         except BaseException as error:
             await told.on_retriever_error(error)
             raise
-        if errors[0]:
-            await told.on_retriever_error(errors[0])
+        if ended.error:
+            await told.on_retriever_error(ended.error)
         else:
-            await told.on_retriever_end(documents_of(trace, {}, whole=False))
-        return Ended(trace, errors[0])
+            await told.on_retriever_end(documents_of(ended.trace, {}, whole=False))
+        return ended
 
     def stored(self, run_id: str, place: Place) -> Ended | None:
         """A run of before, as its workspace stored it; None of no id, and where it did not."""
@@ -135,23 +135,23 @@ class Retrieval:
         except CragError:  # deleted, or unreadable: it can be made again
             return None
 
-    def _asked(
-        self, question: str, history: Sequence[Exchange], place: Place, cancel: threading.Event
-    ) -> Generator[Event, None, CragError | None]:
-        return self._engine.ask(
-            question,
-            self.strategy,
-            place.workspace,
-            settings=self.settings,
-            history=history,
-            retriever=place.retriever,
-            cancel=cancel,
-            wanted=self._wanted,
-            via="agent",
-            client=self._client,
-        )
+    def _ended(self, question: str, history: Sequence[Exchange], place: Place, cancel: threading.Event) -> Ended:
+        error: CragError | None = None
 
+        def events() -> Iterator[Event]:
+            nonlocal error
+            error = yield from self._engine.ask(
+                question,
+                self.strategy,
+                place.workspace,
+                settings=self.settings,
+                history=history,
+                retriever=place.retriever,
+                cancel=cancel,
+                wanted=self._wanted,
+                via="agent",
+                client=self._client,
+            )
 
-def _noting(run: Generator[Event, None, CragError | None], errors: list[CragError | None]) -> Iterator[Event]:
-    """The events of a run; the error that ended it, or None, is put among `errors`."""
-    errors.append((yield from run))
+        trace = Trace.from_events(events())
+        return Ended(trace, error)

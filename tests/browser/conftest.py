@@ -13,6 +13,9 @@ from tests.support.app_server import Served, gated, over_the_sample, serving
 HEADER, POLICY = "content-security-policy", "Content Security Policy"
 """Of what a policy forbids, Chromium says so in the console."""
 
+PATIENCE = 40_000
+"""Milliseconds that a busy machine may take for what is waited for."""
+
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -50,6 +53,7 @@ def served_fresh(tmp_path) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
+    playwright.expect.set_options(timeout=PATIENCE)
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("needs Debian's chromium on the path")
@@ -94,7 +98,7 @@ def open_page(request, browser, tab):
             if page.url.startswith("http"):
                 page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
         pages.append(page)
-        page.set_default_timeout(40_000)
+        page.set_default_timeout(PATIENCE)
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         for name, listen in heard.items():

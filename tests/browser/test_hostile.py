@@ -22,7 +22,7 @@ from crag.evaluation.evaluate import add_set, evaluate
 from crag.questions.sets import read_set
 from crag.testing.fakes import chunk_of
 from tests.support import local_models
-from tests.support.app_server import Served, serving
+from tests.support.app_server import Served, gated
 from tests.support.small_pdf import small_pdf
 from tests.support.whole_run import events as whole_run
 
@@ -92,7 +92,7 @@ def runs(tmp_path_factory) -> tuple[Path, list[str]]:
 
 @pytest.fixture(scope="module")
 def app(runs: tuple[Path, list[str]]):
-    with serving(runs[0]) as found:
+    with gated(runs[0]) as found:
         yield found
 
 

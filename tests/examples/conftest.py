@@ -51,3 +51,11 @@ def served(data: Path) -> Iterator[str]:
             yield json.loads(process.stdout.readline())["url"]
         finally:
             process.terminate()
+
+
+def process(command: list[str], data: Path, **more: str) -> str:
+    """What a command prints over this data folder; `more` are further variables. Raises where it fails."""
+    environment = shell.environment(CRAG_DATA=str(data), **more)
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout

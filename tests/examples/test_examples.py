@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.examples.conftest import Run
+from tests.examples.conftest import ROOT, Run, process
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 TENANTS = {"pilots": "ntsb-", "clerks": "opm-2017-"}
 PROGRAMS = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh"})
@@ -63,8 +63,8 @@ def test_any_store_is_corrected(run: Run) -> None:
     assert told.endswith("['ntsb-chi08ca047.html']\n")
 
 
-def test_an_mcp_client_adds_asks_and_reads(run: Run) -> None:
-    told = run("mcp_client")
+def test_an_mcp_client_adds_asks_and_reads(data: Path) -> None:
+    told = process([sys.executable, "-m", "examples.mcp_client"], data)
     assert "Tools: search ask grade documents add_document\n" in told
     assert "ntsb-chi08ca047.html: added, " in told
     assert "Decides." in told, "the steps are told as they happen"

@@ -6,7 +6,6 @@ import itertools
 import json
 import re
 import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 from crag.cli.main import parser
+from tests.examples.conftest import ROOT, process
 from tests.support import shell
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "using-the-engine.md").read_text(encoding="utf-8")
 ADDRESS = "http://127.0.0.1:8000"
 
@@ -58,7 +57,8 @@ def test_the_commands_take_these_arguments() -> None:
     (entry,) = (json.loads(block)["mcpServers"]["documents"] for block in blocks("json"))
     commands = [shlex.split(line.partition("crag ")[2]) for line in lines] + [entry["args"]]
     assert entry["command"] == "crag"
-    assert {parser().parse_args(command).command for command in commands} == {"ask", "grade", "mcp", "serve"}
+    assert all(parser().parse_args(command) for command in commands)
+    assert {name for name, *_ in commands} == {"ask", "grade", "mcp", "serve"}
 
 
 def test_the_commands_run(data: Path) -> None:
@@ -76,13 +76,13 @@ def test_the_commands_run(data: Path) -> None:
 
 def test_curl_follows_the_events_of_a_run(served: str, data: Path) -> None:
     (line,) = (block for block in blocks("sh") if block.startswith("curl"))
-    said = ran(["bash", "-c", line.replace(ADDRESS, served)], data)
+    said = process(["bash", "-c", line.replace(ADDRESS, served)], data)
     kinds = re.findall(r"^event: (\w+)$", said, flags=re.MULTILINE)
     assert kinds[0] == "run_started" and "action_taken" in kinds and "answered" in kinds
 
 
 def test_curl_adds_searches_asks_reranks_and_chats(served: str, data: Path) -> None:
-    said = ran(["sh", "examples/curl.sh", served], data, TOKEN="secret")
+    said = process(["sh", "examples/curl.sh", served], data, TOKEN="secret")
     parts = dict(re.findall(r"^== (\S+)\n(.*?)(?=^== |\Z)", said, flags=re.MULTILINE | re.DOTALL))
     added, found, asked, ranked = (json.loads(parts[name]) for name in ("documents", "search", "ask", "rerank"))
     assert [each["outcome"] for each in added["data"]] == ["added"]
@@ -92,10 +92,3 @@ def test_curl_adds_searches_asks_reranks_and_chats(served: str, data: Path) -> N
     chunks = [json.loads(line[6:]) for line in parts["chat/completions"].splitlines() if line.startswith("data: {")]
     assert "soft snow" in "".join(each["choices"][0]["delta"].get("content") or "" for each in chunks)
     assert chunks[-1]["crag"]["action"] == "CORRECT"
-
-
-def ran(command: list[str], data: Path, **more: str) -> str:
-    environment = shell.environment(CRAG_DATA=str(data), **more)
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout

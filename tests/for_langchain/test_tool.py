@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 import pytest
@@ -77,3 +78,14 @@ def test_in_an_agent_it_is_of_the_agent_s_tenant_and_bounded(engine: Engine) -> 
     assert "eleven" in str(first.content) and "eighty" not in str(first)
     assert (second.status, third.status) == ("success", "error") and "2 times" in str(third.content)
     assert len(engine.library("globex").runs.latest()) == 2
+
+
+def test_without_the_extra_it_is_said_in_a_line_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import crag.langchain
+
+    monkeypatch.delitem(sys.modules, "crag.langchain.tool")
+    monkeypatch.setitem(sys.modules, "langchain.tools", None)
+    with pytest.raises(ImportError, match=r"needs LangChain: pip install '\.\[langchain\]'$"):
+        _ = crag.langchain.crag_tool
+    with pytest.raises(AttributeError):
+        _ = crag.langchain.no_such  # type: ignore[attr-defined]

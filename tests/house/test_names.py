@@ -233,6 +233,7 @@ PUBLIC = {
     "crag.langchain.retriever": ["CragRetriever"],
     "crag.langchain.stores": ["StoreRetriever", "hits_of", "retriever_of"],
     "crag.telling.chat": ["Harmless", "closing", "opening", "spoken"],
+    "crag.telling.handing": ["handed_over"],
     "crag.telling.markdown": ["UNSEEN", "conversation", "escaped", "place", "turn"],
     "crag.evaluator.trigger": ["bounds", "compared", "decide", "verdict"],
     "crag.strategies": ["STRATEGIES", "Strategy", "strategy"],

@@ -27,11 +27,19 @@ def test_the_reference_s_tables_are_those_of_the_code() -> None:
     assert ran.returncode == 0, "run python docs/tables.py"
 
 
+REMEMBERING = """
+from crag.models.embedders import EMBEDDERS
+from tests.support.remembering import RememberingE5
+EMBEDDERS["multilingual"] = RememberingE5
+"""
+"""Said before the example: the sample's vectors are those that other tests of this run have made."""
+
+
 def test_its_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     (example,) = blocks("python")
     assert len(example.strip().splitlines()) <= 13
     ran = subprocess.run(
-        [sys.executable, "-c", example],
+        [sys.executable, "-c", REMEMBERING + example],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -86,13 +94,14 @@ def test_links_and_pictures_lead_somewhere(page: str) -> None:
 
 
 def names_something(name: str) -> bool:
-    """Whether there is such a room or module, a module that holds the last part, or code that says the name."""
+    """Whether there is such a room or module, a module or room that gives the last part, or code that says the name."""
     whole = ROOT.joinpath(*name.split("."))
     if whole.is_dir() or whole.with_suffix(".py").is_file():
         return True
-    module = whole.parent.with_suffix(".py")
-    if module.is_file():
-        return whole.name in module.read_text(encoding="utf-8")
+    room = whole.parent
+    for module in (room.with_suffix(".py"), room / "__init__.py"):
+        if module.is_file() and whole.name in module.read_text(encoding="utf-8"):
+            return True
     return any(f'"{name}"' in path.read_text(encoding="utf-8") for path in (ROOT / "crag").rglob("*.py"))
 
 

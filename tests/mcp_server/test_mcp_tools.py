@@ -70,7 +70,7 @@ def test_a_question_is_answered_with_citations_and_its_steps_are_told_in_order(e
     assert [each for each in messages if each in order] == order
     runs = engine.library().runs
     trace = runs.trace(runs.latest(2)[1].run_id)
-    assert (trace.via, trace.client) == ("mcp", "a client of tests")
+    assert (trace.via, trace.client) == ("mcp", "a client of tests"), "without what nobody sees"
 
 
 def test_nothing_good_enough_is_said_to_be_nothing(engine: Engine) -> None:

@@ -4,8 +4,9 @@ import time
 
 SECONDS = 40.0
 OFF_SCREEN = """() => [...document.querySelectorAll('body *')].filter(e => {
+    if (e.children.length) return false;
     const r = e.getBoundingClientRect();
-    if (!e.innerText || e.children.length || r.width === 0 || r.height === 0 || r.right <= innerWidth + 2) return false;
+    if (r.width === 0 || r.height === 0 || r.right <= innerWidth + 2 || !e.innerText) return false;
     for (let a = e.parentElement; a; a = a.parentElement)
         if (getComputedStyle(a).overflowX !== 'visible') return false;
     return true;

@@ -24,6 +24,7 @@ LONG = (
     "tests/app/test_evaluate_page.py",
     "tests/app/test_compare_page.py",
     "tests/evaluation/test_evaluation_kill.py",
+    "tests/examples/test_examples.py",
     "tests/cli/test_ask_command.py",
     "tests/ingest/test_unseen.py",
     "tests/library/test_library_kill.py",
@@ -31,6 +32,7 @@ LONG = (
     "tests/engine/test_tenancy.py",
     "tests/app/test_warmup.py",
     "tests/cli/test_grade_command.py",
+    "tests/examples/test_snippets.py",
     "tests/edge/test_visits.py",
     "tests/house/test_readme.py",
     "tests/browser/test_door.py",
@@ -46,6 +48,9 @@ TOGETHER = {
     "tests/browser/test_models.py": "tests/browser/test_journey.py",
     "tests/browser/test_edge.py": "tests/browser/test_journey.py",
     "tests/browser/test_compare.py": "tests/browser/test_evaluate.py",
+    "tests/browser/test_conversation.py": "tests/browser/test_evaluate.py",
+    "tests/browser/test_guidance_journey.py": "tests/browser/test_evaluate.py",
+    "tests/browser/test_reading.py": "tests/browser/test_evaluate.py",
 }
 """Files that one worker does with another, whose app over the sample library it has running by then."""
 

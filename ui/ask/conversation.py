@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -89,24 +90,23 @@ def sidebar(session: Session) -> Any:
         followups.switch(session)
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
         workspaces.show_key_notice(program().config)
+        whose, past = st.container(), st.empty()
         with problems.reported():
-            _whose(session)
-        past = st.empty()
-        with problems.reported():
-            history(session, past)
+            listed = history(session, past)
+            with whose:
+                _whose(listed)
         return past
 
 
-def _whose(session: Session) -> None:
-    """Which runs the history lists, once programs have asked here too. Raises CragError."""
-    if not st.session_state.get(_WHOSE) and all(run.via in OWN for run in session.library.runs.latest(_PAST)):
-        return
-    st.toggle(
-        "Only what was asked here",
-        key=_WHOSE,
-        persist_state="session",
-        help="Leaves out of the past questions what came through agents and other programs.",
-    )
+def _whose(listed: Sequence[RunSummary]) -> None:
+    """Which runs the history lists, once programs have asked here too."""
+    if st.session_state.get(_WHOSE) or any(run.via not in OWN for run in listed):
+        st.toggle(
+            "Only what was asked here",
+            key=_WHOSE,
+            persist_state="session",
+            help="Leaves out of the past questions what came through agents and other programs.",
+        )
 
 
 def _anew(session: Session) -> None:
@@ -114,13 +114,14 @@ def _anew(session: Session) -> None:
     session.select(None)
 
 
-def history(session: Session, place: Any) -> None:
-    """What was asked before, the question on the page marked; a click opens it. Raises CragError."""
+def history(session: Session, place: Any) -> list[RunSummary]:
+    """What was asked before, the question on the page marked; a click opens it. Returns it. Raises CragError."""
     runs = session.library.runs.latest(_PAST, own=bool(st.session_state.get(_WHOSE)))
     more = "+" if len(runs) == _PAST else ""
     lead = h.p("small", id="past")[f"Past questions ({len(runs)}{more})"]
     asked = [_asked(run, run.run_id == st.session_state.selected) for run in runs]
     draw(h.div("cx")[lead, h.ul("past", aria_labelledby="past")[asked]] if runs else None, place)
+    return runs
 
 
 def _asked(run: RunSummary, here: bool) -> Html:

@@ -15,7 +15,7 @@ _POSTGRESQL = "id !~ '^[0-9a-f]{16}-[0-9]'"
 def upgrade() -> None:
     words = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
     op.add_column("runs", sa.Column("via", words, nullable=False, server_default=sa.text("''")))
-    op.drop_index("runs_asked", "runs")
+    op.drop_index("runs_asked", "runs", if_exists=True)
     op.create_index(
         *("runs_asked", "runs", ["number", "via", "id"]),
         sqlite_where=sa.text(_SQLITE),
