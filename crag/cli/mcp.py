@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        f"{parser.description} By HTTP, tokens come from the environment: CRAG_TOKENS=token=workspace,…, or the file that "
-        "CRAG_TOKENS_FILE names, an entry a line. Without any, this machine alone is served."
+        f"{parser.description} By HTTP, tokens come from the environment: CRAG_TOKENS=token=workspace,…, or the file "
+        "that CRAG_TOKENS_FILE names, an entry a line. Without any, this machine alone is served."
     )
     add_library(parser)
     parser.add_argument(
