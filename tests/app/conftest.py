@@ -21,7 +21,6 @@ from crag.providers.registry import key_variables
 from crag.sample import load_sample
 from tests.support import local_models
 from tests.support.model_server import Server, serving
-from ui.app import warmup
 from ui.app.program import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,8 +43,6 @@ local_script_runner.require_widgets_deltas = ended
 
 # After each run of the script, Streamlit has the collector go through all modules: a tenth of a second each time.
 streamlit_config.set_option("runner.postScriptGC", False)
-# So there is nothing to keep short either: test_warmup.py looks at that in a process of its own.
-warmup.settle = lambda: None
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ import logging
 import sys
 import threading
 
+import streamlit as st
+
 from crag.core.types import Passage
 from crag.engine import Engine
 
@@ -58,9 +60,10 @@ def settle() -> None:
     """Leave what is loaded by now out of the collector's rounds, if that is more than the last time.
 
     Streamlit starts a round after every run of a script, and one through all modules takes longer than the script.
+    Where it is told not to, there is no need.
     """
     global _modules
-    if len(sys.modules) > _modules:
+    if len(sys.modules) > _modules and st.get_option("runner.postScriptGC"):
         _modules = len(sys.modules)
         gc.unfreeze()
         gc.collect()

@@ -1,4 +1,4 @@
-"""Fixed places on a page, each rewritten whole: what one run looks like at a moment, under a view."""
+"""Fixed places on a page, each rewritten whole when it changes: what one run looks like at a moment, under a view."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Slots:
         self.chunks: Any = None
         self.web: Any = None
         self.meter: Any = None
+        self._shown: dict[str, tuple[Any, Html]] = {}
+        """What stands in each place, by its name."""
 
     def write(
         self,
@@ -41,16 +43,21 @@ class Slots:
     ) -> None:
         """`alone`: sentences of the answer that no other run says; `notes` on its sources, by number."""
         if self.question is not None:
-            self._draw(answer.question(trace), self.question)
-        self._draw(answer.answer(trace, alone), self.answer)
+            self._draw("question", answer.question(trace))
+        self._draw("answer", answer.answer(trace, alone))
         if self.help is not None:
-            self._draw(guidance.panel(trace, web=self._web), self.help)
-        self._draw(answer.sources(trace, self._opened, notes, view.shelf), self.sources)
-        self._draw(path.path(trace), self.path)
-        self._draw(path.action(trace), self.action)
-        self._draw(evidence.chunks(trace, view), self.chunks)
-        self._draw(evidence.web(trace, view), self.web)
-        self._draw(meter.meter(trace, meter.in_use()) if trace.finished else Html(), self.meter)
+            self._draw("help", guidance.panel(trace, web=self._web))
+        self._draw("sources", answer.sources(trace, self._opened, notes, view.shelf))
+        self._draw("path", path.path(trace))
+        self._draw("action", path.action(trace))
+        self._draw("chunks", evidence.chunks(trace, view))
+        self._draw("web", evidence.web(trace, view))
+        # Each time, as Streamlit hears of a touched widget only where something is drawn; it is empty until the end.
+        self._draw("meter", meter.meter(trace, meter.in_use()) if trace.finished else Html(), again=True)
 
-    def _draw(self, html: Html, place: Any) -> None:
-        draw(h.div(data_scope=self._scope)[html] if html and self._scope else html, place)
+    def _draw(self, part: str, html: Html, *, again: bool = False) -> None:
+        """What is shown already is not sent once more, unless `again`: the browser would build it anew."""
+        shown = getattr(self, part), h.div(data_scope=self._scope)[html] if html and self._scope else html
+        if again or self._shown.get(part) != shown:
+            place, made = self._shown[part] = shown
+            draw(made, place)
