@@ -54,6 +54,8 @@ def serve(service: Service, access: Access, host: str, port: int, announce: Call
     listening = _listening(host, port)
     config = uvicorn.Config(
         app(service, access),
+        http="h11",
+        loop="asyncio",
         log_config=None,
         access_log=False,
         server_header=False,
