@@ -183,6 +183,18 @@ def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sampl
     assert 'data-pick="cite:1"' in said(app) and said(app).count("aria-current") == 1
 
 
+def test_a_past_run_of_another_conversation_is_no_turn_of_this_one(with_sample, app):
+    ask(app)
+    first = run_of(app)
+    app.button(key="new").click().run()
+    ask(app, "Why did the airplane skid off the runway at Wausau?")
+    second = run_of(app)
+    pick(app, f"run:{first.run_id}")
+    assert app.session_state["turns"] == [first.run_id]
+    pick(app, f"run:{second.run_id}")
+    assert app.session_state["turns"] == [second.run_id]
+
+
 def test_a_click_on_a_run_that_is_gone_is_told_and_the_page_lives_on(with_sample, app):
     app.run()
     pick(app, "run:gone")

@@ -106,6 +106,12 @@ class Session:
                 self.turns.append(run)
             st.query_params["run"] = run
 
+    def visit(self, run: str) -> None:
+        """Select a stored run: within this conversation where it is of it, else as the beginning of its own."""
+        if run not in self.turns:
+            st.session_state.turns = []
+        self.select(run)
+
     def forget(self, run: str) -> None:
         """Take a run out of the conversation; what is stored stays."""
         st.session_state.turns = [turn for turn in self.turns if turn != run]

@@ -43,7 +43,7 @@ def follow(session: Session, picked: str) -> None:
     """Do what a click asked for. Raises CragError."""
     kind, _, rest = picked.partition(":")
     if kind == "run" and session.trace(rest):
-        session.select(rest)
+        session.visit(rest)
     elif kind in ("cite", "chunk"):
         session.open(picked)
     elif kind == "present":

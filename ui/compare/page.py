@@ -32,7 +32,7 @@ def follow(session: Session, picked: str) -> None:
     """Do what a click asked for. Raises CragError."""
     kind, _, rest = picked.partition(":")
     if kind == "open" and rest in state.compared_runs():
-        session.select(rest)
+        session.visit(rest)
         navigation.go("ask")
         st.rerun()
     run, _, what = rest.partition(":")

@@ -33,7 +33,7 @@ def follow(session: Session, picked: str) -> None:
         return
     if run not in session.library.runs.ids():
         raise NotFoundError("The run of this row was deleted from the history.", "Its measures stay in the table.")
-    session.select(run)
+    session.visit(run)
     navigation.go("ask")
     st.rerun()
 

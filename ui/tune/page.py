@@ -40,7 +40,7 @@ def follow(session: Session, picked: str) -> None:
         st.session_state[_CELL] = None if st.session_state.get(_CELL) == cell else cell
     kind, _, run = picked.partition(":")
     if kind == "tune-run" and run in stored.runs_of(session.workspace).runs:
-        session.select(run)
+        session.visit(run)
         navigation.go("ask")
         st.rerun()
 
