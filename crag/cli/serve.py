@@ -10,6 +10,7 @@ from crag.cli.options import DEFAULT_WORKSPACE, add_providers, interruptible, op
 from crag.cli.output import Output
 from crag.core.access import Access
 from crag.core.errors import CragError, SettingsError
+from crag.core.listening import listening
 
 _EXTRA = ("uvicorn", "starlette", "python_multipart")
 
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with opened(options, **providers(options)) as engine:
         try:
             from crag.server.app import app
-            from crag.server.running import Server, bound, raise_the_limit_of_files
+            from crag.server.running import Server, raise_the_limit_of_files
         except ModuleNotFoundError as error:
             if error.name not in _EXTRA:
                 raise
@@ -55,10 +56,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         limits = Limits.of(engine.config, rate=options.rate, waiting=options.waiting, grace_seconds=options.grace)
         raise_the_limit_of_files()
         _log_to_standard_error(output)
-        with bound(options.host, options.port) as listening, interruptible():
-            host, port = listening.getsockname()[:2]
+        with listening(options.host, options.port) as held, interruptible():
+            host, port = held.getsockname()[:2]
             _told(f"http://{f'[{host}]' if ':' in host else host}:{port}", access, output)
-            Server(app(engine, access, limits)).run(sockets=[listening])
+            Server(app(engine, access, limits)).run(sockets=[held])
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import types
 from collections.abc import Callable
 
@@ -14,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from crag.core.access import Access
-from crag.core.errors import SettingsError
+from crag.core.listening import listening
 from crag.mcp.gate import BODY, Gate
 from crag.mcp.service import Service
 
@@ -51,7 +50,7 @@ def serve(service: Service, access: Access, host: str, port: int, announce: Call
     machines could reach it.
     """
     access.check_address(host)
-    listening = _listening(host, port)
+    held = listening(host, port)
     config = uvicorn.Config(
         app(service, access),
         http="h11",
@@ -63,8 +62,8 @@ def serve(service: Service, access: Access, host: str, port: int, announce: Call
         timeout_graceful_shutdown=GRACE,
     )
     name = f"[{host}]" if ":" in host else host
-    announce(f"http://{name}:{listening.getsockname()[1]}{PATH}")
-    _Server(config, service).run(sockets=[listening])
+    announce(f"http://{name}:{held.getsockname()[1]}{PATH}")
+    _Server(config, service).run(sockets=[held])
 
 
 class _Server(uvicorn.Server):
@@ -77,14 +76,3 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
         self._service.stop()
         super().handle_exit(sig, frame)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=1024)
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or "there is no such address"
-        raise SettingsError(
-            f"{host}:{port} can't be listened at: {why}.", "Choose another --host or --port."
-        ) from error

@@ -11,10 +11,8 @@ import python_multipart  # noqa: F401  (starlette reads forms with it; missing, 
 import uvicorn
 from starlette.applications import Starlette
 
-from crag.core.errors import SettingsError
 from crag.server.serving import Serving
 
-_BACKLOG = 2_048
 _MOST_FILES = 8_192
 _MORE = 30
 """Seconds that are left to requests which were told to end, before their connections are cut."""
@@ -53,16 +51,6 @@ class Server(uvicorn.Server):
         finally:
             stopping.cancel()
             self._serving.work.stop()
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 is any free one. Raises SettingsError where the address can't be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except (OSError, OverflowError) as error:
-        why = str(getattr(error, "strerror", None) or error).partition(" (while")[0]
-        raise SettingsError(f"Port {port} of {host} can't be had: {why}.", "Choose another with --port.") from error
 
 
 def raise_the_limit_of_files() -> None:

@@ -95,6 +95,7 @@ PUBLIC = {
     "crag.core.guidance": ["About", "Guidance", "Near", "Suggestion"],
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
+    "crag.core.listening": ["listening"],
     "crag.core.makers": ["Maker", "maker", "named"],
     "crag.core.metadata": [
         *("FIXED", "Fields", "KEPT_CONFIDENCE", "KEPT_SOURCE", "Kind", "MOST_FIELDS", "RESERVED", "Value"),
