@@ -32,7 +32,7 @@ def test_a_connection_that_it_takes_sends_every_part_of_a_reply_at_once() -> Non
 
 
 def test_a_port_that_there_is_not_is_told() -> None:
-    with pytest.raises(SettingsError, match="Port 70000 of 127.0.0.1 can't be had"):
+    with pytest.raises(SettingsError, match=r"Port 70000 of 127\.0\.0\.1 can't be had"):
         listening("127.0.0.1", 70_000)
 
 
