@@ -37,7 +37,7 @@ from crag.library.room import Folders, Room
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
-from crag.run.admission import checked, lending, named_client, storable
+from crag.run.admission import checked, lending, named_client, storable, unfiltered
 from crag.run.asking import Asking
 from crag.run.composition import Asked, Local, composed, grader
 from crag.run.indexing import index_files
@@ -219,11 +219,13 @@ class Engine:
         the same `run_id`; None makes a new, unguessable one. `history` are the exchanges that the question follows on,
         oldest first: where it does not stand alone, one that does is made of it and asked, unless `standalone` is.
 
-        `retriever` is searched in place of the library. With `wanted="evidence"` no answer is written: what it may
-        rest on is in the trace. `via` and `client` say who asked, for the history: see `RunStarted`.
-        Raises SettingsError, before any event, for a strategy that does not exist.
+        `retriever` is searched in place of the library, by its own filters alone. With `wanted="evidence"` no answer is
+        written: what it may rest on is in the trace. `via` and `client` say who asked, for the history: see
+        `RunStarted`.
+        Raises SettingsError, before any event, for a strategy that does not exist, and a `where` for a `retriever`.
         """
         settings = settings or strategy_named(strategy).settings
+        unfiltered(retriever, settings)
         question = storable(question)
         run = ev.RunStarted(
             run_id=run_id or secrets.token_hex(16),

@@ -16,7 +16,6 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from pydantic import ConfigDict, field_validator
 
-from crag.core.errors import SettingsError
 from crag.core.protocols import Retriever
 from crag.core.settings import Settings
 from crag.engine import Engine
@@ -77,16 +76,11 @@ class CragRetriever(BaseRetriever):
         return documents_of(trace, originals, whole=self.whole)
 
     def _how(self, originals: dict[str, Document], callbacks: CallbackManager) -> Asking:
-        """How a run is asked. Raises SettingsError for a filter on the fields of what is no library."""
+        """How a run is asked."""
         how: Asking = {"settings": self.settings, "wanted": "evidence", "via": "agent", "client": self.client}
         if self.source is None:
             return how
         settings = self.settings or strategy(self.strategy).settings
-        if settings.where:
-            raise SettingsError(
-                "A filter on documents' fields is for the library, and another store is searched.",
-                "Give the store's own filter: retriever_of(store, search_kwargs=…).",
-            )
         return {**how, "retriever": self._searched(settings, originals, callbacks)}
 
     def _searched(self, settings: Settings, originals: dict[str, Document], callbacks: CallbackManager) -> Retriever:

@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable
 from unicodedata import category
 
-from crag.core.errors import QuestionError
+from crag.core.errors import QuestionError, SettingsError
+from crag.core.protocols import Retriever
+from crag.core.settings import Settings
 from crag.core.turns import Turn
 
 QUESTION_CHARS = 2_000
@@ -27,6 +29,14 @@ def checked(question: str) -> str:
 def storable(text: str) -> str:
     """Text as JSON can hold it: without lone surrogates."""
     return text.encode("utf-8", "replace").decode()
+
+
+def unfiltered(retriever: Retriever | None, settings: Settings) -> None:
+    """Raises SettingsError for a filter that somebody's own retriever would not obey: it must not seem to be obeyed."""
+    if retriever is not None and settings.where:
+        raise SettingsError(
+            "The setting where filters the library, and another store is searched.", "Filter in that store's own terms."
+        )
 
 
 def named_client(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import get_type_hints
 import pytest
 
 from crag.core import events as ev
-from crag.core.errors import CragError, EmptyLibraryError
+from crag.core.errors import CragError, EmptyLibraryError, SettingsError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.run.asking import Asking
@@ -59,6 +59,12 @@ def test_what_a_retriever_of_one_s_own_finds_in_the_library_is_of_the_library(en
     fill(engine)
     trace = engine.trace(QUESTION, retriever=engine.library())
     assert not trace.elsewhere and trace.documents == engine.trace(QUESTION).documents
+
+
+def test_a_filter_that_the_retriever_would_not_obey_is_refused(engine: Engine) -> None:
+    settings = STRATEGIES["balanced"].settings.changed(where="verified")
+    with pytest.raises(SettingsError, match="another store"):
+        engine.ask(QUESTION, settings=settings, retriever=FixedRetriever(chunks=[]))
 
 
 def test_a_run_waited_for_raises_what_ended_it(engine: Engine) -> None:

@@ -48,6 +48,12 @@ def test_no_module_of_the_product_passes_400_lines() -> None:
     assert long == {}
 
 
+def test_no_two_test_files_have_one_name() -> None:
+    """pytest imports them by their names alone; which of two it takes is chance."""
+    names = [path.name for path in tracked() if path.relative_to(ROOT).parts[0] == "tests" and path.stem[:5] == "test_"]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
 def test_a_charter_sentence_opens_each_module() -> None:
     silent = [
         str(path.relative_to(ROOT))

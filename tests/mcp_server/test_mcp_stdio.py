@@ -101,7 +101,7 @@ def test_only_protocol_goes_out_and_what_is_no_message_is_answered(library: Path
         (["--workspace", "a", "--library", "b"], "Both --library and --workspace are given."),
         (["--files", "nowhere"], "There is no folder nowhere."),
         (["--http", "--host", "0.0.0.0"], "others can reach 0.0.0.0"),
-        (["--http", "--port", "99999"], "127.0.0.1:99999 can't be listened at"),
+        (["--http", "--port", "99999"], "Port 99999 of 127.0.0.1 can't be had"),
     ],
 )
 def test_what_can_not_be_served_is_said_at_the_start(

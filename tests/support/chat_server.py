@@ -14,13 +14,14 @@ import httpx
 from crag.core.access import Access
 from crag.core.config import AppConfig
 from crag.core.errors import ReplyError
+from crag.core.listening import listening
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.engine import Engine
 from crag.generate.extractive import ExtractiveGenerator
 from crag.server.app import app
 from crag.server.limits import Limits
-from crag.server.running import Server, bound
+from crag.server.running import Server
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
 
@@ -77,11 +78,11 @@ def chat_server(folder: Path, limits: Limits | None = None, **chosen: Any) -> It
     engine = Engine(AppConfig(data=folder, **chosen), embedder=WordEmbedder(), evaluator=evaluator, generator=writer)
     fill(engine, workspace="alpha")
     server = Server(app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), limits))
-    with bound("127.0.0.1", 0) as listening:
-        serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    with listening("127.0.0.1", 0) as held:
+        serving = threading.Thread(target=server.run, kwargs={"sockets": [held]})
         serving.start()
         try:
-            yield ChatServer(f"http://127.0.0.1:{listening.getsockname()[1]}", engine, writer)
+            yield ChatServer(f"http://127.0.0.1:{held.getsockname()[1]}", engine, writer)
         finally:
             server.should_exit = True
             serving.join()
