@@ -4,6 +4,7 @@ import ast
 import inspect
 import os
 import resource
+import socket
 
 import pytest
 import streamlit
@@ -156,3 +157,14 @@ def test_streamlit_says_how_much_it_holds_and_lets_go_of_what_was_read(monkeypat
     assert start.held_uploads() == 1400
     assert read() == b"x" * 700 and start.held_uploads() == 700
     assert read() == b"x" * 700
+
+
+def test_what_listens_here_sends_every_part_of_an_answer_at_once() -> None:
+    """Connections inherit it. A socket that does not listen is left as it is."""
+    with socket.create_server(("127.0.0.1", 0)) as held, socket.socket() as idle:
+        start.answer_at_once()
+        with socket.create_connection(held.getsockname()):
+            taken, _ = held.accept()
+            with taken:
+                assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert not idle.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
+import socket
 import sys
 import threading
 import webbrowser
@@ -119,11 +121,26 @@ def _raise_the_limit_of_files() -> int:
 @contextlib.asynccontextmanager
 async def _opened(_: st.App) -> AsyncIterator[None]:
     """Says where the app is, and opens a browser where there is a screen: `streamlit run` leaves that to the app."""
+    answer_at_once()
     sys.stdout.write(f"CRAG Explorer: {_address()}  (Ctrl-C stops it)\n")
     sys.stdout.flush()
     if not st.get_option("server.headless"):
         threading.Thread(target=webbrowser.open, args=(_address(),), daemon=True).start()
     yield
+
+
+def answer_at_once() -> None:
+    """From the sockets that listen in this process, every part of a reply goes out as it is made.
+
+    asyncio sees to that for sockets of its own making, and Streamlit makes the app's itself: the second part of each
+    reply waited 40 ms for the browser's word on the first. Connections inherit it from the socket that takes them.
+    """
+    for found in gc.get_objects():
+        if type(found) is not socket.socket or found.fileno() < 0 or found.type != socket.SOCK_STREAM:
+            continue
+        listens = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        if listens and found.family in (socket.AF_INET, socket.AF_INET6):
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _address() -> str:
