@@ -23,7 +23,9 @@ __all__ = ["UNSEEN", "conversation", "escaped", "place", "turn"]
 
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&$^#])")
-_ADDRESS = re.compile(r"(?<=\w)(://|[.:@])(?=[^\W\d_]|/)")
+_FILE = r"(?:pdf|html?|docx|pptx|xlsx|csv|txt|png|jpe?g|tiff?|webp|bmp)(?![\w.:/@?#-])"
+"""Ends the name of a file, and of no host: none of these is a top-level domain (as md and zip are)."""
+_ADDRESS = re.compile(rf"(?<=\w)(://|[:@]|\.(?!{_FILE}))(?=[^\W\d_]|/)", re.IGNORECASE)
 """Where some readers make a link of a bare address: behind a scheme, in a host's name, in a mail address."""
 _MAIL = re.compile(r"(?<=\w)\\@(?=\w)")
 _LEADING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|)([-+=:]|(?<=\d)[.)])")

@@ -56,7 +56,7 @@ def test_a_question_is_answered_with_citations_and_its_steps_are_told_in_order(e
             "The evaluator did not answer."
         ]
         text = said(result)
-        assert text.startswith("Action: CORRECT.") and "<answer>" in text and "report\\.pdf, page 1" in text
+        assert text.startswith("Action: CORRECT.") and "<answer>" in text and "report.pdf, page 1" in text
         assert "grade failed" in text
         stored = json.loads((await client.read_resource(found["uri"])).contents[0].text)  # type: ignore[union-attr]
         assert (stored["run_id"], stored["answer"]) == (found["run_id"], found["answer"])

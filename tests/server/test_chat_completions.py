@@ -75,7 +75,7 @@ def test_an_answer_has_marks_footnotes_and_what_is_known_of_it(served: ChatServe
     answer, _, under = choice["message"]["content"].partition("\n\n---\n\n")
     assert "eighty days on average" in answer
     assert "[1]" in answer
-    assert under.startswith("[1] report\\.pdf, page 1")
+    assert under.startswith("[1] report.pdf, page 1")
     known = found["crag"]
     assert found["id"].endswith(known["run_id"])
     assert (known["action"], known["score"], known["abstained"]) == ("CORRECT", 0.9, False)

@@ -28,7 +28,7 @@ def cited(number: int, **changes) -> Citation:
 def test_each_citation_is_a_footnote_with_file_page_and_quote_or_address():
     said = markdown.turn(Trace.from_events(events()))
     assert "Kept words.[^1] Something else.[^2]" in said
-    assert r"[^1]: report\.pdf, page 3: “Kept”" in said
+    assert r"[^1]: report.pdf, page 3: “Kept”" in said
     assert "[^2]: **web** " in said and "<https://example.org/a>: “Web words”" in said
     assert r"\[9\]" in said, "a number that stands for no source stays text"
 
@@ -99,11 +99,25 @@ def test_no_line_begins_what_is_not_a_paragraph(begins):
     assert re.match(r"\d*\\", markdown.escaped(begins))
 
 
-@pytest.mark.parametrize("address", ["http://a.b/c", "www.evil.com", "bob@evil.com", "пример.рф", "HTTPS://X.Y"])
+@pytest.mark.parametrize("name", ["report-2019.pdf", "Page.HTML", "a.txt"])
+def test_the_name_of_a_file_is_left_as_it_is(name):
+    assert markdown.escaped(f"{name}, page 4") == f"{name}, page 4"
+
+
+@pytest.mark.parametrize(
+    "address", ["http://a.b/c", "www.evil.com", "bob@evil.com", "пример.рф", "HTTPS://X.Y", "x.pdf.com", "x.pdf/y"]
+)
 def test_no_reader_finds_an_address_in_text(address):
     """Between the parts of an address stands an escape, which ends what a reader would make a link of."""
     said = markdown.escaped(f"see {address} now")
     assert not re.search(r"\w(://|\.[^\W\d]|@)", said)
+
+
+@pytest.mark.parametrize(
+    ("address", "broken"), [("www.evil.pdf", r"www\."), ("a@b.pdf", r"a\@"), ("http://x.pdf", r"p\://")]
+)
+def test_an_address_that_ends_as_a_file_does_is_broken_where_it_begins(address, broken):
+    assert broken in markdown.escaped(address)
 
 
 def test_plain_words_stay_readable():
