@@ -6,7 +6,7 @@ VENV    ?= .venv
 PORT    ?= 8501
 ADDRESS ?= 127.0.0.1
 TESTS   ?= tests
-WORKERS ?= 5
+WORKERS ?= 4
 OPTIONS ?=
 
 BIN := $(VENV)/bin
@@ -18,7 +18,7 @@ PY  := $(BIN)/python
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  PORT=8501  ADDRESS=127.0.0.1 (0.0.0.0 serves your network)  PYTHON=python3  TESTS=tests  WORKERS=5  OPTIONS='-k ask'"
+	@echo "  PORT=8501  ADDRESS=127.0.0.1 (0.0.0.0 serves your network)  PYTHON=python3  TESTS=tests  WORKERS=4  OPTIONS='-k ask'"
 
 # A browser opens by itself only where there is a screen.
 SCREEN   := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
