@@ -10,7 +10,7 @@ from crag.cli.options import DEFAULT_WORKSPACE, add_providers, interruptible, op
 from crag.cli.output import Output
 from crag.core.access import Access
 from crag.core.errors import CragError, SettingsError
-from crag.core.listening import listening
+from crag.core.listening import listening, room_for_files
 
 _EXTRA = ("uvicorn", "starlette", "python_multipart")
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with opened(options, **providers(options)) as engine:
         try:
             from crag.server.app import app
-            from crag.server.running import Server, raise_the_limit_of_files
+            from crag.server.running import Server
         except ModuleNotFoundError as error:
             if error.name not in _EXTRA:
                 raise
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         from crag.server.limits import Limits
 
         limits = Limits.of(engine.config, rate=options.rate, waiting=options.waiting, grace_seconds=options.grace)
-        raise_the_limit_of_files()
+        room_for_files()
         _log_to_standard_error(output)
         with listening(options.host, options.port) as held, interruptible():
             host, port = held.getsockname()[:2]

@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 
 from crag.core.errors import SettingsError
 
-__all__ = ["Access", "Caller", "foreign", "is_loopback"]
+__all__ = ["FOREIGN", "WANTED", "Access", "Caller", "foreign", "foreign_origin", "is_loopback"]
 
 VARIABLE, FILE_VARIABLE = "CRAG_TOKENS", "CRAG_TOKENS_FILE"
+WANTED = "A valid token is needed, in the header: Authorization: Bearer TOKEN."
+FOREIGN = "Pages of other sites may not use this server."
 _WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
 _TOKEN = re.compile(r"[!-+\--~]+")
 """Printable ASCII but for the comma, which ends an entry."""
@@ -127,9 +129,12 @@ def foreign(hosts: Sequence[str], origins: Sequence[str]) -> str:
     """
     if len(hosts) > 1 or any(not is_loopback(_name(host)) for host in hosts):
         return "This server answers to names of this machine only, such as localhost."
-    if any(_place(origin) not in hosts for origin in origins):
-        return "Pages of other sites may not use this server."
-    return ""
+    return FOREIGN if foreign_origin(hosts, origins) else ""
+
+
+def foreign_origin(hosts: Sequence[str], origins: Sequence[str]) -> bool:
+    """Whether a request with these headers was made by a page of another site."""
+    return any(_place(origin) not in hosts for origin in origins)
 
 
 def _place(origin: str) -> str:

@@ -1,12 +1,15 @@
-"""The socket at which a server of this program listens."""
+"""The socket at which a server of this program listens, and room for its connections."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 
 from crag.core.errors import SettingsError
 
-__all__ = ["listening"]
+__all__ = ["listening", "room_for_files"]
+
+_MOST_FILES = 65_536
 
 _BACKLOG = 2_048
 """Connections that wait to be taken; the system may allow fewer."""
@@ -26,3 +29,18 @@ def listening(host: str, port: int) -> socket.socket:
     # it the second part of a reply waits 40 ms for the client's word on the first.
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
+
+
+def room_for_files() -> int:
+    """Raises the limit of open files, as each connection is one, as far as it may be; returns how many there may be."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return _MOST_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            soft = most
+    return most if soft == resource.RLIM_INFINITY else soft

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from urllib.parse import urlsplit
 
 import mcp_types as types
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -13,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from crag.core.access import Access, Caller, foreign
+from crag.core.access import FOREIGN, WANTED, Access, Caller, foreign, foreign_origin
 
 CALLER = "crag.caller"
 """Where the request's scope has its Caller."""
@@ -68,13 +67,13 @@ class Gate:
     def _caller(self, headers: Headers) -> Caller:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if self._access.asks:
-            if any(_host(origin) not in hosts for origin in origins):
-                raise _RefusedError(403, "Pages of other sites may not use this server.")
+            if foreign_origin(hosts, origins):
+                raise _RefusedError(403, FOREIGN)
         elif why := foreign(hosts, origins):
             raise _RefusedError(403, why)
         caller = self._access.caller(headers.getlist("authorization"))
         if caller is None:
-            raise _RefusedError(401, "A valid token is needed, in the header: Authorization: Bearer TOKEN.")
+            raise _RefusedError(401, WANTED)
         return caller
 
     def _size(self, headers: Headers) -> int:
@@ -113,13 +112,6 @@ def _bounded(receive: Receive) -> Receive:
 
 def _too_large() -> _RefusedError:
     return _RefusedError(413, f"The message is larger than {BODY // MB} MB. Split the document, or add it as a file.")
-
-
-def _host(origin: str) -> str:
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        return ""
 
 
 def _refusal(error: _RefusedError) -> Response:

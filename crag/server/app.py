@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from crag.core.access import Access, Caller, foreign
+from crag.core.access import WANTED, Access, Caller, foreign
 from crag.core.errors import CragError
 from crag.engine import Engine
 from crag.server import ask, chat, description, documents, embeddings, front, health, models, rerank, runs, search
@@ -33,8 +33,6 @@ class Served:
     endpoint: Endpoint
     free: bool = False
 
-
-_WANTED = "A valid token is needed, in the header: Authorization: Bearer TOKEN."
 
 ROUTES: tuple[Served, ...] = (
     Served(method="GET", path="/healthz", endpoint=health.alive, free=True),
@@ -101,7 +99,7 @@ class _Door:
             return
         caller = serving.access.caller(headers.getlist("authorization"))
         if caller is None:
-            raise Problem(401, "invalid_token", _WANTED, headers={"WWW-Authenticate": "Bearer"})
+            raise Problem(401, "invalid_token", WANTED, headers={"WWW-Authenticate": "Bearer"})
         request.state.caller = caller.number
         serving.rates.take(caller)
         async with serving.gate.passed(caller):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import socket
 
@@ -13,7 +12,6 @@ from starlette.applications import Starlette
 
 from crag.server.serving import Serving
 
-_MOST_FILES = 8_192
 _MORE = 30
 """Seconds that are left to requests which were told to end, before their connections are cut."""
 
@@ -51,16 +49,3 @@ class Server(uvicorn.Server):
         finally:
             stopping.cancel()
             self._serving.work.stop()
-
-
-def raise_the_limit_of_files() -> None:
-    """As many connections as may be: each counts as an open file."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -10,7 +10,7 @@ import pytest
 
 PUBLIC = {
     "crag": ["Engine", "__version__"],
-    "crag.core.access": ["Access", "Caller", "foreign", "is_loopback"],
+    "crag.core.access": ["Access", "Caller", "FOREIGN", "WANTED", "foreign", "foreign_origin", "is_loopback"],
     "crag.text.addressed": ["Addressed", "Spoken", "addressed", "unaddressed"],
     "crag.text.amounts": ["amountless", "without_amounts"],
     "crag.core.children": ["PACKAGE_PARENT", "bare_environment"],
@@ -95,7 +95,7 @@ PUBLIC = {
     "crag.core.guidance": ["About", "Guidance", "Near", "Suggestion"],
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
-    "crag.core.listening": ["listening"],
+    "crag.core.listening": ["listening", "room_for_files"],
     "crag.core.makers": ["Maker", "maker", "named"],
     "crag.core.metadata": [
         *("FIXED", "Fields", "KEPT_CONFIDENCE", "KEPT_SOURCE", "Kind", "MOST_FIELDS", "RESERVED", "Value"),

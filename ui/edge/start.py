@@ -27,6 +27,7 @@ from streamlit.runtime.stats import CACHE_MEMORY_FAMILY, CacheStat
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.core.listening import room_for_files
 from crag.library.records import server_at
 from ui.app import workspaces
 from ui.app.program import at_start
@@ -42,14 +43,12 @@ LOG = logging.getLogger(__name__)
 LOOK_UPS = ("get_external_ip", "get_internal_ip")
 """By these Streamlit finds this machine's address, from an outside service and an outside route."""
 
-_MOST_FILES = 65_536
-
 
 def prepared() -> dict[str, Any]:
     """Makes this process ready to serve; returns the middleware and lifespan that `st.App` is given."""
     for name in LOOK_UPS:
         setattr(net_util, name, _nowhere)
-    files = _raise_the_limit_of_files()
+    files = room_for_files()
     memory_session_storage.MemorySessionStorage = partial(KeptSessions, room_for(files))  # type: ignore[misc,assignment]
     os.umask(0o077)
     try:
@@ -101,21 +100,6 @@ def _by_hand(name: str) -> tuple[str, ...]:
 
 def _plain(*given: str) -> tuple[str, ...]:
     return tuple(each.strip().lower().rstrip("/.") for each in given if each.strip())
-
-
-def _raise_the_limit_of_files() -> int:
-    """As far as it may be raised; returns how many files may be open."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return _MOST_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-            soft = most
-    return most if soft == resource.RLIM_INFINITY else soft
 
 
 @contextlib.asynccontextmanager
