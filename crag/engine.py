@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import collections.abc
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Unpack
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, SettingsError
+from crag.core.errors import CragError, SettingsError
 from crag.core.exchanges import Exchange
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
@@ -23,7 +21,7 @@ from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEval
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turns
-from crag.core.types import Answer, Grade, Passage, Step, Wanted
+from crag.core.types import Answer, Grade, Passage, Wanted
 from crag.core.waiting import CLOCK, Clock
 from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
@@ -37,27 +35,26 @@ from crag.library.room import Folders, Room
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
-from crag.run.admission import checked, lending, named_client, storable, unfiltered
+from crag.run.admission import named_client, storable, unfiltered
 from crag.run.asking import Asking
-from crag.run.composition import Asked, Local, composed, grader
+from crag.run.composition import Asked, Local, grader
 from crag.run.indexing import index_files
 from crag.run.libraries import OpenLibraries
+from crag.run.living import Events, Living
 from crag.run.pages import Pages
-from crag.run.scoping import scoped
 from crag.run.staleness import stale
 from crag.run.status import ProviderStatus, loaded, outside_statuses, storage_statuses
-from crag.run.tracing import exported
 from crag.run.wiring import Wiring, wired
 from crag.sample import Sample, shipped_sample
 from crag.strategies import strategy as strategy_named
+from crag.teams.audit import AuditLog
+from crag.teams.store import Store
 from crag.text.addressed import unaddressed
 from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
 
 Workspace = str | Path
-Events = collections.abc.Generator[ev.Event, None, CragError | None]
-"""A run as it happens; what it returns is the error that ended it."""
 _LASTING = {"data": "data folder", "database_url": "database", "index": "chunk index", "milvus_uri": "chunk index"}
 
 
@@ -86,12 +83,17 @@ class Engine:
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self._server = server_at(self.config.database_url)
         self.private_libraries = PrivateLibraries(self.config.data, self._server)
+        self.teams = Store(self.config.data, self._server)
+        """People, workspaces, limits and the audit log of this data folder or database."""
+        self.audit = AuditLog(self.teams)
         self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
         self._runs, self.readers = Turns(1), Turns(1)
         self._limit(self.config)
         self._libraries = OpenLibraries(self._opened)
         self._folders: dict[Path, FolderWeb] = {}
         self._lock = threading.RLock()
+        self.watchers: list[Callable[[Trace], None]] = []
+        """Each is told of every run that has ended, after it was stored; what one raises is logged."""
 
     def reconfigure(self, config: AppConfig) -> None:
         """Run and read with `config` from now on. What is under way goes on with what it began with.
@@ -125,6 +127,11 @@ class Engine:
             return self._given_generator
         reader = self.evaluator if isinstance(self.evaluator, AnswerReader) else None
         return ExtractiveGenerator(self.evaluator, reader)
+
+    def _local(self, config: AppConfig) -> Local:
+        return Local(
+            evaluator=self.evaluator, rewriter=self.rewriter, generator=self.generator, folder=self.web(config)
+        )
 
     def web(self, config: AppConfig | None = None) -> WebSearch | None:
         """The pages on this machine that `config` (else this engine's own) chooses; None where there are none."""
@@ -251,7 +258,14 @@ class Engine:
             retriever=retriever,
             wanted=wanted,
         )
-        return self._run(run, question, workspace, asked)
+        living = Living(
+            turns=self._runs,
+            library=lambda: self.library(workspace),
+            local=self._local,
+            given_web=self._given_web.name if self._given_web else "",
+            watchers=tuple(self.watchers),
+        )
+        return living.run(run, question, asked)
 
     def trace(
         self, question: str, strategy: str = "balanced", workspace: Workspace = "default", **how: Unpack[Asking]
@@ -284,70 +298,6 @@ class Engine:
         if answer is None:
             raise CragError("The run ended without an answer.")
         return answer
-
-    def _run(self, run: ev.RunStarted, question: str, workspace: Workspace, asked: Asked) -> Events:
-        from crag.run.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
-
-        events: list[ev.Event] = []
-        step: Step = "retrieve"
-        library: Library | None = None
-        ended: CragError | None = None
-
-        def seen(event: ev.Event) -> ev.Event:
-            events.append(event)
-            return event
-
-        def now() -> float:
-            return time.perf_counter() - asked.began
-
-        yield seen(run)
-        turn = self._runs.join()
-        try:
-            for before in turn.wait(asked.cancel):
-                yield seen(ev.Queued(before=before, waited=now()))
-            if len(events) > 1:
-                yield seen(ev.Queued(before=0, waited=now()))
-            allowed = lending(asked.allowed, asked.cancel, turn)
-            asked = replace(asked, began=time.perf_counter(), allowed=allowed)
-            said = checked(question)
-            instead = "" if asked.standalone is None else checked(storable(asked.standalone))
-            library = self.library(workspace)
-            local = Local(
-                evaluator=self.evaluator,
-                rewriter=self.rewriter,
-                generator=self.generator,
-                folder=self.web(asked.config),
-            )
-            scope = None if asked.retriever else scoped(library, asked.settings.where, now())
-            if scope is not None:
-                yield seen(scope)
-            parts, problems = composed(asked, library, local, self._given_web.name if self._given_web else "")
-            for place, problem in problems:
-                yield seen(ev.Failed.of(problem, place, now()))
-            for event in run_graph(said, parts, asked.history, instead):
-                if isinstance(event, ev.StepStarted):
-                    step = event.step
-                yield seen(event)
-        except CancelledError as error:
-            ended = error
-            yield seen(ev.Cancelled(at=now()))
-        except CragError as error:
-            ended = error
-            yield seen(ev.Failed.of(error, step, now(), fatal=True))
-        finally:
-            turn.leave()
-        finished = ev.RunFinished(at=now())
-        if library is not None:
-            trace = Trace.from_events([*events, finished])
-            try:
-                # A question that it holds nothing for makes no library that was not there.
-                if library.made or trace.failure is None or asked.retriever is not None:
-                    library.runs.save(trace, [*events, finished])
-            except CragError as error:
-                yield ev.Failed.of(error, step, now(), "not stored")
-            exported(trace, events)
-        yield finished
-        return ended
 
     def grade(self, question: str, texts: Sequence[str]) -> Iterator[Grade]:
         """The configured evaluator's grade of each text, in order, without any library; `passage_id` counts from 0.
@@ -388,5 +338,6 @@ class Engine:
     def close(self) -> None:
         """Closes every library this engine opened."""
         self._libraries.close()
+        self.teams.close()
         if self._server is not None:
             self._server.close()

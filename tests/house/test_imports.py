@@ -37,13 +37,15 @@ CRAG = {
     "comparing": {"text", "core", "spending"},
     "whatif": {"text", "core", "evaluator", "correct"},
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
+    "teams": {"text", "core", "library"},
+    "monitoring": {"text", "core", "library", "spending"},
     "run": {
         *("text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"),
         "conversation",
     },
     "engine": {
         *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
-        *("strategies", "sample", "run"),
+        *("strategies", "sample", "run", "teams"),
     },
     "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},

@@ -14,6 +14,7 @@ from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.policy import to_web
+from crag.core.roles import Act
 from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -24,6 +25,7 @@ from crag.strategies import STRATEGIES
 from ui.app import keys, permits, workspaces
 from ui.app.jobs import Job
 from ui.app.program import overridden, program
+from ui.app.visitor import Visitor
 
 _REMEMBERED = 24
 _LOOKED_BACK = 12
@@ -79,6 +81,19 @@ class Session:
     @property
     def library(self) -> Library:
         return program().engine.library(self.workspace)
+
+    # Who is here
+
+    @property
+    def visitor(self) -> Visitor:
+        """Without sign-in: the owner, who may do all, or a visitor whose own the library is that the key opens."""
+        if self.shared:
+            return Visitor(name="visitor", role="editor", administers=False)
+        return Visitor(name="owner", role="admin", administers=True)
+
+    def may(self, act: Act) -> bool:
+        """Whether whoever is here may do this. Each page asks before it offers, and whatever does it asks again."""
+        return self.visitor.may(act)
 
     # Runs
 

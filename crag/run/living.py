@@ -1,0 +1,108 @@
+"""One run from its first event to its last: it waits for its turn, goes through the graph, and is stored."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+
+from crag.core import events as ev
+from crag.core.config import AppConfig
+from crag.core.errors import CancelledError, CragError
+from crag.core.trace import Trace
+from crag.core.turns import Turns
+from crag.core.types import Step
+from crag.library.library import Library
+from crag.run.admission import checked, lending, storable
+from crag.run.composition import Asked, Local, composed
+from crag.run.scoping import scoped
+from crag.run.tracing import exported
+
+_log = logging.getLogger(__name__)
+
+Events = Generator[ev.Event, None, CragError | None]
+"""A run as it happens; what it returns is the error that ended it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Living:
+    """What a run needs of the engine that it belongs to.
+
+    `turns` is its queue, `library` opens what it is asked of, and `local` says which parts of this machine it has under
+    a configuration. `given_web` names a web that the engine was given. `watchers` are told of its end.
+    """
+
+    turns: Turns
+    library: Callable[[], Library]
+    local: Callable[[AppConfig], Local]
+    given_web: str = ""
+    watchers: Sequence[Callable[[Trace], None]] = ()
+
+    def run(self, started: ev.RunStarted, question: str, asked: Asked) -> Events:
+        """The run event by event. What fails, it tells; it raises nothing."""
+        from crag.run.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
+
+        events: list[ev.Event] = []
+        step: Step = "retrieve"
+        library: Library | None = None
+        ended: CragError | None = None
+
+        def seen(event: ev.Event) -> ev.Event:
+            events.append(event)
+            return event
+
+        def now() -> float:
+            return time.perf_counter() - asked.began
+
+        yield seen(started)
+        turn = self.turns.join()
+        try:
+            for before in turn.wait(asked.cancel):
+                yield seen(ev.Queued(before=before, waited=now()))
+            if len(events) > 1:
+                yield seen(ev.Queued(before=0, waited=now()))
+            allowed = lending(asked.allowed, asked.cancel, turn)
+            asked = replace(asked, began=time.perf_counter(), allowed=allowed)
+            said = checked(question)
+            instead = "" if asked.standalone is None else checked(storable(asked.standalone))
+            library = self.library()
+            local = self.local(asked.config)
+            scope = None if asked.retriever else scoped(library, asked.settings.where, now())
+            if scope is not None:
+                yield seen(scope)
+            parts, problems = composed(asked, library, local, self.given_web)
+            for place, problem in problems:
+                yield seen(ev.Failed.of(problem, place, now()))
+            for event in run_graph(said, parts, asked.history, instead):
+                if isinstance(event, ev.StepStarted):
+                    step = event.step
+                yield seen(event)
+        except CancelledError as error:
+            ended = error
+            yield seen(ev.Cancelled(at=now()))
+        except CragError as error:
+            ended = error
+            yield seen(ev.Failed.of(error, step, now(), fatal=True))
+        finally:
+            turn.leave()
+        finished = ev.RunFinished(at=now())
+        trace = Trace.from_events([*events, finished])
+        if library is not None:
+            try:
+                # A question that it holds nothing for makes no library that was not there.
+                if library.made or trace.failure is None or asked.retriever is not None:
+                    library.runs.save(trace, [*events, finished])
+            except CragError as error:
+                yield ev.Failed.of(error, step, now(), "not stored")
+            exported(trace, events)
+        self._tell(trace)
+        yield finished
+        return ended
+
+    def _tell(self, trace: Trace) -> None:
+        for watcher in self.watchers:
+            try:
+                watcher(trace)
+            except Exception:  # noqa: BLE001 - whoever watches must not end the run
+                _log.exception("a watcher of runs failed")

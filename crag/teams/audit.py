@@ -1,0 +1,127 @@
+"""The audit log: who signed in, deleted, changed a setting, shared or used a key, and what was refused them.
+
+No key, password, question or text of a document is ever in it. Each entry is also a line of the log `crag.audit`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from sqlalchemy import delete, insert, select
+
+from crag.core.errors import StorageError
+from crag.teams.store import Store
+from crag.teams.tables import audit
+
+__all__ = ["AuditLog", "AuditedAct", "Entry"]
+
+_log = logging.getLogger("crag.audit")
+
+AuditedAct = Literal[
+    "sign-in",
+    "sign-out",
+    "refused",
+    "delete",
+    "setting",
+    "limit",
+    "key",
+    "role",
+    "remove",
+    "workspace",
+    "share",
+    "link",
+    "token",
+    "backup",
+    "restore",
+    "scrape",
+]
+"""setting: of the program. key: one was entered, forgotten or used for a server; never its value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line. `who`: a person's e-mail or name, "owner", "command line", "token 2", "link …" or "visitor"."""
+
+    at: str
+    who: str
+    act: AuditedAct
+    workspace: str = ""
+    what: str = ""
+    detail: str = ""
+    refused: bool = False
+
+
+class AuditLog:
+    """Entries are added and, after the time that the operator sets, removed; never changed. Thread-safe."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def note(
+        self,
+        act: AuditedAct,
+        who: str,
+        *,
+        workspace: str = "",
+        what: str = "",
+        detail: str = "",
+        refused: bool = False,
+    ) -> None:
+        """Adds an entry. Where it can't be stored it is logged all the same: what was done stays done."""
+        entry = Entry(
+            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            who=_line(who),
+            act=act,
+            workspace=_line(workspace),
+            what=_line(what),
+            detail=_line(detail),
+            refused=refused,
+        )
+        said = "refused" if refused else "done"
+        _log.info("%s %s by %r in %r: %r %r", act, said, entry.who, entry.workspace, entry.what, entry.detail)
+        try:
+            with self._store.write() as connection:
+                connection.execute(
+                    insert(audit).values(
+                        at=entry.at,
+                        who=entry.who,
+                        act=entry.act,
+                        workspace=entry.workspace,
+                        what=entry.what,
+                        detail=entry.detail,
+                        refused=entry.refused,
+                    )
+                )
+        except StorageError as error:
+            _log.warning("the entry above is in this log alone: %s", error.message)
+
+    def entries(
+        self, limit: int = 500, *, workspace: str | None = None, who: str = "", act: str = ""
+    ) -> Iterator[Entry]:
+        """Newest first. Raises StorageError."""
+        c = audit.c
+        wanted = select(c.at, c.who, c.act, c.workspace, c.what, c.detail, c.refused)
+        if workspace is not None:
+            wanted = wanted.where(c.workspace == workspace)
+        if who:
+            wanted = wanted.where(c.who == who)
+        if act:
+            wanted = wanted.where(c.act == act)
+        with self._store.read() as connection:
+            rows = connection.execute(wanted.order_by(c.number.desc()).limit(limit)).all()
+        for at, by, what_act, where, what, detail, refused in rows:
+            yield Entry(at=at, who=by, act=what_act, workspace=where, what=what, detail=detail, refused=refused)
+
+    def forget(self, before: str) -> int:
+        """Removes entries older than a moment, ISO 8601 in UTC; how many."""
+        with self._store.write() as connection:
+            return connection.execute(delete(audit).where(audit.c.at < before)).rowcount
+
+
+def _line(text: str) -> str:
+    """On one line, of a bounded length: what others named may hold anything."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:300]

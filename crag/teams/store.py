@@ -1,0 +1,184 @@
+"""Where people, workspaces, limits and the audit log are stored: a file of the data folder, or the database."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import inspect as inspected
+
+from crag.core.errors import StorageError
+from crag.library.database import own_folder
+from crag.library.faults import translated
+from crag.library.sqlite import connect, driver
+from crag.teams.tables import VERSION, meta, metadata
+
+if TYPE_CHECKING:
+    from crag.library.postgres import Server
+
+__all__ = ["Store"]
+
+FILE = "teams.db"
+SCHEMA = "crag"
+_BUSY_MS = 20_000
+_IDLE = 4
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('crag teams', 0))")
+_PATH = text(f"SELECT set_config('search_path', '{SCHEMA}', true)")
+
+
+class Store:
+    """Read and write transactions on the teams' tables. Thread-safe; several processes may share them.
+
+    Nothing is made before the first write; until then all tables read as empty. Every method raises StorageError.
+    """
+
+    def __init__(self, data: Path, server: Server | None = None) -> None:
+        self._file, self._server = data / FILE, server
+        self._lock = threading.Lock()
+        self._idle: list[tuple[tuple[int, int], Connection]] = []
+        self._ready = False
+
+    @property
+    def made(self) -> bool:
+        """Whether anything was ever stored."""
+        if self._server is None:
+            return self._file.exists()
+        with self._server.translated(), self._server.reading() as connection:
+            return inspected(connection).has_table(meta.name, schema=SCHEMA)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A read transaction: all that is read in the block is of one moment."""
+        if self._server is not None:
+            if not self._ready and not self.made:
+                with _nothing() as empty:
+                    yield empty
+                return
+            with self._server.translated(), self._server.reading() as connection:
+                connection.execute(_PATH)
+                self._check(connection)
+                yield connection
+            return
+        if not self._file.exists():
+            with _nothing() as empty:
+                yield empty
+            return
+        with translated(self._file), self._borrowed() as connection:
+            driver(connection).execute("BEGIN")
+            transaction = connection.begin()
+            try:
+                yield connection
+            finally:
+                transaction.rollback()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A write transaction, one at a time: lasting when the block ends; if it raises, nothing of it happened."""
+        if self._server is not None:
+            with self._server.translated(), self._server.writing() as connection, connection.begin():
+                connection.execute(_LOCK)
+                if not self._ready:
+                    connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+                connection.execute(_PATH)
+                if not self._ready:
+                    _create(connection)
+                self._check(connection)
+                yield connection
+            return
+        with translated(self._file):
+            if not self._file.exists():
+                own_folder(self._file.parent)
+                os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
+            with self._borrowed() as connection:
+                driver(connection).execute("BEGIN IMMEDIATE")
+                with connection.begin():
+                    yield connection
+
+    def close(self) -> None:
+        """Close what is idle; the next use opens it again."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, connection in idle:
+            connection.close()
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Connection]:
+        found = self._file.stat()
+        identity = (found.st_dev, found.st_ino)
+        with self._lock:
+            stale = [each for of, each in self._idle if of != identity]
+            self._idle = [(of, each) for of, each in self._idle if of == identity]
+            connection = self._idle.pop()[1] if self._idle else None
+        for each in stale:
+            each.close()
+        if connection is None:
+            connection = self._connected()
+        try:
+            yield connection
+        finally:
+            with self._lock:
+                kept = len(self._idle) < _IDLE and not driver(connection).in_transaction
+                if kept:
+                    self._idle.append((identity, connection))
+            if not kept:
+                connection.close()
+
+    def _connected(self) -> Connection:
+        connection = connect(self._file)
+        try:
+            file = driver(connection)
+            file.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+            file.execute("PRAGMA journal_mode = WAL")
+            file.execute("PRAGMA synchronous = FULL")
+            version = int(file.execute("PRAGMA user_version").fetchone()[0])
+            if version > VERSION:
+                raise _newer(str(version))
+            if version < VERSION:
+                file.execute("BEGIN IMMEDIATE")
+                with connection.begin():
+                    _create(connection)
+                    file.execute(f"PRAGMA user_version = {VERSION}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check(self, connection: Connection) -> None:
+        if self._ready:
+            return
+        version = str(connection.scalars(select(meta.c.value).where(meta.c.key == "version")).one())
+        if not version.isdecimal() or int(version) > VERSION:
+            raise _newer(version)
+        self._ready = True
+
+
+def _create(connection: Connection) -> None:
+    """Tables that are not there yet; those that are stay as they are."""
+    metadata.create_all(connection)
+    if connection.scalar(select(meta.c.value).where(meta.c.key == "version")) is None:
+        connection.execute(insert(meta).values(key="version", value=str(VERSION)))
+
+
+@contextmanager
+def _nothing() -> Iterator[Connection]:
+    """Empty tables in memory, to be read where nothing was stored yet."""
+    connection = connect(":memory:")
+    try:
+        metadata.create_all(connection)
+        yield connection
+    finally:
+        connection.rollback()
+        connection.close()
+
+
+def _newer(version: str) -> StorageError:
+    return StorageError(
+        f"People and workspaces were stored by a newer version of this program (version {version}; this one knows "
+        f"{VERSION}).",
+        "Update the program, or choose another data folder or database. Nothing was changed.",
+    )
