@@ -48,6 +48,7 @@ from crag.run.wiring import Wiring, wired
 from crag.sample import Sample, shipped_sample
 from crag.strategies import strategy as strategy_named
 from crag.teams.audit import AuditLog
+from crag.teams.people import People
 from crag.teams.store import Store
 from crag.text.addressed import unaddressed
 from crag.web.folder import FolderWeb
@@ -86,6 +87,7 @@ class Engine:
         self.teams = Store(self.config.data, self._server)
         """People, workspaces, limits and the audit log of this data folder or database."""
         self.audit = AuditLog(self.teams)
+        self.people = People(self.teams, self.audit, lambda: self.config)
         self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
         self._runs, self.readers = Turns(1), Turns(1)
         self._limit(self.config)
