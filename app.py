@@ -7,9 +7,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from crag.core.errors import CragError
 from ui.app import navigation, warmup
 from ui.edge import start
 from ui.kit import drawing
+from ui.signin import menu
+from ui.signin import page as signin
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -28,7 +31,13 @@ def draw() -> None:
         "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
-    page = st.navigation(list(pages.values()), position="top")
+    who = signin.who_is_there()
+    page = st.navigation(list(pages.values()), position="hidden" if isinstance(who, CragError) else "top")
+    if isinstance(who, CragError):
+        signin.show(who)
+        return
+    if who is not None:
+        menu.show(who)
     wanted = navigation.wanted()
     if wanted in pages and pages[wanted] is not page:
         st.switch_page(pages[wanted])

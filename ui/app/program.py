@@ -19,7 +19,7 @@ from crag.engine import Engine
 from crag.library.kept import CHOSEN, Kept
 from crag.library.records import server_at
 from crag.providers.registry import FOLDER
-from ui.app import tidying, warmup, workspaces
+from ui.app import removals, signin, tidying, warmup, workspaces
 from ui.app.jobs import Jobs
 
 _PLACE = ("data", "database_url", "index", "milvus_uri")
@@ -40,8 +40,8 @@ class Program:
         self.jobs = Jobs()
         self.notice = ""
         self._engine: Engine | None = None
-        self._tidying: threading.Event | None = None
-        """Ends the hourly purge."""
+        self._ends: list[threading.Event] = []
+        """End what goes on in the background: the hourly purge, and the look at who was removed."""
         self._lock = threading.RLock()
 
     @property
@@ -52,7 +52,9 @@ class Program:
                 self._engine = self.make(self._configured())
                 self._engine.private_libraries.settle()
                 self.warm(self._engine)
-                self._tidying = tidying.begin(self._engine)
+                self._ends = [tidying.begin(self._engine)]
+                if signin.on():
+                    self._ends.append(removals.begin(self._engine, self.jobs))
             return self._engine
 
     @property
@@ -76,8 +78,8 @@ class Program:
         """Closes the engine, if there is one; the next use makes another."""
         with self._lock:
             engine, self._engine = self._engine, None
-            if self._tidying is not None:
-                self._tidying.set()
+            for end in self._ends:
+                end.set()
         if engine is not None:
             engine.close()
 

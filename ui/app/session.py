@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.conversation.history import EXCHANGES, leading_to
 from crag.core.config import AppConfig
-from crag.core.errors import CragError, NotFoundError
+from crag.core.errors import AccessError, CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
@@ -22,7 +22,7 @@ from crag.library.library import Library
 from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
-from ui.app import keys, permits, workspaces
+from ui.app import gate, keys, permits, workspaces
 from ui.app.jobs import Job
 from ui.app.program import overridden, program
 from ui.app.visitor import Visitor
@@ -31,15 +31,23 @@ _REMEMBERED = 24
 _LOOKED_BACK = 12
 """So many turns at most are looked through for such as a question may follow on."""
 
+REFUSALS: dict[Act, str] = {
+    "see": "This can't be seen with your role.",
+    "ask": "With your role runs are read and nothing is asked.",
+    "edit": "With your role documents, labels and settings of this library are not changed.",
+    "administer": "Only an admin changes the program.",
+}
+"""Why something is not offered, or not done, in a sentence."""
+
 
 class Session:
     """A view of st.session_state with names; make one at the top of each page. Raises CragError.
 
-    `workspace` names the library that this browser may see.
+    Where people sign in, it is for who is there: AccessError where that is nobody.
     """
 
     def __init__(self) -> None:
-        self.workspace = workspaces.open_workspace(program().engine)
+        self._workspace = workspaces.open_workspace(program().engine, gate.person())
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})
@@ -79,6 +87,12 @@ class Session:
         return sample
 
     @property
+    def workspace(self) -> str:
+        """Names the library that this browser may see. Raises AccessError for who has been removed meanwhile."""
+        gate.person()
+        return self._workspace
+
+    @property
     def library(self) -> Library:
         return program().engine.library(self.workspace)
 
@@ -86,7 +100,13 @@ class Session:
 
     @property
     def visitor(self) -> Visitor:
-        """Without sign-in: the owner, who may do all, or a visitor whose own the library is that the key opens."""
+        """Who signed in. Without sign-in: the owner, who may do all, or a visitor whose own the library is that the key
+        opens. Raises AccessError for who has been removed meanwhile.
+        """
+        person = gate.person()
+        if person is not None:
+            admin = person.role == "admin"
+            return Visitor(name=person.called, role=person.role, administers=admin, person=person.id)
         if self.shared:
             return Visitor(name="visitor", role="editor", administers=False)
         return Visitor(name="owner", role="admin", administers=True)
@@ -94,6 +114,13 @@ class Session:
     def may(self, act: Act) -> bool:
         """Whether whoever is here may do this. Each page asks before it offers, and whatever does it asks again."""
         return self.visitor.may(act)
+
+    def require(self, act: Act) -> None:
+        """Called by whatever does something. Raises AccessError for who may not."""
+        visitor = self.visitor
+        if not visitor.may(act):
+            program().engine.audit.note("refused", visitor.name, workspace=self._workspace, what=act, refused=True)
+            raise AccessError(REFUSALS[act])
 
     # Runs
 
@@ -199,6 +226,7 @@ class Session:
         Raises CragError if one can't even start; the others are stopped then.
         """
         st.session_state.typed = question
+        self.require("ask")
         follows: dict[str, Any] = {"history": history, "standalone": standalone}
         jobs = [self._begun(question, strategy, {"settings": settings, **follows}) for strategy, settings in ways]
         runs = []
@@ -220,7 +248,7 @@ class Session:
             for event in engine.ask(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given):
                 emit(event)
 
-        job: Job[Event] = Job("run", question, work, workspace)
+        job: Job[Event] = Job("run", question, work, workspace, who=self.visitor.person)
         return program().jobs.begin(job)
 
     def typed(self, question: str) -> str:
@@ -311,8 +339,9 @@ class Session:
 
     @property
     def shared(self) -> bool:
-        """Whether others than the owner can reach the app, so that a session may choose less."""
-        return workspaces.shared(self.own)
+        """Whether others than the owner can reach the app, so that a session may choose less; admins may all."""
+        person = gate.person()
+        return person.role != "admin" if person is not None else workspaces.shared(self.own)
 
     @property
     def config(self) -> AppConfig:
@@ -326,8 +355,10 @@ class Session:
     @property
     def keys(self) -> Keys:
         """The keys for the servers of `config`: this session's own, then the owner's where they may be used."""
-        config = self.config
-        return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=self.shared))
+        config, shared = self.config, self.shared
+        if shared and self.own.keys_for == "everyone" and gate.person() is not None:
+            shared = False
+        return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=shared))
 
     @property
     def choices(self) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import streamlit as st
 from streamlit.config import get_option
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.library.private import name_of
+from crag.teams.people import Person
+from ui.app import signin
 
 ONE = "default"
 KEY = "w"
@@ -28,7 +32,11 @@ def reachable() -> bool:
 
 
 def private(config: AppConfig) -> bool:
-    """Whether each browser has a library of its own: as chosen, or wherever other machines can reach the server."""
+    """Whether each browser has a library of its own, by a key in the address: as chosen, or wherever other machines can
+    reach the server. Where people sign in, never: who somebody is decides.
+    """
+    if signin.on():
+        return False
     return reachable() if config.workspaces == "auto" else config.workspaces == "private"
 
 
@@ -36,22 +44,27 @@ def shared(config: AppConfig) -> bool:
     """Whether others than the owner may be visiting, who get none of the machine's files, keys and inner network.
 
     That is so wherever other machines can reach the server, also with one library for all; and where each browser has
-    a library of its own, which is how an owner says that a proxy leads others here.
+    a library of its own, which is how an owner says that a proxy leads others here; and wherever people sign in.
     """
-    return reachable() or private(config)
+    return signin.on() or reachable() or private(config)
 
 
-def open_workspace(engine: Engine) -> str:
-    """The workspace of this browser session; the key of a private one is kept in the address from now on.
+def workspace_of(person: Person) -> str:
+    """The workspace that somebody who signed in sees: their own. Its name tells nothing of them."""
+    return "u-" + hashlib.sha256(f"crag person {person.id}".encode()).hexdigest()[:40]
+
+
+def open_workspace(engine: Engine, person: Person | None = None) -> str:
+    """The workspace of this browser session: that of who signed in, or by the key in the address, which stays there.
 
     An address with a key that this program gave out opens that key's library. Without one the session keeps the key it
     has, which is how it survives page switches, or is given a new one; any other is refused, and that is told. Raises
     StorageError.
     """
-    if not private(engine.config):
+    if person is not None or not private(engine.config):
         st.query_params.pop(KEY, None)
         st.session_state[_HELD] = ""
-        return _switch_to(ONE)
+        return _switch_to(workspace_of(person) if person else ONE)
     held: str = st.session_state.get(_HELD, "")
     wanted = st.query_params.get_all(KEY)
     if len(wanted) == 1 and engine.private_libraries.known(wanted[0]):
