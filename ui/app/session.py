@@ -122,6 +122,12 @@ class Session:
             program().engine.audit.note("refused", visitor.name, workspace=self._workspace, what=act, refused=True)
             raise AccessError(REFUSALS[act])
 
+    def stop(self, job: Job[Any]) -> None:
+        """End work of this workspace. Raises AccessError for who could not have begun it."""
+        self.require("ask" if job.kind == "run" else "edit")
+        if job.workspace == self.workspace:
+            job.stop()
+
     # Runs
 
     @property
