@@ -121,8 +121,6 @@ def test_in_and_out_again_in_every_tab(place: Place, tab: Any) -> None:
     tab.get_by_role("button", name="Sign out").click()
     tab.wait_for_url(f"{place.issuer}/**")  # the provider says good-bye too
     assert not any(each["name"] == "_streamlit_user" for each in tab.context.cookies())
-    settled(other)
-    other.get_by_role("tab", name="Questions").click()
     tab.context.add_cookies([each for each in kept if each["name"] == "_streamlit_user"])  # as if it had been copied
     tab.goto(place.url)
     tab.get_by_text("You have signed out").wait_for()
@@ -138,7 +136,7 @@ def test_each_role_is_offered_what_it_may(place: Place, tab: Any) -> None:
         tab.goto(f"{place.url}/documents")
         tab.get_by_text("The library is empty").wait_for()
         settled(tab)
-        adds = tab.get_by_test_id("stFileUploaderDropzone").count()
+        adds = tab.get_by_test_id("stFileUploaderDropzoneInput").count()
         tab.goto(f"{place.url}/settings")
         tab.get_by_role("tab", name="Program").click()
         save = tab.get_by_test_id("stBaseButton-primaryFormSubmit")
@@ -153,12 +151,12 @@ def test_who_is_removed_while_working_is_out_at_the_next_touch(place: Place, tab
         [{"name": "_streamlit_user", "value": cookie(claims_of("ben"), place.url), "url": place.url}]
     )
     tab.goto(f"{place.url}/documents")
-    tab.get_by_test_id("stFileUploaderDropzone").wait_for()
+    tab.get_by_test_id("stFileUploaderDropzoneInput").wait_for(state="attached")
     place.people.remove("ben@example.org", by="test")
     ends = time.monotonic() + 60
     while not tab.get_by_text("You were removed").count():
         assert time.monotonic() < ends, "still in"
         tab.get_by_text("Web pages", exact=True).or_(tab.get_by_text("Files", exact=True)).first.click(timeout=5000)
         tab.wait_for_timeout(300)
-    until(tab, "() => !document.querySelector('[data-testid=stFileUploaderDropzone]')")
+    until(tab, "() => !document.querySelector('[data-testid=stFileUploaderDropzoneInput]')")
     assert "Documents" not in tab.inner_text("body")
