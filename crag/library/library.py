@@ -22,6 +22,7 @@ from crag.library.cache import Cache
 from crag.library.database import Database
 from crag.library.documents import Documents
 from crag.library.evaluations import Evaluations
+from crag.library.facts import Facts
 from crag.library.labels import Labels
 from crag.library.purges import Purges
 from crag.library.ranking import Mode
@@ -39,7 +40,7 @@ _EMBED_BATCH = 64
 
 
 class Library:
-    """One folder's library: `documents`, `purges`, `runs`, `labels`, `cache` and `evaluations` are in it.
+    """One folder's library: `documents`, `purges`, `runs`, `facts`, `labels`, `cache` and `evaluations` are in it.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -64,6 +65,7 @@ class Library:
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
+        self.facts = Facts(self._database)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)

@@ -16,7 +16,7 @@ from crag.core.events import Event
 from crag.core.meter import DaySpending
 from crag.core.origins import OWN
 from crag.core.trace import Trace
-from crag.library import tracks
+from crag.library import facts, tracks
 from crag.library.records import Records
 from crag.library.store import select_in
 from crag.library.tables import asked, calls, runs, searches, was_asked
@@ -58,14 +58,14 @@ class Runs:
     def save(self, trace: Trace, events: Sequence[Event]) -> None:
         """Store a run's record and events; a run of the same id is replaced.
 
-        What it says of the library's chunks is added to their track records, unless it replaces one or belongs to an
-        evaluation.
+        Its figures are stored with it. What it says of the library's chunks is added to their track records, unless it
+        replaces one or belongs to an evaluation.
         """
         with self._database.write() as connection:
             again = connection.execute(delete(runs).where(runs.c.id == trace.run_id)).rowcount
             if not again and was_asked(trace.run_id):
                 tracks.note(connection, trace)
-            connection.execute(
+            stored = connection.execute(
                 insert(runs).values(
                     id=trace.run_id,
                     question=trace.meant,
@@ -78,6 +78,7 @@ class Runs:
                     via=trace.via,
                 )
             )
+            facts.note(connection, stored.inserted_primary_key[0], trace)
             _save_calls(connection, trace)
 
     def latest(self, limit: int = 100, *, every: bool = False, own: bool = False) -> list[RunSummary]:
