@@ -26,6 +26,7 @@ def draw() -> None:
         "tune": st.Page(PAGES / "tune.py", title="Tune", url_path="tune"),
         "compare": st.Page(PAGES / "compare.py", title="Compare", url_path="compare"),
         "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
+        "monitor": st.Page(PAGES / "monitor.py", title="Monitor", url_path="monitor"),
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
     page = st.navigation(list(pages.values()), position="top")

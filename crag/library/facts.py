@@ -58,7 +58,7 @@ class Facts:
         """The figures of runs whose number is above this, with it, in the order in which they were stored."""
         asked = select(facts).where(facts.c.run > number).order_by(facts.c.run)
         with self._database.read() as connection:
-            return [(row["run"], _read(row)) for row in connection.execute(asked).mappings()]
+            return [(row["run"], _read(dict(row))) for row in connection.execute(asked).mappings()]
 
     def fill(self, most: int = _BATCH) -> int:
         """Make the figures of so many runs that have none, the newest first; how many are left.
@@ -74,7 +74,7 @@ class Facts:
                 wanted = left[at : at + min(_BATCH, most - at)]
                 # Looked at again under the lock: another process may have done the work in between.
                 missing = select(*_KNOWN).select_from(lacking).where(facts.c.run.is_(None), runs.c.number.in_(wanted))
-                rows = [_row(row["number"], _made(row)) for row in connection.execute(missing).mappings()]
+                rows = [_row(row["number"], _made(dict(row))) for row in connection.execute(missing).mappings()]
                 if rows:
                     connection.execute(insert(facts), rows)
         return max(0, len(left) - most)

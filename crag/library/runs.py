@@ -65,8 +65,9 @@ class Runs:
             again = connection.execute(delete(runs).where(runs.c.id == trace.run_id)).rowcount
             if not again and was_asked(trace.run_id):
                 tracks.note(connection, trace)
-            stored = connection.execute(
-                insert(runs).values(
+            number = connection.scalars(
+                insert(runs)
+                .values(
                     id=trace.run_id,
                     question=trace.meant,
                     strategy=trace.strategy,
@@ -77,8 +78,9 @@ class Runs:
                     events=events_to_jsonl(events),
                     via=trace.via,
                 )
-            )
-            facts.note(connection, stored.inserted_primary_key[0], trace)
+                .returning(runs.c.number)
+            ).one()
+            facts.note(connection, number, trace)
             _save_calls(connection, trace)
 
     def latest(self, limit: int = 100, *, every: bool = False, own: bool = False) -> list[RunSummary]:
@@ -111,6 +113,11 @@ class Runs:
         """The ids of all runs, oldest first. A run that is stored anew, under its old id, comes last."""
         with self._database.read() as connection:
             return list(connection.scalars(select(runs.c.id).order_by(runs.c.number)))
+
+    def questions(self, ids: Sequence[str]) -> dict[str, str]:
+        """What these runs asked, by their ids; ids of no run are left out."""
+        with self._database.read() as connection:
+            return dict(select_in(connection, select(runs.c.id, runs.c.question), runs.c.id, ids))
 
     def events(self, id: str) -> list[Event]:
         """Raises NotFoundError, and StorageError for a run of another version that can't be read."""

@@ -11,9 +11,9 @@ from crag.core.events import Failed
 from crag.core.meter import Call
 from crag.core.trace import Rewrite, Search, Trace
 from crag.core.types import Answer
+from crag.library.copying import copied
 from crag.library.library import Library
 from crag.library.places import FolderPlace
-from crag.library.copying import copied
 from crag.monitoring.facts import facts_of
 from crag.spending.prices import PRICES
 from crag.strategies import STRATEGIES
