@@ -27,6 +27,7 @@ from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.index.opening import opened
+from crag.library.census import Census
 from crag.library.library import Library
 from crag.library.places import named
 from crag.library.private import PrivateLibraries
@@ -86,8 +87,10 @@ class Engine:
         self.teams = Store(self.config.data, self._server)
         """People, workspaces, limits and the audit log of this data folder or database."""
         self.audit = AuditLog(self.teams)
+        self.census = Census(self.private_libraries.root, self._server)
         self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
-        self._runs, self.readers = Turns(1), Turns(1)
+        self.runs, self.readers = Turns(1), Turns(1)
+        """The queues of runs, and of files that are read."""
         self._limit(self.config)
         self._libraries = OpenLibraries(self._opened)
         self._folders: dict[Path, FolderWeb] = {}
@@ -110,7 +113,7 @@ class Engine:
     def _limit(self, config: AppConfig) -> None:
         self._room.library_mb, self._room.all_mb = config.library_mb, config.all_mb
         self._room.libraries = config.libraries
-        self._runs.allow(config.runs_at_once)
+        self.runs.allow(config.runs_at_once)
         self.readers.allow(config.readers)
 
     @cached_property
@@ -259,7 +262,7 @@ class Engine:
             wanted=wanted,
         )
         living = Living(
-            turns=self._runs,
+            turns=self.runs,
             library=lambda: self.library(workspace),
             local=self._local,
             given_web=self._given_web.name if self._given_web else "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, field_validator
 
 from crag.core.fields import origins_of, setting
@@ -27,6 +29,15 @@ class ServingSettings(BaseModel):
         (),
         "Pages that may frame the app",
         "Origins such as https://portal.example.org whose pages may show the app in a frame. None: no page may.",
+        group="serving",
+        at_start=True,
+    )
+
+    metrics: Literal["off", "local", "token"] = setting(
+        "off",
+        "Metrics",
+        "Who may read /metrics, for Prometheus. off: nobody. local: this machine, where no others are led here. token: "
+        "whoever sends what CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names.",
         group="serving",
         at_start=True,
     )

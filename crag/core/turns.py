@@ -36,6 +36,13 @@ class Turns:
             self._line.most = most
             self._line.changed.notify_all()
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many have their turn, and how many wait for it."""
+        with self._line.changed:
+            there, most = len(self._line.turns), self._line.most
+        return min(there, most), max(0, there - most)
+
     def join(self) -> Turn:
         """A place at the end of the queue, to be left in the end, whether its turn came or not."""
         return Turn(self._line)
