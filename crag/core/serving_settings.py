@@ -79,6 +79,16 @@ class ServingSettings(BaseModel):
         "With sign-in: who may use the program's own keys for providers that it has not turned on.",
         group="people",
     )
+    audit_days: int = setting(
+        365,
+        "Audit log",
+        "How long entries are kept of who signed in, deleted, shared, changed a setting or was refused. 0: for good.",
+        group="serving",
+        unit="days",
+        step=30,
+        ge=0,
+        le=3650,
+    )
 
     @field_validator("framed_by")
     @classmethod
