@@ -7,7 +7,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.app import navigation, warmup
+from crag.core.errors import CragError
+from ui.app import menu, navigation, warmup
 from ui.edge import start
 from ui.kit import drawing
 
@@ -28,10 +29,16 @@ def draw() -> None:
         "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
+    arrived = menu.arrive()
+    if not isinstance(arrived, CragError) and arrived.visitor.administers:
+        pages["administration"] = st.Page(
+            PAGES / "administration.py", title="Administration", url_path="administration"
+        )
     page = st.navigation(list(pages.values()), position="top")
     wanted = navigation.wanted()
     if wanted in pages and pages[wanted] is not page:
         st.switch_page(pages[wanted])
+    menu.show(arrived)
     page.run()
 
 

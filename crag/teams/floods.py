@@ -38,9 +38,10 @@ class Floods:
 
         What people with a name do, and are not refused, is always stored.
         """
-        if not refused and who != STRANGER:
+        stranger = who == STRANGER or who.startswith("link ")
+        if not refused and not stranger:
             return 0
-        now, key = time.monotonic(), (who, act, workspace if who != STRANGER else "", refused)
+        now, key = time.monotonic(), (who, act, "" if stranger else workspace, refused)
         with self._lock:
             kind = self._kinds.get(key)
             all_of_them = self._refusals if refused else self._strangers

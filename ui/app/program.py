@@ -19,6 +19,7 @@ from crag.engine import Engine
 from crag.library.kept import CHOSEN, Kept
 from crag.library.records import server_at
 from crag.providers.registry import FOLDER
+from crag.teams.actors import Somebody
 from ui.app import tidying, warmup, workspaces
 from ui.app.jobs import Jobs
 
@@ -37,6 +38,8 @@ class Program:
         self, make: Callable[[AppConfig], Engine] = Engine, warm: Callable[[Engine], object] = warmup.begin
     ) -> None:
         self.make, self.warm = make, warm
+        self.who: Callable[[], Somebody | None] = lambda: None
+        """Who is signed in where this is called, if anybody is."""
         self.jobs = Jobs()
         self.notice = ""
         self._engine: Engine | None = None

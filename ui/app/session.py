@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.conversation.history import EXCHANGES, leading_to
 from crag.core.config import AppConfig
-from crag.core.errors import CragError, NotFoundError
+from crag.core.errors import AccessError, CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
@@ -22,12 +22,19 @@ from crag.library.library import Library
 from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
-from ui.app import keys, permits, workspaces
+from crag.teams.audit import AuditedAct
+from ui.app import entering, keys, permits, workspaces
 from ui.app.jobs import Job
 from ui.app.program import overridden, program
 from ui.app.visitor import Visitor
 
 _REMEMBERED = 24
+_REFUSED: dict[Act, str] = {
+    "see": "You may not see this.",
+    "ask": "You may read here, and not ask.",
+    "edit": "You may not change anything in this workspace.",
+    "administer": "Only who runs the program may do this.",
+}
 _LOOKED_BACK = 12
 """So many turns at most are looked through for such as a question may follow on."""
 
@@ -39,7 +46,8 @@ class Session:
     """
 
     def __init__(self) -> None:
-        self.workspace = workspaces.open_workspace(program().engine)
+        self.entered = entering.enter(program().engine, program().who())
+        self.workspace = self.entered.workspace
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})
@@ -87,13 +95,22 @@ class Session:
     @property
     def visitor(self) -> Visitor:
         """Without sign-in: the owner, who may do all, or a visitor whose own the library is that the key opens."""
-        if self.shared:
-            return Visitor(name="visitor", role="editor", administers=False)
-        return Visitor(name="owner", role="admin", administers=True)
+        return self.entered.visitor
 
     def may(self, act: Act) -> bool:
         """Whether whoever is here may do this. Each page asks before it offers, and whatever does it asks again."""
         return self.visitor.may(act)
+
+    def require(self, act: Act, what: str = "") -> None:
+        """Raises AccessError, and has it in the audit log, where whoever is here may not do this."""
+        if not self.may(act):
+            self.note("refused", what or act, refused=True)
+            raise AccessError(_REFUSED[act])
+
+    def note(self, act: AuditedAct, what: str, detail: str = "", *, refused: bool = False) -> None:
+        """Have it in the audit log that whoever is here did this in this workspace."""
+        name, workspace = self.visitor.name, self.workspace
+        program().engine.audit.note(act, name, workspace=workspace, what=what, detail=detail, refused=refused)
 
     # Runs
 
@@ -312,7 +329,7 @@ class Session:
     @property
     def shared(self) -> bool:
         """Whether others than the owner can reach the app, so that a session may choose less."""
-        return workspaces.shared(self.own)
+        return self.entered.guest or workspaces.shared(self.own)
 
     @property
     def config(self) -> AppConfig:

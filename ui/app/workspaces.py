@@ -51,7 +51,7 @@ def open_workspace(engine: Engine) -> str:
     if not private(engine.config):
         st.query_params.pop(KEY, None)
         st.session_state[_HELD] = ""
-        return _switch_to(ONE)
+        return switch_to(ONE)
     held: str = st.session_state.get(_HELD, "")
     wanted = st.query_params.get_all(KEY)
     if len(wanted) == 1 and engine.private_libraries.known(wanted[0]):
@@ -63,7 +63,7 @@ def open_workspace(engine: Engine) -> str:
         key = held or engine.private_libraries.issue()
         st.query_params[KEY] = key
     st.session_state[_HELD] = key
-    return _switch_to(name_of(key))
+    return switch_to(name_of(key))
 
 
 def key() -> str:
@@ -72,7 +72,7 @@ def key() -> str:
     return held
 
 
-def _switch_to(workspace: str) -> str:
+def switch_to(workspace: str) -> str:
     """Nothing that was remembered of another library is taken along."""
     if st.session_state.get("workspace", workspace) != workspace:
         for name in _OF_A_WORKSPACE:
