@@ -16,7 +16,7 @@ from crag.core.roles import ROLES, Role, higher
 from crag.core.serving_settings import ServingSettings
 from crag.teams.audit import AuditLog
 from crag.teams.store import Store
-from crag.teams.tables import people
+from crag.teams.tables import people, signed_out
 
 __all__ = ["GIVEN_ROLES", "Identity", "People", "Person", "Standing"]
 
@@ -86,6 +86,11 @@ class Person:
         return "removed" if self.removed_at else "here" if self.subject else "invited"
 
     @property
+    def welcome(self) -> bool:
+        """Whether they may come in."""
+        return self.standing == "here" and self.role in GIVEN_ROLES
+
+    @property
     def called(self) -> str:
         """As the audit log and other people name them."""
         return self.email or self.name or self.id
@@ -107,7 +112,7 @@ class People:
         return [self._person(row) for row in rows]
 
     def get(self, id: str) -> Person:
-        """The person of this id or, where one alone has it, e-mail; so for all that take an id. Raises NotFoundError."""
+        """By id or, where one alone has it, e-mail; so it is for all that take an id. Raises NotFoundError."""
         with self._store.read() as connection:
             return self._person(_row(connection, id))
 
@@ -201,6 +206,20 @@ class People:
                 connection.execute(update(people).where(people.c.id == before.id).values(removed_at=_now()))
             self._check_admins(connection, before, None)
         self._audit.note("remove", by, what=before.called)
+
+    # Sign-ins that are over before their time
+
+    def sign_out(self, sign_in: str, ends_at: str) -> None:
+        """From now on this sign-in, named by a hash of what the provider said, is over wherever its cookie lies."""
+        with self._store.write() as connection:
+            connection.execute(delete(signed_out).where(signed_out.c.ends_at < _now()))
+            if connection.scalar(select(signed_out.c.hash).where(signed_out.c.hash == sign_in)) is None:
+                connection.execute(insert(signed_out).values(hash=sign_in, ends_at=ends_at))
+
+    def signed_out(self, sign_in: str) -> bool:
+        """Whether this sign-in is over."""
+        with self._store.read() as connection:
+            return connection.scalar(select(signed_out.c.hash).where(signed_out.c.hash == sign_in)) is not None
 
     # What settings say
 

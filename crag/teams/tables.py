@@ -41,6 +41,15 @@ people = Table(
     UniqueConstraint("issuer", "subject"),
 )
 
+signed_out = Table(
+    "team_signed_out",
+    metadata,
+    # SHA-256 of what the provider said at that sign-in: a copy of its cookie is worth nothing from then on.
+    Column("hash", Text, primary_key=True),
+    # When it would have ended by itself, and this row can go.
+    Column("ends_at", Text, nullable=False),
+)
+
 workspaces = Table(
     "team_workspaces",
     metadata,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -16,7 +17,7 @@ from crag.teams.spaces import Shared, Workspace, own_name
 from ui.app import workspaces
 from ui.app.visitor import Visitor
 
-__all__ = ["Entered", "enter", "go", "leave_link"]
+__all__ = ["Entered", "by_link", "enter", "go", "leave_link"]
 
 WORKSPACE, LINK = "ws", "link"
 """What the address says: the workspace that is shown, and the link by which somebody reads."""
@@ -45,23 +46,20 @@ class Entered:
     refused: str = ""
 
     @property
-    def guest(self) -> bool:
-        """Whether it is somebody else than who runs the program, by sign-in or link."""
-        return self.link is not None or (bool(self.actor.id) and not self.visitor.administers)
-
-    @property
     def manages(self) -> bool:
         """Whether who is here decides who else may enter."""
         return self.link is None and self.actor.manages(self.workspace, self.owner)
 
 
-def enter(engine: Engine, person: Somebody | None) -> Entered:
-    """The workspace of this browser session, asked anew for each run of the script. `person`: who signed in.
+def enter(engine: Engine, who: Callable[[], Somebody | None]) -> Entered:
+    """The workspace of this browser session, asked anew for each run of the script. `who`: says who signed in.
 
-    Raises AccessError for a link that lets nobody in, StorageError.
+    Whoever has a link need not sign in. Raises AccessError for a link that lets nobody in and what `who` raises,
+    StorageError.
     """
     if (read := _by_link(engine)) is not None:
         return read
+    person = who()
     if person is not None:
         return _of_person(engine, person)
     workspace = workspaces.open_workspace(engine)
@@ -71,6 +69,11 @@ def enter(engine: Engine, person: Somebody | None) -> Entered:
         return Entered(workspace=workspace, visitor=visitor, actor=Actor(name="visitor", holds=holds))
     visitor = Visitor(name="owner", role="admin", administers=True)
     return Entered(workspace=workspace, visitor=visitor, actor=Actor(name="owner", administers=True))
+
+
+def by_link() -> bool:
+    """Whether the tab came by a link, whatever that is worth."""
+    return LINK in st.query_params or bool(st.session_state.get(_LINK))
 
 
 def go(workspace: str) -> None:
@@ -143,7 +146,7 @@ def _of_person(engine: Engine, person: Somebody) -> Entered:
     engine.spaces.used(space.name)
     return Entered(
         workspace=workspaces.switch_to(space.name),
-        visitor=Visitor(name=called, role=role, administers=administers),
+        visitor=Visitor(name=called, role=role, administers=administers, person=person.id),
         actor=Actor(name=called, id=person.id, administers=administers),
         title=space.title,
         owner=space.owner,

@@ -7,7 +7,7 @@ import streamlit as st
 from crag.core.errors import AccessError, CragError
 from crag.core.roles import may
 from crag.teams.actors import Actor
-from ui.app import entering, sharing
+from ui.app import entering, gate, sharing
 from ui.app.entering import Entered
 from ui.app.program import program
 from ui.kit import problems
@@ -21,7 +21,7 @@ _FEW = 60
 def arrive() -> Entered | CragError:
     """Which workspace this tab shows, and to whom, or why none."""
     try:
-        return entering.enter(program().engine, program().who())
+        return entering.enter(program().engine, gate.person)
     except CragError as error:
         return error
 

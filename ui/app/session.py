@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,31 +24,35 @@ from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
 from crag.teams.audit import AuditedAct
-from ui.app import entering, keys, permits, workspaces
+from ui.app import entering, gate, keys, permits, workspaces
+from ui.app.entering import Entered
 from ui.app.jobs import Job
 from ui.app.program import overridden, program
 from ui.app.visitor import Visitor
 
 _REMEMBERED = 24
-_REFUSED: dict[Act, str] = {
-    "see": "You may not see this.",
-    "ask": "You may read here, and not ask.",
-    "edit": "You may not change anything in this workspace.",
-    "administer": "Only who runs the program may do this.",
-}
 _LOOKED_BACK = 12
 """So many turns at most are looked through for such as a question may follow on."""
+_BELIEVED = 2.0
+"""Seconds for which it is believed who may do what here."""
+
+REFUSALS: dict[Act, str] = {
+    "see": "This can't be seen with your role.",
+    "ask": "With your role runs are read and nothing is asked.",
+    "edit": "With your role documents, labels and settings of this library are not changed.",
+    "administer": "Only an admin changes the program.",
+}
+"""Why something is not offered, or not done, in a sentence."""
 
 
 class Session:
     """A view of st.session_state with names; make one at the top of each page. Raises CragError.
 
-    `workspace` names the library that this browser may see.
+    Where people sign in, it is for who is there: AccessError where that is nobody.
     """
 
     def __init__(self) -> None:
-        self.entered = entering.enter(program().engine, program().who())
-        self.workspace = self.entered.workspace
+        self._entered, self._asked = entering.enter(program().engine, gate.person), time.monotonic()
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})
@@ -87,6 +92,24 @@ class Session:
         return sample
 
     @property
+    def entered(self) -> Entered:
+        """Which workspace this is and to whom it is shown: asked anew, so that who is shut out can do nothing more.
+
+        Raises AccessError for who may not enter it any more, StorageError.
+        """
+        if time.monotonic() - self._asked >= _BELIEVED:
+            now = entering.enter(program().engine, gate.person)
+            if now.workspace != self._entered.workspace:
+                raise AccessError("You may no longer enter this workspace.", "Reload the page.")
+            self._entered, self._asked = now, time.monotonic()
+        return self._entered
+
+    @property
+    def workspace(self) -> str:
+        """Names the library that this browser may see. Raises as `entered`."""
+        return self.entered.workspace
+
+    @property
     def library(self) -> Library:
         return program().engine.library(self.workspace)
 
@@ -94,7 +117,9 @@ class Session:
 
     @property
     def visitor(self) -> Visitor:
-        """Without sign-in: the owner, who may do all, or a visitor whose own the library is that the key opens."""
+        """Who signed in or reads by a link. Without sign-in: the owner, who may do all, or a visitor whose own the
+        library is that the key opens. Raises as `entered`.
+        """
         return self.entered.visitor
 
     def may(self, act: Act) -> bool:
@@ -102,10 +127,10 @@ class Session:
         return self.visitor.may(act)
 
     def require(self, act: Act, what: str = "") -> None:
-        """Raises AccessError, and has it in the audit log, where whoever is here may not do this."""
+        """Called by whatever does something. Raises AccessError for who may not, which the audit log has then."""
         if not self.may(act):
             self.note("refused", what or act, refused=True)
-            raise AccessError(_REFUSED[act])
+            raise AccessError(REFUSALS[act])
 
     def note(self, act: AuditedAct, what: str, detail: str = "", *, refused: bool = False) -> None:
         """Have it in the audit log that whoever is here did this in this workspace."""
@@ -216,6 +241,7 @@ class Session:
         Raises CragError if one can't even start; the others are stopped then.
         """
         st.session_state.typed = question
+        self.require("ask")
         follows: dict[str, Any] = {"history": history, "standalone": standalone}
         jobs = [self._begun(question, strategy, {"settings": settings, **follows}) for strategy, settings in ways]
         runs = []
@@ -237,7 +263,7 @@ class Session:
             for event in engine.ask(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given):
                 emit(event)
 
-        job: Job[Event] = Job("run", question, work, workspace)
+        job: Job[Event] = Job("run", question, work, workspace, who=self.visitor.person)
         return program().jobs.begin(job)
 
     def typed(self, question: str) -> str:
@@ -328,8 +354,11 @@ class Session:
 
     @property
     def shared(self) -> bool:
-        """Whether others than the owner can reach the app, so that a session may choose less."""
-        return self.entered.guest or workspaces.shared(self.own)
+        """Whether others than the owner can reach the app, so that a session may choose less; admins may all."""
+        entered = self.entered
+        if entered.actor.id:
+            return not entered.visitor.administers
+        return entered.link is not None or workspaces.shared(self.own)
 
     @property
     def config(self) -> AppConfig:
@@ -343,8 +372,10 @@ class Session:
     @property
     def keys(self) -> Keys:
         """The keys for the servers of `config`: this session's own, then the owner's where they may be used."""
-        config = self.config
-        return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=self.shared))
+        config, shared = self.config, self.shared
+        if shared and self.own.keys_for == "everyone" and self.entered.actor.id:
+            shared = False
+        return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=shared))
 
     @property
     def choices(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from crag.core.roles import Role
 from crag.engine import Engine
 from crag.teams.links import LONGEST, Link
 from crag.teams.spaces import Kind, Member
-from ui.app import entering
+from ui.app import entering, gate
 from ui.app.entering import Entered
 from ui.app.program import program
 from ui.kit import problems
@@ -37,7 +37,7 @@ def dialog() -> None:
     """Members and links of the workspace that is shown; whatever is done in it is asked for anew each time."""
     with problems.reported():
         engine = program().engine
-        entered = entering.enter(engine, program().who())
+        entered = entering.enter(engine, gate.person)
         if not entered.manages:
             raise AccessError("Only the owner of a workspace says who may enter it.", "Ask the owner.")
         if entered.title:

@@ -47,8 +47,10 @@ def index(
 
 
 def begin(session: Session, label: str, work: Work[UploadEvent]) -> None:
-    """Begin any work on the library, in place of what this session followed before."""
-    st.session_state.upload = program().jobs.start("upload", label, work, workspace=session.workspace).id
+    """Begin any work on the library, in place of what this session followed before. Raises CragError."""
+    session.require("edit")
+    who = session.visitor.person
+    st.session_state.upload = program().jobs.start("upload", label, work, workspace=session.workspace, who=who).id
 
 
 def reader(file: UploadedFile) -> Callable[[], bytes]:
