@@ -16,7 +16,7 @@ from crag.core.roles import ROLES, Role, higher
 from crag.core.serving_settings import ServingSettings
 from crag.teams.audit import AuditLog
 from crag.teams.store import Store
-from crag.teams.tables import people, signed_out
+from crag.teams.tables import people, sign_ins
 
 __all__ = ["GIVEN_ROLES", "Identity", "People", "Person", "Standing"]
 
@@ -207,19 +207,28 @@ class People:
             self._check_admins(connection, before, None)
         self._audit.note("remove", by, what=before.called)
 
-    # Sign-ins that are over before their time
+    # Sign-ins, each named by a hash of what the provider said
 
-    def sign_out(self, sign_in: str, ends_at: str) -> None:
-        """From now on this sign-in, named by a hash of what the provider said, is over wherever its cookie lies."""
+    def note_sign_in(self, sign_in: str, ends_at: str, *, by: str) -> None:
+        """Notes a sign-in the first time that it is seen, by whichever process."""
+        c = sign_ins.c
         with self._store.write() as connection:
-            connection.execute(delete(signed_out).where(signed_out.c.ends_at < _now()))
-            if connection.scalar(select(signed_out.c.hash).where(signed_out.c.hash == sign_in)) is None:
-                connection.execute(insert(signed_out).values(hash=sign_in, ends_at=ends_at))
+            connection.execute(delete(sign_ins).where(c.ends_at < _now()))
+            if connection.scalar(select(c.hash).where(c.hash == sign_in)) is not None:
+                return
+            connection.execute(insert(sign_ins).values(hash=sign_in, ends_at=ends_at, over=False))
+        self._audit.note("sign-in", by)
 
-    def signed_out(self, sign_in: str) -> bool:
-        """Whether this sign-in is over."""
+    def sign_out(self, sign_in: str, *, by: str) -> None:
+        """From now on it is over wherever its cookie lies: in other tabs, and wherever that was copied to."""
+        with self._store.write() as connection:
+            connection.execute(update(sign_ins).where(sign_ins.c.hash == sign_in).values(over=True))
+        self._audit.note("sign-out", by)
+
+    def signed_out(self, sign_in: str) -> bool | None:
+        """Whether it is over; None where it has not been noted yet."""
         with self._store.read() as connection:
-            return connection.scalar(select(signed_out.c.hash).where(signed_out.c.hash == sign_in)) is not None
+            return connection.scalar(select(sign_ins.c.over).where(sign_ins.c.hash == sign_in))
 
     # What settings say
 

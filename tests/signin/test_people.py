@@ -40,7 +40,7 @@ def test_who_signs_in_first_is_what_the_settings_say(tmp_path: Path) -> None:
         "ben": people.admit(who("ben")).role,
     }
     assert roles == {"ada": "admin", "sub-7": "admin", "eve": "editor", "carl": "admin", "ben": "viewer"}
-    assert [each.email for each in people.all()][0] == "ada@example.org"
+    assert next(each.email for each in people.all()) == "ada@example.org"
 
 
 @pytest.mark.parametrize("said", [False, "false", 0])

@@ -57,7 +57,8 @@ def _seen() -> _Seen | None:
     try:
         config = engine.config
         signed = signin.signed(st.user.to_dict(), sign_in, config.signin_hours, config.groups_claim)
-        if engine.people.signed_out(signed.hash):
+        over = engine.people.signed_out(signed.hash)
+        if over:
             raise AccessError("You have signed out.", "Sign in again.")
     except AccessError as error:
         _refuse("visitor", error.message)
@@ -67,6 +68,8 @@ def _seen() -> _Seen | None:
     except AccessError as error:
         _refuse(signed.identity.email or signed.identity.name or "visitor", error.message)
         raise
+    if over is None:
+        engine.people.note_sign_in(signed.hash, signed.forgotten_at, by=found.called)
     st.session_state[_HERE] = seen = _Seen(person=found, signed=signed, at=time.monotonic())
     st.session_state.pop(_SAID, None)
     return seen
@@ -79,11 +82,9 @@ def arrived() -> bool:
 
 def leave() -> None:
     """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
-    with_cookie: _Seen | None = st.session_state.get(_HERE)
-    if with_cookie is not None:
-        engine = program().engine
-        engine.people.sign_out(with_cookie.signed.hash, with_cookie.signed.ends_at)
-        engine.audit.note("sign-out", with_cookie.person.called)
+    seen: _Seen | None = st.session_state.get(_HERE)
+    if seen is not None:
+        program().engine.people.sign_out(seen.signed.hash, by=seen.person.called)
     st.session_state.clear()
     st.session_state["gate-left"] = True
     st.logout()

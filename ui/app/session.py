@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +9,11 @@ import streamlit as st
 
 from crag.conversation.history import EXCHANGES, leading_to
 from crag.core.config import AppConfig
-from crag.core.errors import AccessError, CragError, NotFoundError
+from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.policy import to_web
-from crag.core.roles import Act
 from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -23,36 +21,25 @@ from crag.library.library import Library
 from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
-from crag.teams.audit import AuditedAct
-from ui.app import entering, gate, keys, permits, workspaces
-from ui.app.entering import Entered
+from ui.app import keys, permits, workspaces
 from ui.app.jobs import Job
+from ui.app.presence import REFUSALS as REFUSALS
+from ui.app.presence import Presence
 from ui.app.program import overridden, program
-from ui.app.visitor import Visitor
 
 _REMEMBERED = 24
 _LOOKED_BACK = 12
 """So many turns at most are looked through for such as a question may follow on."""
-_BELIEVED = 2.0
-"""Seconds for which it is believed who may do what here."""
-
-REFUSALS: dict[Act, str] = {
-    "see": "This can't be seen with your role.",
-    "ask": "With your role runs are read and nothing is asked.",
-    "edit": "With your role documents, labels and settings of this library are not changed.",
-    "administer": "Only an admin changes the program.",
-}
-"""Why something is not offered, or not done, in a sentence."""
 
 
-class Session:
+class Session(Presence):
     """A view of st.session_state with names; make one at the top of each page. Raises CragError.
 
     Where people sign in, it is for who is there: AccessError where that is nobody.
     """
 
     def __init__(self) -> None:
-        self._entered, self._asked = entering.enter(program().engine, gate.person), time.monotonic()
+        super().__init__()
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})
@@ -92,50 +79,8 @@ class Session:
         return sample
 
     @property
-    def entered(self) -> Entered:
-        """Which workspace this is and to whom it is shown: asked anew, so that who is shut out can do nothing more.
-
-        Raises AccessError for who may not enter it any more, StorageError.
-        """
-        if time.monotonic() - self._asked >= _BELIEVED:
-            now = entering.enter(program().engine, gate.person)
-            if now.workspace != self._entered.workspace:
-                raise AccessError("You may no longer enter this workspace.", "Reload the page.")
-            self._entered, self._asked = now, time.monotonic()
-        return self._entered
-
-    @property
-    def workspace(self) -> str:
-        """Names the library that this browser may see. Raises as `entered`."""
-        return self.entered.workspace
-
-    @property
     def library(self) -> Library:
         return program().engine.library(self.workspace)
-
-    # Who is here
-
-    @property
-    def visitor(self) -> Visitor:
-        """Who signed in or reads by a link. Without sign-in: the owner, who may do all, or a visitor whose own the
-        library is that the key opens. Raises as `entered`.
-        """
-        return self.entered.visitor
-
-    def may(self, act: Act) -> bool:
-        """Whether whoever is here may do this. Each page asks before it offers, and whatever does it asks again."""
-        return self.visitor.may(act)
-
-    def require(self, act: Act, what: str = "") -> None:
-        """Called by whatever does something. Raises AccessError for who may not, which the audit log has then."""
-        if not self.may(act):
-            self.note("refused", what or act, refused=True)
-            raise AccessError(REFUSALS[act])
-
-    def note(self, act: AuditedAct, what: str, detail: str = "", *, refused: bool = False) -> None:
-        """Have it in the audit log that whoever is here did this in this workspace."""
-        name, workspace = self.visitor.name, self.workspace
-        program().engine.audit.note(act, name, workspace=workspace, what=what, detail=detail, refused=refused)
 
     # Runs
 

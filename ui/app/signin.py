@@ -28,6 +28,8 @@ NO_AUTHLIB = "Sign-in needs the package Authlib: pip install -r requirements/sig
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
 _SECRET = 32
 """Characters of a cookie secret at least: who guesses it can be anybody."""
+_COOKIE_SECONDS, _LAST = 40 * 86_400.0, 4e9
+"""Streamlit takes no cookie that is older than 31 days."""
 _AHEAD = 300.0
 """Seconds that a provider's clock may be ahead."""
 _KNOWN = {
@@ -69,16 +71,18 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signed:
-    """One sign-in that counts: who, until when (seconds since 1970), and a hash that names it."""
+    """One sign-in that counts: who, from when until when (seconds since 1970), and a hash that names it."""
 
     identity: Identity
-    provider: str
+    begun: float
     ends: float
     hash: str
 
     @property
-    def ends_at(self) -> str:
-        return datetime.fromtimestamp(self.ends, UTC).isoformat(timespec="milliseconds")
+    def forgotten_at(self) -> str:
+        """From when on its cookie counts nowhere, whatever the settings: ISO 8601 in UTC."""
+        last = max(self.begun, 0.0) + _COOKIE_SECONDS
+        return datetime.fromtimestamp(min(last, _LAST), UTC).isoformat(timespec="milliseconds")
 
 
 def on() -> bool:
@@ -221,7 +225,7 @@ def signed(claims: Mapping[str, Any], sign_in: SignIn, hours: int, groups_claim:
         raise AccessError("Your sign-in has ended.", "Sign in again.")
     said = {name: each for name, each in claims.items() if name not in ("tokens", "is_logged_in", "origin")}
     digest = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
-    return Signed(identity=identity, provider=provider.name, ends=ends, hash=digest)
+    return Signed(identity=identity, begun=begun, ends=ends, hash=digest)
 
 
 def _seconds(said: Any) -> float:

@@ -82,6 +82,11 @@ def current(session: Session) -> Job[UploadEvent] | None:
     return found  # type: ignore[return-value]
 
 
+def ender(session: Session, job: Job[UploadEvent]) -> Callable[[], None] | None:
+    """What stops it, for who may; None for others."""
+    return (lambda: session.stop(job)) if session.may("edit") else None
+
+
 def note_address(job: Job[UploadEvent] | None) -> None:
     """Let the address name this upload, or none."""
     if job is not None:

@@ -29,13 +29,14 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.core.listening import room_for_files
 from crag.library.records import server_at
-from ui.app import workspaces
-from ui.app.program import at_start
+from ui.app import signin, workspaces
+from ui.app.program import at_start, program
 from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
 from ui.edge.health import Health
 from ui.edge.middleware import Edge, Rules
 from ui.edge.sessions import KeptSessions, room_for
+from ui.edge.signing import Attempts, Signing, may_edit
 from ui.edge.sizes import Uploads
 
 LOG = logging.getLogger(__name__)
@@ -56,12 +57,16 @@ def prepared() -> dict[str, Any]:
     except CragError as error:
         LOG.warning("%s Until then the strictest rules apply.", error)  # each page says so too
         config = AppConfig()
+    sign_in = signin.configured()
+    if sign_in is not None and sign_in.problem:
+        LOG.error("Nobody is let in: %s", sign_in.problem)
     return {"middleware": [Middleware(Edge, rules(config))], "lifespan": _opened}
 
 
 def rules(config: AppConfig) -> Rules:
     """The edge's rules, by Streamlit's options and the app's settings as they are now."""
-    shared, named = workspaces.shared(config), _by_hand("browser.serverAddress")
+    shared, sign_in = workspaces.shared(config), signin.configured()
+    named = (*_by_hand("browser.serverAddress"), *((sign_in.host,) if sign_in and sign_in.host else ()))
     base = st.get_option("server.baseUrlPath").strip("/")
     page = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
     callers = Callers(
@@ -79,7 +84,12 @@ def rules(config: AppConfig) -> Rules:
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,
         base=f"/{base}" if base else "",
+        signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit) if sign_in else None,
     )
+
+
+def _note_refused(why: str) -> None:
+    program().engine.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
 
 
 def held_uploads() -> int:
@@ -128,6 +138,9 @@ def answer_at_once() -> None:
 
 
 def _address() -> str:
+    if (sign_in := signin.configured()) and sign_in.origin:
+        base = st.get_option("server.baseUrlPath").strip("/")
+        return sign_in.origin + (f"/{base}" if base else "")
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     listens = str(st.get_option("server.address") or "")
     found = "localhost" if is_loopback(listens) or listens in ("", "::") else listens
