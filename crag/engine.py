@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time
@@ -13,7 +14,7 @@ from typing import Unpack
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CragError, SettingsError
+from crag.core.errors import CragError, SettingsError, StorageError
 from crag.core.exchanges import Exchange
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
@@ -49,12 +50,16 @@ from crag.run.wiring import Wiring, wired
 from crag.sample import Sample, shipped_sample
 from crag.strategies import strategy as strategy_named
 from crag.teams.audit import AuditLog
+from crag.teams.links import Links
+from crag.teams.people import People
+from crag.teams.spaces import Workspaces
 from crag.teams.store import Store
 from crag.text.addressed import unaddressed
 from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
 
+_log = logging.getLogger(__name__)
 Workspace = str | Path
 _LASTING = {"data": "data folder", "database_url": "database", "index": "chunk index", "milvus_uri": "chunk index"}
 
@@ -88,6 +93,9 @@ class Engine:
         """People, workspaces, limits and the audit log of this data folder or database."""
         self.audit = AuditLog(self.teams)
         self.census = Census(self.private_libraries.root, self._server)
+        self.spaces, self.links = Workspaces(self.teams, self.audit), Links(self.teams, self.audit)
+        """Who may enter which library."""
+        self.people = People(self.teams, self.audit, lambda: self.config)
         self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
         self.runs, self.readers = Turns(1), Turns(1)
         """The queues of runs, and of files that are read."""
@@ -155,6 +163,19 @@ class Engine:
             return self._libraries.at(self.private_libraries.root / named(workspace), named=True)
         return self._libraries.at(workspace, named=False)
 
+    def remove(self, workspace: str) -> None:
+        """Removes a named library with all that it holds, for good; nothing happens where there is none.
+
+        Raises InputError for what is no name, StorageError.
+        """
+        library = self.library(workspace)
+        if self.config.index == "milvus" and library.made:
+            for document in library.documents.all():
+                library.documents.delete(document.id)
+            library.refresh_index()  # nothing of it stays on the server that all libraries share
+        self._libraries.forget(self.private_libraries.root / workspace)
+        self.private_libraries.remove(workspace)
+
     def _opened(self, folder: Path, named: bool) -> Library:
         room, server = (self._room, self._server) if named else (None, None)
         return Library.open(folder, self.embedder, room, server, partial(opened, self.config, self.keys, folder))
@@ -166,11 +187,16 @@ class Engine:
     def tidy(self, stop: threading.Event) -> None:
         """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more.
 
-        Web pages in them are looked at again where `config.refresh` says how old they may become.
+        Web pages in them are looked at again where `config.refresh` says how old they may become. The audit log is
+        kept for as long as `config.audit_days` says.
         """
         days = self.config.refresh_days
         renew = partial(self.pages.renew, days=days, stop=stop) if days else None
         self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew)
+        try:
+            self.audit.tidy(self.config.audit_days)
+        except StorageError as error:
+            _log.warning("the audit log was not tidied: %s", error.message)
 
     @cached_property
     def pages(self) -> Pages:

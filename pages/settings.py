@@ -20,4 +20,4 @@ with questions:
 with spent, problems.reported():
     costs.show(session)
 with program, problems.reported():
-    choices.program_form()
+    choices.program_form(session)

@@ -31,6 +31,7 @@ CragError
 │   ├── RetrieverError     a retriever or vector store of another program failed
 │   ├── WebSearchError     the web provider failed
 │   └── NotApprovedError   the person said no to the query
+├── AccessError            who asks may not do or see this
 └── CancelledError         the person stopped the run
 """
 
@@ -42,6 +43,7 @@ from typing import Any, ClassVar, Literal
 
 __all__ = [
     "PROGRAM",
+    "AccessError",
     "BudgetError",
     "BusyError",
     "CancelledError",
@@ -251,6 +253,10 @@ class WebSearchError(ProviderError, reason="web", remedy="Check the web provider
 
 class NotApprovedError(ProviderError, reason="not approved", remedy="Ask again to approve it."):
     """The person said no to the query, so nothing was sent."""
+
+
+class AccessError(CragError, remedy="Ask who runs this program for the role that may."):
+    """Who asks may not do this, or see it."""
 
 
 class CancelledError(CragError, reason="stopped", remedy="Ask again when ready."):

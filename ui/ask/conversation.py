@@ -14,7 +14,7 @@ from crag.library.runs import RunSummary
 from crag.strategies import STRATEGIES
 from ui.app import workspaces
 from ui.app.program import program
-from ui.app.session import Session
+from ui.app.session import REFUSALS, Session
 from ui.ask import followups, scope, stage
 from ui.kit import html as h
 from ui.kit import problems, words
@@ -30,6 +30,9 @@ _WHOSE = "past-own"
 
 def entry(session: Session) -> None:
     """Where a question is typed; asking it selects its run."""
+    if not session.may("ask"):
+        st.caption(REFUSALS["ask"])
+        return
     with st.container(key="entry"):
         scope.control(session)
         asked = st.chat_input("Ask a question about your documents", key="question")

@@ -11,7 +11,7 @@ import streamlit as st
 from crag.ingest.identity import safe_name
 from crag.ingest.media import ENDINGS
 from ui.app.program import program
-from ui.app.session import Session
+from ui.app.session import REFUSALS, Session
 from ui.documents import addresses, uploads
 from ui.kit import problems, words
 
@@ -20,7 +20,13 @@ _FILES, _FOLDER, _PAGES = "Files", "A folder", "Web pages"
 
 
 def drop_zone(session: Session) -> None:
-    """Files, or a folder with all that is in it, of which only what can be read is sent; or web pages."""
+    """Files, or a folder with all that is in it, of which only what can be read is sent; or web pages.
+
+    Who may not add documents is told so.
+    """
+    if not session.may("edit"):
+        st.caption(REFUSALS["edit"])
+        return
     turn = st.session_state.setdefault(_TURN, 0)
     with problems.reported():
         limit = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))

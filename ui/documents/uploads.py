@@ -47,8 +47,10 @@ def index(
 
 
 def begin(session: Session, label: str, work: Work[UploadEvent]) -> None:
-    """Begin any work on the library, in place of what this session followed before."""
-    st.session_state.upload = program().jobs.start("upload", label, work, workspace=session.workspace).id
+    """Begin any work on the library, in place of what this session followed before. Raises CragError."""
+    session.require("edit")
+    who = session.visitor.person
+    st.session_state.upload = program().jobs.start("upload", label, work, workspace=session.workspace, who=who).id
 
 
 def reader(file: UploadedFile) -> Callable[[], bytes]:
@@ -78,6 +80,11 @@ def current(session: Session) -> Job[UploadEvent] | None:
     if found is None or found.kind != "upload":
         found = next(iter(program().jobs.running("upload", workspace=session.workspace)), None)
     return found  # type: ignore[return-value]
+
+
+def ender(session: Session, job: Job[UploadEvent]) -> Callable[[], None] | None:
+    """What stops it, for who may; None for others."""
+    return (lambda: session.stop(job)) if session.may("edit") else None
 
 
 def note_address(job: Job[UploadEvent] | None) -> None:

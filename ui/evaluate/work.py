@@ -170,7 +170,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
             if cancel.is_set():
                 return
 
-    job: Job[Event] = Job(_KIND, name, work, workspace)
+    job: Job[Event] = Job(_KIND, name, work, workspace, who=session.visitor.person)
     program().jobs.begin(job)
     st.session_state["eval-job"] = job.id
 
