@@ -20,6 +20,7 @@ from crag.cli import (
     index,
     keep,
     mcp,
+    people,
     purge,
     refresh,
     reindex,
@@ -105,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
         copy,
         serve,
         mcp,
+        people,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)

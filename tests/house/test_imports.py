@@ -76,6 +76,8 @@ CRAG = {
         "telling",
         "mcp",
         "server",
+        "library",
+        "teams",
     },
     "__main__": {"cli"},
 }
@@ -92,6 +94,7 @@ UI = {
     "tune": {"kit", "app", "run"},
     "evaluate": {"kit", "app", "run", "documents"},
     "settings": {"kit", "app", "run"},
+    "signin": {"kit", "app"},
 }
 
 # Outside crag only the pure parts of a step may be used beside the engine.

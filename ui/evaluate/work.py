@@ -147,6 +147,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
     waits for the person's word.
     """
     engine, workspace, keys = program().engine, session.workspace, session.keys
+    session.require("edit")
     begun = Begun(
         set_id=set_id,
         strategies=tuple(plan.strategy for plan in plans),
