@@ -27,10 +27,12 @@ CragError
 │   ├── BusyError          too many requests, or the service is overloaded
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
+│   │   └── DayLimitError  a day's limit of calls or dollars is reached
 │   ├── ModelFileError     a model file of this machine can't be run
 │   ├── RetrieverError     a retriever or vector store of another program failed
 │   ├── WebSearchError     the web provider failed
 │   └── NotApprovedError   the person said no to the query
+├── QuotaError             more was asked or added than may be in a while
 └── CancelledError         the person stopped the run
 """
 
@@ -47,6 +49,7 @@ __all__ = [
     "CancelledError",
     "CragError",
     "DamagedError",
+    "DayLimitError",
     "DocumentError",
     "EmptyError",
     "EmptyLibraryError",
@@ -65,6 +68,7 @@ __all__ = [
     "PageError",
     "ProviderError",
     "QuestionError",
+    "QuotaError",
     "Reason",
     "ReplyError",
     "RetrieverError",
@@ -90,6 +94,7 @@ Reason = Literal[
     "busy",
     "reply",
     "budget",
+    "limit",
     "web",
     "not approved",
     "stopped",
@@ -237,6 +242,10 @@ class BudgetError(
     """The run may make no more outside calls."""
 
 
+class DayLimitError(BudgetError, reason="limit"):
+    """The day's limit of outside calls or dollars, of a workspace or of the whole server, is reached."""
+
+
 class ModelFileError(ProviderError, remedy="Choose another model file in Settings."):
     """A model file of this machine can't be loaded, or its process ended again and again."""
 
@@ -251,6 +260,14 @@ class WebSearchError(ProviderError, reason="web", remedy="Check the web provider
 
 class NotApprovedError(ProviderError, reason="not approved", remedy="Ask again to approve it."):
     """The person said no to the query, so nothing was sent."""
+
+
+class QuotaError(CragError, reason="limit", remedy="Try again later, or ask who runs this program to raise the limit."):
+    """More was asked or added than may be in a minute or an hour. `retry_after`: seconds until it is free again."""
+
+    def __init__(self, cause: str, remedy: str | None = None, *, retry_after: int) -> None:
+        super().__init__(cause, remedy)
+        self.retry_after = retry_after
 
 
 class CancelledError(CragError, reason="stopped", remedy="Ask again when ready."):
