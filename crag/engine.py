@@ -32,6 +32,7 @@ from crag.library.places import named
 from crag.library.private import PrivateLibraries
 from crag.library.records import server_at
 from crag.library.room import Folders, Room
+from crag.limits.quotas import Quotas
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
@@ -86,6 +87,8 @@ class Engine:
         self.teams = Store(self.config.data, self._server)
         """People, workspaces, limits and the audit log of this data folder or database."""
         self.audit = AuditLog(self.teams)
+        self.quotas = Quotas(self.teams, lambda: self.config, self.private_libraries.holds)
+        """What workspaces and the whole server may take, and what is used of it."""
         self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
         self._runs, self.readers = Turns(1), Turns(1)
         self._limit(self.config)
@@ -172,7 +175,7 @@ class Engine:
     @cached_property
     def pages(self) -> Pages:
         """Documents from the web: added by their addresses, and fetched again."""
-        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers)
+        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers, self.quotas.intake)
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -194,7 +197,8 @@ class Engine:
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
         """
         library, stop = self.library(workspace), cancel or threading.Event()
-        yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence)
+        intake = self.quotas.intake(workspace, library)
+        yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence, intake)
 
     def ask(
         self,
@@ -260,6 +264,7 @@ class Engine:
         )
         living = Living(
             turns=self._runs,
+            admission=self.quotas.run(workspace),
             library=lambda: self.library(workspace),
             local=self._local,
             given_web=self._given_web.name if self._given_web else "",
@@ -306,8 +311,12 @@ class Engine:
         ProviderError where what is configured can't be used at all.
         """
         passages = [Passage(id=str(place), text=unaddressed(text)) for place, text in enumerate(texts)]
-        evaluator = grader(self.config, self.keys, self.evaluator, self._clock)
-        grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
+        purse = self.quotas.purse()
+        evaluator = grader(self.config, self.keys, self.evaluator, self._clock, purse)
+        try:
+            grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
+        finally:
+            purse.settle()
         yield from (grades[passage.id] for passage in passages)
 
     def wiring(

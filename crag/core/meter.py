@@ -139,7 +139,8 @@ class Meter:
     ) -> None:
         """`listener` is told of every call when it ends, in the thread that made it.
 
-        `allowance` is what each call is taken from beside the run's own budget. `step` is the first or only one; given here, it has all of the time. `clock` tells the time that is left.
+        `allowance` is what each call is taken from beside the run's own budget. `step` is the first or only
+        one; given here, it has all of the time. `clock` tells the time that is left.
         """
         self.budget, self.clock = budget or Budget(), clock
         self.cancel = cancel or threading.Event()

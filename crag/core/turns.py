@@ -1,4 +1,4 @@
-"""Work that takes turns: so much of it at once, the rest in order, and no party of those who wait keeps the others out."""
+"""Work that takes turns: so much of it at once, the rest in order, and nobody who brings much keeps others out."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class PrivateLibraries:
         """Whether this program gave the key out, or a library of an earlier build is opened by it."""
         if _KEY.fullmatch(key):
             return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
-        return bool(EARLIER.fullmatch(key)) and self._holds(name_of(key))
+        return bool(EARLIER.fullmatch(key)) and self.holds(name_of(key))
 
     def stored(self) -> list[str]:
         """The names of all libraries that hold anything, others than private ones too, in no order.
@@ -140,7 +140,7 @@ class PrivateLibraries:
         except (StorageError, ValueError) as error:
             _log.warning("the libraries were left as they are: %s", error)
 
-    def _holds(self, name: str) -> bool:
+    def holds(self, name: str) -> bool:
         """Whether there is a library of this name, empty or not."""
         if self._server is None:
             return (self.root / name).is_dir()

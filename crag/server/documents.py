@@ -22,6 +22,9 @@ from crag.server.serving import Call
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
 _ID = re.compile(r"[!-~]{1,128}")
+_CODES = {"limit": "limit_reached", "library": "no_room"}
+"""Why a file was not added, where that is not the file's fault."""
+_STATUSES = {"limit_reached": 429, "no_room": 507, "unreadable_document": 422}
 File = tuple[str, Callable[[], bytes]]
 
 
@@ -136,8 +139,10 @@ def _outcomes(call: Call, files: list[File], confidence: float) -> Response:
     errors = [each["error"] for each in data if each["error"]]
     if len(errors) < len(data):
         return JSONResponse({"object": "list", "data": data})
-    problem = Problem(422, "unreadable_document", errors[0]["message"])
-    return JSONResponse({**problem.body, "object": "list", "data": data}, problem.status)
+    code = errors[0]["code"]
+    problem = Problem(_STATUSES[code], code, errors[0]["message"])
+    headers = {"Retry-After": str(errors[0]["retry_after"])} if errors[0]["retry_after"] else {}
+    return JSONResponse({**problem.body, "object": "list", "data": data}, problem.status, headers)
 
 
 def _ended(call: Call, files: list[File], confidence: float) -> Iterator[dict[str, Any]]:
@@ -149,7 +154,11 @@ def _ended(call: Call, files: list[File], confidence: float) -> Iterator[dict[st
             case DuplicateFound():
                 yield {"name": event.name, "outcome": "duplicate", "document": record(event.document), "error": None}
             case DocumentFailed():
-                error = {"message": f"{event.message} {event.remedy}".strip(), "code": "unreadable_document"}
+                error = {
+                    "message": f"{event.message} {event.remedy}".strip(),
+                    "code": _CODES.get(event.reason, "unreadable_document"),
+                    "retry_after": event.retry_after or None,
+                }
                 yield {"name": event.name, "outcome": "failed", "document": None, "error": error}
 
 
