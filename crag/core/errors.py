@@ -201,7 +201,9 @@ class IndexUnavailableError(LibraryError, remedy="Try again later; everything st
 
 
 class RoomError(
-    LibraryError, remedy="Delete what is no longer needed, or ask who runs this program to raise the limit."
+    LibraryError,
+    reason="limit",
+    remedy="Delete what is no longer needed, or ask who runs this program to raise the limit.",
 ):
     """No more may be stored here: a limit of the program is reached, not one of the disk."""
 

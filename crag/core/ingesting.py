@@ -143,7 +143,7 @@ class DuplicateFound:
 class DocumentFailed:
     """The file was not added; nothing that was stored changed.
 
-    `reason`: "limit" where it may be added after `retry_after` seconds, "library" where there is no room.
+    `reason`: "limit" where a limit is reached: it may be added after `retry_after` seconds, or, 0, where there is room.
     """
 
     name: str

@@ -22,8 +22,6 @@ from crag.server.serving import Call
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
 _ID = re.compile(r"[!-~]{1,128}")
-_CODES = {"limit": "limit_reached", "library": "no_room"}
-"""Why a file was not added, where that is not the file's fault."""
 _STATUSES = {"limit_reached": 429, "no_room": 507, "unreadable_document": 422}
 File = tuple[str, Callable[[], bytes]]
 
@@ -156,10 +154,17 @@ def _ended(call: Call, files: list[File], confidence: float) -> Iterator[dict[st
             case DocumentFailed():
                 error = {
                     "message": f"{event.message} {event.remedy}".strip(),
-                    "code": _CODES.get(event.reason, "unreadable_document"),
+                    "code": _code(event),
                     "retry_after": event.retry_after or None,
                 }
                 yield {"name": event.name, "outcome": "failed", "document": None, "error": error}
+
+
+def _code(failed: DocumentFailed) -> str:
+    """Whether it is the file's fault, or a limit that is free again, or one that is full."""
+    if failed.reason != "limit":
+        return "unreadable_document"
+    return "limit_reached" if failed.retry_after else "no_room"
 
 
 def _id(call: Call) -> str:
