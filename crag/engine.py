@@ -89,7 +89,8 @@ class Engine:
         self.audit = AuditLog(self.teams)
         self.quotas = Quotas(self.teams, lambda: self.config, self.private_libraries.holds)
         """What workspaces and the whole server may take, and what is used of it."""
-        self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
+        self._room = Room(shelf=self._server or Folders(self.private_libraries.root), changed=self.quotas.megabytes)
+        self.quotas.taken = self._room.taken
         self._runs, self.readers = Turns(1), Turns(1)
         self._limit(self.config)
         self._libraries = OpenLibraries(self._opened)
@@ -262,6 +263,7 @@ class Engine:
             retriever=retriever,
             wanted=wanted,
         )
+        self._runs.allow(int(self.quotas.most("runs_at_once")))
         living = Living(
             turns=self._runs,
             admission=self.quotas.run(workspace),

@@ -94,8 +94,9 @@ class Turns:
     def allow(self, most: int) -> None:
         """From now on so many at once. Of more that have their turn already, none loses it."""
         with self._line.changed:
-            self._line.most = most
-            self._line.advance()
+            if most != self._line.most:
+                self._line.most = most
+                self._line.advance()
 
     def join(self, party: str = "", each: int = 0) -> Turn:
         """A place in the queue, to be left in the end, whether its turn came or not.

@@ -83,6 +83,9 @@ class Quotas:
         self._lock = threading.Lock()
         self._changed: Mapping[tuple[str, str], Override] = {}
         self._read_at = -_BELIEVED
+        self._near: dict[str, tuple[float, list[Standing]]] = {}
+        self.taken: Callable[[Path | str], tuple[float, float]] = lambda library: (0.0, 0.0)
+        """Megabytes that a library takes on the disk, and all of them: see `crag.library.room.Room`."""
         self._ahead: dict[str, tuple[str, int, int]] = {}
         """By workspace: the minute, the questions that are left of those taken ahead in it, and how many were taken."""
 
@@ -115,6 +118,7 @@ class Quotas:
         if library is not None and library.made:
             documents, chunks = library.size
             own |= {"documents": documents, "chunks": chunks}
+            own["mb"], all["mb"] = self.taken(library.place)
         for what in ("documents", "chunks"):
             all[what] = self.ledger.held(what, besides=workspace) + own.get(what, 0.0)
         changed = self._changes()
@@ -128,6 +132,21 @@ class Quotas:
             )
             for name, each in QUANTITIES.items()
         ]
+
+    def megabytes(self, library: Path | str) -> tuple[float, float]:
+        """How much one library, by its folder or schema, and all of them may take on the disk."""
+        name = library.name if isinstance(library, Path) else library.removeprefix("w_")
+        return self.most("library_mb", name), self.most("all_mb")
+
+    def near(self, workspace: str, library: Library | None = None) -> list[Standing]:
+        """The limits of which a workspace has used most, as they were some seconds ago. Raises StorageError."""
+        at, found = self._near.get(workspace, (-_BELIEVED, []))
+        if time.monotonic() >= at + _BELIEVED:
+            found = [each for each in self.standing(workspace, library) if each.near]
+            with self._lock:
+                kept = {who: seen for who, seen in self._near.items() if time.monotonic() < seen[0] + _BELIEVED}
+                self._near = {**kept, workspace: (time.monotonic(), found)}
+        return found
 
     def _amounts(self, workspace: str) -> dict[str, float]:
         """What is used in the minute, the hour and the day that it is."""

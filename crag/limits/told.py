@@ -9,9 +9,10 @@ from crag.core.errors import CragError, DayLimitError, QuotaError, RoomError
 from crag.core.wording import count
 from crag.limits.quantities import QUANTITIES, Bound, Quantity, over_at
 
-__all__ = ["amount", "day_limit", "full", "soon", "too_many"]
+__all__ = ["amount", "day_limit", "full", "nearly", "soon", "too_many"]
 
 _RAISE = "who runs this program can raise the limit in Settings, Limits"
+_PER = {"minute": "this minute", "hour": "this hour", "day": "today"}
 _UNITS = (("hour", 3600), ("minute", 60))
 
 
@@ -78,3 +79,13 @@ def _verb(bound: Bound) -> str:
 
 def _fit(bound: Bound, what: str) -> str:
     return "are left" if what == "files" else "is left"
+
+
+def nearly(quantity: Quantity, bound: Bound) -> str:
+    """What is said where most of a limit is used."""
+    whose = "" if bound.whose == "workspace" else " of all workspaces here"
+    per = f" {_PER[quantity.period]}" if quantity.period else ""
+    used = amount(quantity, bound.used).removesuffix(f" {quantity.noun}")
+    if bound.left <= 0:
+        return f"The limit{whose} is reached: {amount(quantity, bound.most)}{per}."
+    return f"{used} of {amount(quantity, bound.most)}{whose}{per} are used."
