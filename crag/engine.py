@@ -34,6 +34,7 @@ from crag.library.places import named
 from crag.library.private import PrivateLibraries
 from crag.library.records import server_at
 from crag.library.room import Folders, Room
+from crag.limits.quotas import Quotas
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
@@ -96,7 +97,10 @@ class Engine:
         self.spaces, self.links = Workspaces(self.teams, self.audit), Links(self.teams, self.audit)
         """Who may enter which library."""
         self.people = People(self.teams, self.audit, lambda: self.config)
-        self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
+        self.quotas = Quotas(self.teams, lambda: self.config, self.private_libraries.holds)
+        """What workspaces and the whole server may take, and what is used of it."""
+        self._room = Room(shelf=self._server or Folders(self.private_libraries.root), changed=self.quotas.megabytes)
+        self.quotas.taken = self._room.taken
         self.runs, self.readers = Turns(1), Turns(1)
         """The queues of runs, and of files that are read."""
         self._limit(self.config)
@@ -201,7 +205,7 @@ class Engine:
     @cached_property
     def pages(self) -> Pages:
         """Documents from the web: added by their addresses, and fetched again."""
-        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers)
+        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers, self.quotas.intake)
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -223,7 +227,8 @@ class Engine:
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
         """
         library, stop = self.library(workspace), cancel or threading.Event()
-        yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence)
+        intake = self.quotas.intake(workspace, library)
+        yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence, intake)
 
     def ask(
         self,
@@ -287,8 +292,10 @@ class Engine:
             retriever=retriever,
             wanted=wanted,
         )
+        self.runs.allow(int(self.quotas.most("runs_at_once")))
         living = Living(
             turns=self.runs,
+            admission=self.quotas.run(workspace),
             library=lambda: self.library(workspace),
             local=self._local,
             given_web=self._given_web.name if self._given_web else "",
@@ -335,8 +342,12 @@ class Engine:
         ProviderError where what is configured can't be used at all.
         """
         passages = [Passage(id=str(place), text=unaddressed(text)) for place, text in enumerate(texts)]
-        evaluator = grader(self.config, self.keys, self.evaluator, self._clock)
-        grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
+        purse = self.quotas.purse()
+        evaluator = grader(self.config, self.keys, self.evaluator, self._clock, purse)
+        try:
+            grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
+        finally:
+            purse.settle()
         yield from (grades[passage.id] for passage in passages)
 
     def wiring(

@@ -27,11 +27,13 @@ CragError
 │   ├── BusyError          too many requests, or the service is overloaded
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
+│   │   └── DayLimitError  a day's limit of calls or dollars is reached
 │   ├── ModelFileError     a model file of this machine can't be run
 │   ├── RetrieverError     a retriever or vector store of another program failed
 │   ├── WebSearchError     the web provider failed
 │   └── NotApprovedError   the person said no to the query
 ├── AccessError            who asks may not do or see this
+├── QuotaError             more was asked or added than may be in a while
 └── CancelledError         the person stopped the run
 """
 
@@ -49,6 +51,7 @@ __all__ = [
     "CancelledError",
     "CragError",
     "DamagedError",
+    "DayLimitError",
     "DocumentError",
     "EmptyError",
     "EmptyLibraryError",
@@ -67,6 +70,7 @@ __all__ = [
     "PageError",
     "ProviderError",
     "QuestionError",
+    "QuotaError",
     "Reason",
     "ReplyError",
     "RetrieverError",
@@ -92,6 +96,7 @@ Reason = Literal[
     "busy",
     "reply",
     "budget",
+    "limit",
     "web",
     "not approved",
     "stopped",
@@ -198,7 +203,9 @@ class IndexUnavailableError(LibraryError, remedy="Try again later; everything st
 
 
 class RoomError(
-    LibraryError, remedy="Delete what is no longer needed, or ask who runs this program to raise the limit."
+    LibraryError,
+    reason="limit",
+    remedy="Delete what is no longer needed, or ask who runs this program to raise the limit.",
 ):
     """No more may be stored here: a limit of the program is reached, not one of the disk."""
 
@@ -239,6 +246,10 @@ class BudgetError(
     """The run may make no more outside calls."""
 
 
+class DayLimitError(BudgetError, reason="limit"):
+    """The day's limit of outside calls or dollars, of a workspace or of the whole server, is reached."""
+
+
 class ModelFileError(ProviderError, remedy="Choose another model file in Settings."):
     """A model file of this machine can't be loaded, or its process ended again and again."""
 
@@ -257,6 +268,14 @@ class NotApprovedError(ProviderError, reason="not approved", remedy="Ask again t
 
 class AccessError(CragError, remedy="Ask who runs this program for the role that may."):
     """Who asks may not do this, or see it."""
+
+
+class QuotaError(CragError, reason="limit", remedy="Try again later, or ask who runs this program to raise the limit."):
+    """More was asked or added than may be in a minute or an hour. `retry_after`: seconds until it is free again."""
+
+    def __init__(self, cause: str, remedy: str | None = None, *, retry_after: int) -> None:
+        super().__init__(cause, remedy)
+        self.retry_after = retry_after
 
 
 class CancelledError(CragError, reason="stopped", remedy="Ask again when ready."):

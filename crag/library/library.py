@@ -96,6 +96,11 @@ class Library:
         self._database.rest()
 
     @property
+    def place(self) -> Path | str:
+        """What tells it from other libraries where it lies: its folder, or its schema on a server."""
+        return getattr(self._database, "schema", self.folder)
+
+    @property
     def made(self) -> bool:
         """Whether anything was ever stored here."""
         return self._database.made

@@ -38,14 +38,15 @@ CRAG = {
     "whatif": {"text", "core", "evaluator", "correct"},
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
     "teams": {"text", "core", "library"},
+    "limits": {"text", "core", "library", "spending", "teams"},
     "monitoring": {"text", "core", "library", "spending"},
     "run": {
         *("text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"),
-        "conversation",
+        *("conversation", "limits"),
     },
     "engine": {
         *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
-        *("strategies", "sample", "run", "teams"),
+        *("strategies", "sample", "run", "teams", "limits"),
     },
     "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},

@@ -12,7 +12,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.library.runs import RunSummary
 from crag.strategies import STRATEGIES
-from ui.app import workspaces
+from ui.app import limits, workspaces
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.ask import followups, scope, stage
@@ -36,6 +36,7 @@ def entry(session: Session) -> None:
     with st.container(key="entry"):
         scope.control(session)
         asked = st.chat_input("Ask a question about your documents", key="question")
+        limits.near(session, limits.ASKING)
     if asked:
         with problems.reported():
             session.ask(asked)
