@@ -103,12 +103,18 @@ def member_of(workspace: str) -> str:
 
 
 class Writing:
-    """A backup that is being written: bounded memory, each part read once. Nothing but `close` makes it a backup."""
+    """A backup that is being written, in bounded memory; a context manager. Nothing but `finish` makes it a backup."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
         self._hashes: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
 
     def add(self, name: str, file: Path, cancel: threading.Event | None = None) -> None:
         """Add what a file holds. Raises OSError and CancelledError."""
@@ -125,7 +131,7 @@ class Writing:
         self._zip.writestr(name, data)
         self._hashes[name] = hashlib.sha256(data).hexdigest()
 
-    def close(self, contents: Contents) -> None:
+    def finish(self, contents: Contents) -> None:
         """Add what the backup says of itself, and make all of it last on the disk."""
         self.put(_MANIFEST, contents.model_dump_json(indent=1).encode())
         lines = "".join(f"{made}  {name}\n" for name, made in self._hashes.items())

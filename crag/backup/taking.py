@@ -30,7 +30,7 @@ __all__ = ["Taken", "taken"]
 
 WHO = "command line"
 _WORK = re.compile(r"\.crag-backup-[0-9a-f]{8}")
-_STAMP = r"\d{8}T\d{6}Z(-\d+)?"
+_STAMP = r"\d{8}T\d{12}Z"
 _SPARE = 16 * 1024 * 1024
 """Bytes of the disk that a backup leaves free."""
 
@@ -102,8 +102,7 @@ def _written(
     kept: list[str] = []
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     handle = os.open(work / "backup.zip", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w+b") as file, source.moment(names, whole=whole):
-        into = Writing(file)
+    with os.fdopen(handle, "w+b") as file, Writing(file) as into, source.moment(names, whole=whole):
         for name in names:
             try:
                 found = source.library(name, work / name, watch, cancel)
@@ -138,7 +137,7 @@ def _written(
             models=tuple(sorted(each.name for each in (source.data / "models").glob("*.gguf"))),
             left_out=tuple(left_out),
         )
-        into.close(contents)
+        into.finish(contents)
     return contents
 
 
@@ -149,12 +148,7 @@ def _named(to: Path, workspace: str | None) -> tuple[Path, str]:
             raise InputError(f"There is a file {to.name} already.", "Name another one, or a folder.")
         return to.absolute().parent, to.name
     begins = f"crag-{workspace}-" if workspace else "crag-"
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    name, again = f"{begins}{stamp}.zip", 1
-    while (to / name).exists():
-        again += 1
-        name = f"{begins}{stamp}-{again}.zip"
-    return to.absolute(), name
+    return to.absolute(), f"{begins}{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z.zip"
 
 
 def _check_room(folder: Path, sizes: list[int]) -> None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         f"{parser.description} It holds every library, people, workspaces, links, limits and the audit log, the "
-        "choices of Settings, and what private addresses are signed with: keep it as secret as the data. Not in it: indexes, "
-        "which are made again, model files, which are named, and keys of services, which are stored nowhere."
+        "choices of Settings, and what private addresses are signed with: keep it as secret as the data. Not in it: "
+        "indexes, which are made again, model files, which are named, and keys of services, which are stored nowhere."
     )
     parser.add_argument(
         "target", nargs="?", type=Path, metavar="TARGET", help="a new file that ends in .zip, or a folder for it"
