@@ -34,6 +34,7 @@ from crag.library.places import named
 from crag.library.private import PrivateLibraries
 from crag.library.records import server_at
 from crag.library.room import Folders, Room
+from crag.library.using import Use
 from crag.limits.quotas import Quotas
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
@@ -89,6 +90,8 @@ class Engine:
         self._given_web, self._given_generator, self._clock = web, generator, clock
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self._server = server_at(self.config.database_url)
+        self._use = Use(self.config.data)
+        self._mark_used()
         self.private_libraries = PrivateLibraries(self.config.data, self._server)
         self.teams = Store(self.config.data, self._server)
         """People, workspaces, limits and the audit log of this data folder or database."""
@@ -163,6 +166,7 @@ class Engine:
         Nothing is stored before something is added. Only a named one has the configuration's limits and database.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
+        self._mark_used()
         if isinstance(workspace, str):
             return self._libraries.at(self.private_libraries.root / named(workspace), named=True)
         return self._libraries.at(workspace, named=False)
@@ -179,6 +183,11 @@ class Engine:
             library.refresh_index()  # nothing of it stays on the server that all libraries share
         self._libraries.forget(self.private_libraries.root / workspace)
         self.private_libraries.remove(workspace)
+
+    def _mark_used(self) -> None:
+        """Nobody restores a backup over what this engine works with, as soon as there is anything."""
+        if self._server is None:
+            self._use.begin()
 
     def _opened(self, folder: Path, named: bool) -> Library:
         room, server = (self._room, self._server) if named else (None, None)
@@ -379,5 +388,6 @@ class Engine:
         """Closes every library this engine opened."""
         self._libraries.close()
         self.teams.close()
+        self._use.end()
         if self._server is not None:
             self._server.close()

@@ -50,6 +50,7 @@ CRAG = {
     },
     "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},
+    "backup": {"core", "index", "library", "providers", "teams", "moving"},
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
     "langchain": {
         *("text", "core", "conversation", "correct", "engine", "evaluator", "generate", "run", "strategies", "telling"),
@@ -69,6 +70,7 @@ CRAG = {
         "engine",
         "gaps",
         "moving",
+        "backup",
         "evaluation",
         "questions",
         "metrics",
