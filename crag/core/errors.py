@@ -27,10 +27,12 @@ CragError
 │   ├── BusyError          too many requests, or the service is overloaded
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
+│   ├── RestingError       it failed in several runs, and is left alone for a while
 │   ├── ModelFileError     a model file of this machine can't be run
 │   ├── RetrieverError     a retriever or vector store of another program failed
 │   ├── WebSearchError     the web provider failed
 │   └── NotApprovedError   the person said no to the query
+├── CutOffError            the program ended in the middle of the run
 └── CancelledError         the person stopped the run
 """
 
@@ -46,6 +48,7 @@ __all__ = [
     "BusyError",
     "CancelledError",
     "CragError",
+    "CutOffError",
     "DamagedError",
     "DocumentError",
     "EmptyError",
@@ -67,6 +70,7 @@ __all__ = [
     "QuestionError",
     "Reason",
     "ReplyError",
+    "RestingError",
     "RetrieverError",
     "RoomError",
     "SettingsError",
@@ -87,12 +91,14 @@ Reason = Literal[
     "provider",
     "key",
     "unreachable",
+    "resting",
     "busy",
     "reply",
     "budget",
     "web",
     "not approved",
     "stopped",
+    "cut off",
     "other",
 ]
 """What kind of failure it was, for code to go by; each class has one."""
@@ -237,6 +243,10 @@ class BudgetError(
     """The run may make no more outside calls."""
 
 
+class RestingError(ProviderError, reason="resting", remedy="Nothing needs to be done: it is asked again by itself."):
+    """A service failed in one run after another, so it is left alone for a while instead of being waited for."""
+
+
 class ModelFileError(ProviderError, remedy="Choose another model file in Settings."):
     """A model file of this machine can't be loaded, or its process ended again and again."""
 
@@ -255,3 +265,7 @@ class NotApprovedError(ProviderError, reason="not approved", remedy="Ask again t
 
 class CancelledError(CragError, reason="stopped", remedy="Ask again when ready."):
     """The person stopped the run."""
+
+
+class CutOffError(CragError, reason="cut off", remedy="Ask again; nothing that was stored before is lost."):
+    """The program ended, or was ended, in the middle of the run."""
