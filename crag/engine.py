@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Unpack
 
 from crag.core import events as ev
+from crag.core.circuit import Circuits
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, SettingsError
 from crag.core.exchanges import Exchange
@@ -80,6 +81,8 @@ class Engine:
         self.keys = keys or given_keys()
         self._given_embedder, self._given_evaluator = embedder, evaluator
         self._given_web, self._given_generator, self._clock = web, generator, clock
+        self.circuits = Circuits(clock)
+        """Which outside services are left alone at present, because they failed in one run after another."""
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self._server = server_at(self.config.database_url)
         self.private_libraries = PrivateLibraries(self.config.data, self._server)
@@ -253,6 +256,7 @@ class Engine:
             cancel=cancel or threading.Event(),
             began=time.perf_counter(),
             clock=self._clock,
+            circuits=self.circuits,
             history=tuple(history),
             standalone=standalone,
             retriever=retriever,

@@ -66,7 +66,7 @@ class Begun:
         return True
 
     def over(self, id: str) -> None:
-        """It is over, and whoever began it was told so. Where that can't be stored, this process knows it all the same."""
+        """It is over, and whoever began it was told. Where that can't be stored, this process knows it all the same."""
         with suppress(LibraryError):
             if self.known(id):
                 with self._database.write() as connection:
