@@ -36,11 +36,9 @@ def _notice(session: Session, work: BegunWork, missing: list[str]) -> None:
         said = f"{what}, {words.ago(work.at)}. {'It was' if many == 1 else f'All {many:,} were'} stored by then."
     else:
         stored = f"{many - len(missing):,} of {words.count(many, 'file')}"
-        said = f"{what}, {words.ago(work.at)}. Stored by then: {stored}. Add again what is missing:"
+        said = f"{what}, {words.ago(work.at)}. Stored by then: {stored}. To be added again:"
     with st.container(key=f"cut-off-{work.id}"):
-        st.warning(said)
-        if missing:
-            st.caption(", ".join(markdown(name) for name in missing[:_NAMED]))
+        st.warning(f"{said} {', '.join(markdown(name) for name in missing[:_NAMED])}".strip())
         if len(missing) > _NAMED:
             with st.expander(f"{len(missing) - _NAMED:,} more"):
                 st.caption(", ".join(markdown(name) for name in missing[_NAMED:]))

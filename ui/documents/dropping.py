@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
@@ -10,6 +11,7 @@ import streamlit as st
 
 from crag.ingest.identity import safe_name
 from crag.ingest.media import ENDINGS
+from ui.app import returning
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import addresses, uploads
@@ -21,7 +23,10 @@ _FILES, _FOLDER, _PAGES = "Files", "A folder", "Web pages"
 
 def drop_zone(session: Session) -> None:
     """Files, or a folder with all that is in it, of which only what can be read is sent; or web pages."""
-    turn = st.session_state.setdefault(_TURN, 0)
+    if _TURN not in st.session_state:
+        # A tab that came back still shows the files of its lost session: a new place for files shows none.
+        st.session_state[_TURN] = secrets.randbelow(10**9) if returning.returned() else 0
+    turn = st.session_state[_TURN]
     with problems.reported():
         limit = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
         how = st.segmented_control(
