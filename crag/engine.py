@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Unpack
 
 from crag.core import events as ev
+from crag.core.circuit import Circuits
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, SettingsError, StorageError
 from crag.core.exchanges import Exchange
@@ -88,6 +89,8 @@ class Engine:
         self.keys = keys or given_keys()
         self._given_embedder, self._given_evaluator = embedder, evaluator
         self._given_web, self._given_generator, self._clock = web, generator, clock
+        self.circuits = Circuits(clock)
+        """Which outside services are left alone at present, because they failed in one run after another."""
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self._server = server_at(self.config.database_url)
         self._use = Use(self.config.data)
@@ -296,6 +299,7 @@ class Engine:
             cancel=cancel or threading.Event(),
             began=time.perf_counter(),
             clock=self._clock,
+            circuits=self.circuits,
             history=tuple(history),
             standalone=standalone,
             retriever=retriever,

@@ -28,12 +28,14 @@ CragError
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
 │   │   └── DayLimitError  a day's limit of calls or dollars is reached
+│   ├── RestingError       it failed in several runs, and is left alone for a while
 │   ├── ModelFileError     a model file of this machine can't be run
 │   ├── RetrieverError     a retriever or vector store of another program failed
 │   ├── WebSearchError     the web provider failed
 │   └── NotApprovedError   the person said no to the query
 ├── AccessError            who asks may not do or see this
 ├── QuotaError             more was asked or added than may be in a while
+├── CutOffError            the program ended in the middle of the run
 └── CancelledError         the person stopped the run
 """
 
@@ -50,6 +52,7 @@ __all__ = [
     "BusyError",
     "CancelledError",
     "CragError",
+    "CutOffError",
     "DamagedError",
     "DayLimitError",
     "DocumentError",
@@ -73,6 +76,7 @@ __all__ = [
     "QuotaError",
     "Reason",
     "ReplyError",
+    "RestingError",
     "RetrieverError",
     "RoomError",
     "SettingsError",
@@ -93,6 +97,7 @@ Reason = Literal[
     "provider",
     "key",
     "unreachable",
+    "resting",
     "busy",
     "reply",
     "budget",
@@ -100,6 +105,7 @@ Reason = Literal[
     "web",
     "not approved",
     "stopped",
+    "cut off",
     "other",
 ]
 """What kind of failure it was, for code to go by; each class has one."""
@@ -250,6 +256,10 @@ class DayLimitError(BudgetError, reason="limit"):
     """The day's limit of outside calls or dollars, of a workspace or of the whole server, is reached."""
 
 
+class RestingError(ProviderError, reason="resting", remedy="Nothing needs to be done: it is asked again by itself."):
+    """A service failed in one run after another, so it is left alone for a while instead of being waited for."""
+
+
 class ModelFileError(ProviderError, remedy="Choose another model file in Settings."):
     """A model file of this machine can't be loaded, or its process ended again and again."""
 
@@ -280,3 +290,7 @@ class QuotaError(CragError, reason="limit", remedy="Try again later, or ask who 
 
 class CancelledError(CragError, reason="stopped", remedy="Ask again when ready."):
     """The person stopped the run."""
+
+
+class CutOffError(CragError, reason="cut off", remedy="Ask again; nothing that was stored before is lost."):
+    """The program ended, or was ended, in the middle of the run."""

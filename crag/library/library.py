@@ -18,6 +18,7 @@ from crag.core.protocols import Embedder, QuestionEmbedder
 from crag.core.types import RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
 from crag.library import store
+from crag.library.begun import Begun
 from crag.library.cache import Cache
 from crag.library.database import Database
 from crag.library.documents import Documents
@@ -40,7 +41,7 @@ _EMBED_BATCH = 64
 
 
 class Library:
-    """One folder's library: `documents`, `purges`, `runs`, `facts`, `labels`, `cache` and `evaluations` are in it.
+    """One folder's library: `documents`, `purges`, `runs`, `facts`, `begun`, `labels`, `cache` and `evaluations`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -66,6 +67,7 @@ class Library:
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
         self.facts = Facts(self._database)
+        self.begun = Begun(self._database)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)

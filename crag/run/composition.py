@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from crag.conversation.model import LlmContextualizer
 from crag.conversation.rules import RuleContextualizer
 from crag.core import events as ev
+from crag.core.circuit import Circuits
 from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
 from crag.core.exchanges import Exchange
@@ -68,8 +69,8 @@ class Local:
 class Asked:
     """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter.
 
-    `clock` tells the time there is for outside calls, which `allowance` lets through. `history`,
-    `standalone`, `retriever` and `wanted` as in `Engine.ask`.
+    `clock` tells the time there is for outside calls, which `allowance` lets through; `circuits` which services are
+    left alone. `history`, `standalone`, `retriever` and `wanted` as in `Engine.ask`.
     """
 
     settings: Settings
@@ -79,6 +80,7 @@ class Asked:
     cancel: threading.Event
     began: float
     clock: Clock = CLOCK
+    circuits: Circuits | None = None
     history: tuple[Exchange, ...] = ()
     standalone: str | None = None
     retriever: Retriever | None = None
@@ -131,6 +133,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())),
         clock=asked.clock,
         allowance=asked.allowance,
+        circuits=asked.circuits,
     )
     chat = _chat(wiring, config, meter)
     inner = local.evaluator
@@ -140,7 +143,8 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
         def told(failed: Grade) -> None:
             error = ProviderError(failed.error or "", who=failed.who)
-            outlet.put_aside(ev.Failed.of(error, meter.step, outlet.now(), "local evaluator", scorer.id))
+            event = ev.Failed.of(error, meter.step, outlet.now(), "local evaluator", scorer.id)
+            outlet.put_aside(replace(event, reason=failed.fault or event.reason))
 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError
+from crag.core.eventlog import event_to_json
 from crag.core.trace import Trace
 from crag.core.turns import Turns
 from crag.core.types import Step
+from crag.library.begun import BegunWork
 from crag.library.library import Library
 from crag.limits.quotas import Admission
 from crag.run.admission import checked, lending, storable
@@ -44,6 +47,31 @@ class Living:
 
     def run(self, started: ev.RunStarted, question: str, asked: Asked) -> Events:
         """The run event by event. What fails, it tells; it raises nothing."""
+        noted = self._noted(started)  # first of all: of what somebody was told of, a kill leaves a trace
+        try:
+            return (yield from self._lived(started, question, asked))
+        finally:
+            if noted is not None:
+                noted.begun.over(started.run_id)
+
+    def _noted(self, started: ev.RunStarted) -> Library | None:
+        """The library, where it now holds a note of the run. A row of an evaluation needs none: it is asked again."""
+        if not started.via:
+            return None
+        work = BegunWork(
+            id=started.run_id,
+            kind="run",
+            label=started.question,
+            at=started.started_at,
+            first=event_to_json(started),
+        )
+        with suppress(CragError):  # what is the matter is told by the run itself, where it matters
+            library = self.library()
+            if library.made and library.begun.note(work):
+                return library
+        return None
+
+    def _lived(self, started: ev.RunStarted, question: str, asked: Asked) -> Events:
         from crag.run.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
 
         events: list[ev.Event] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
@@ -10,7 +11,7 @@ import streamlit as st
 
 from crag.ingest.identity import safe_name
 from crag.ingest.media import ENDINGS
-from ui.app import limits
+from ui.app import limits, returning
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.documents import addresses, uploads
@@ -28,7 +29,10 @@ def drop_zone(session: Session) -> None:
     if not session.may("edit"):
         st.caption(REFUSALS["edit"])
         return
-    turn = st.session_state.setdefault(_TURN, 0)
+    if _TURN not in st.session_state:
+        # A tab that came back still shows the files of its lost session: a new place for files shows none.
+        st.session_state[_TURN] = secrets.randbelow(10**9) if returning.returned() else 0
+    turn = st.session_state[_TURN]
     with problems.reported():
         most = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
         how = st.segmented_control(
