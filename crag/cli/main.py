@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import crag
 from crag.cli import (
     ask,
+    backup,
     copy,
     documents,
     evaluate,
@@ -24,6 +25,7 @@ from crag.cli import (
     purge,
     refresh,
     reindex,
+    restore,
     search,
     serve,
     tag,
@@ -104,6 +106,8 @@ def parser() -> argparse.ArgumentParser:
         reindex,
         verify,
         copy,
+        backup,
+        restore,
         serve,
         mcp,
         people,

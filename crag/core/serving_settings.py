@@ -79,6 +79,25 @@ class ServingSettings(BaseModel):
         "With sign-in: who may use the program's own keys for providers that it has not turned on.",
         group="people",
     )
+    audit_days: int = setting(
+        365,
+        "Audit log",
+        "How long entries are kept of who signed in, deleted, shared, changed a setting or was refused. 0: for good.",
+        group="serving",
+        unit="days",
+        step=30,
+        ge=0,
+        le=3650,
+    )
+
+    metrics: Literal["off", "local", "token"] = setting(
+        "off",
+        "Metrics",
+        "Who may read /metrics, for Prometheus. off: nobody. local: this machine, where no others are led here. token: "
+        "whoever sends what CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names.",
+        group="serving",
+        at_start=True,
+    )
 
     @field_validator("framed_by")
     @classmethod

@@ -9,45 +9,38 @@ import streamlit as st
 
 from crag.conversation.history import EXCHANGES, leading_to
 from crag.core.config import AppConfig
-from crag.core.errors import AccessError, CragError, NotFoundError
+from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.policy import to_web
-from crag.core.roles import Act
 from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.library.library import Library
+from crag.run.unfinished import settle_runs
 from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
-from ui.app import gate, keys, permits, workspaces
+from ui.app import keys, permits, workspaces
 from ui.app.jobs import Job
+from ui.app.presence import REFUSALS as REFUSALS
+from ui.app.presence import Presence
 from ui.app.program import overridden, program
-from ui.app.visitor import Visitor
 
 _REMEMBERED = 24
 _LOOKED_BACK = 12
 """So many turns at most are looked through for such as a question may follow on."""
 
-REFUSALS: dict[Act, str] = {
-    "see": "This can't be seen with your role.",
-    "ask": "With your role runs are read and nothing is asked.",
-    "edit": "With your role documents, labels and settings of this library are not changed.",
-    "administer": "Only an admin changes the program.",
-}
-"""Why something is not offered, or not done, in a sentence."""
 
-
-class Session:
+class Session(Presence):
     """A view of st.session_state with names; make one at the top of each page. Raises CragError.
 
     Where people sign in, it is for who is there: AccessError where that is nobody.
     """
 
     def __init__(self) -> None:
-        self._workspace = workspaces.open_workspace(program().engine, gate.person())
+        super().__init__()
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})
@@ -87,46 +80,8 @@ class Session:
         return sample
 
     @property
-    def workspace(self) -> str:
-        """Names the library that this browser may see. Raises AccessError for who has been removed meanwhile."""
-        gate.person()
-        return self._workspace
-
-    @property
     def library(self) -> Library:
         return program().engine.library(self.workspace)
-
-    # Who is here
-
-    @property
-    def visitor(self) -> Visitor:
-        """Who signed in. Without sign-in: the owner, who may do all, or a visitor whose own the library is that the key
-        opens. Raises AccessError for who has been removed meanwhile.
-        """
-        person = gate.person()
-        if person is not None:
-            admin = person.role == "admin"
-            return Visitor(name=person.called, role=person.role, administers=admin, person=person.id)
-        if self.shared:
-            return Visitor(name="visitor", role="editor", administers=False)
-        return Visitor(name="owner", role="admin", administers=True)
-
-    def may(self, act: Act) -> bool:
-        """Whether whoever is here may do this. Each page asks before it offers, and whatever does it asks again."""
-        return self.visitor.may(act)
-
-    def require(self, act: Act) -> None:
-        """Called by whatever does something. Raises AccessError for who may not."""
-        visitor = self.visitor
-        if not visitor.may(act):
-            program().engine.audit.note("refused", visitor.name, workspace=self._workspace, what=act, refused=True)
-            raise AccessError(REFUSALS[act])
-
-    def stop(self, job: Job[Any]) -> None:
-        """End work of this workspace. Raises AccessError for who could not have begun it."""
-        self.require("ask" if job.kind == "run" else "edit")
-        if job.workspace == self.workspace:
-            job.stop()
 
     # Runs
 
@@ -268,9 +223,16 @@ class Session:
         return found if found is not None and found.kind == "run" else None  # type: ignore[return-value]
 
     def events(self, run: str) -> list[Event]:
-        """All events of a run so far. Raises NotFoundError."""
+        """All events of a run so far, also of one that a killed program left. Raises NotFoundError."""
         job = self.job(run)
-        return job.events() if job else self.library.runs.events(run)
+        if job is not None:
+            return job.events()
+        try:
+            return self.library.runs.events(run)
+        except NotFoundError:
+            if not settle_runs(self.library):
+                raise
+            return self.library.runs.events(run)
 
     def trace(self, run: str) -> Trace:
         """The record of a run, finished or not. Raises NotFoundError."""
@@ -346,8 +308,10 @@ class Session:
     @property
     def shared(self) -> bool:
         """Whether others than the owner can reach the app, so that a session may choose less; admins may all."""
-        person = gate.person()
-        return person.role != "admin" if person is not None else workspaces.shared(self.own)
+        entered = self.entered
+        if entered.actor.id:
+            return not entered.visitor.administers
+        return entered.link is not None or workspaces.shared(self.own)
 
     @property
     def config(self) -> AppConfig:
@@ -362,7 +326,7 @@ class Session:
     def keys(self) -> Keys:
         """The keys for the servers of `config`: this session's own, then the owner's where they may be used."""
         config, shared = self.config, self.shared
-        if shared and self.own.keys_for == "everyone" and gate.person() is not None:
+        if shared and self.own.keys_for == "everyone" and self.entered.actor.id:
             shared = False
         return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=shared))
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import streamlit as st
 from streamlit.config import get_option
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.library.private import name_of
-from crag.teams.people import Person
 from ui.app import signin
 
 ONE = "default"
@@ -49,22 +46,17 @@ def shared(config: AppConfig) -> bool:
     return signin.on() or reachable() or private(config)
 
 
-def workspace_of(person: Person) -> str:
-    """The workspace that somebody who signed in sees: their own. Its name tells nothing of them."""
-    return "u-" + hashlib.sha256(f"crag person {person.id}".encode()).hexdigest()[:40]
-
-
-def open_workspace(engine: Engine, person: Person | None = None) -> str:
-    """The workspace of this browser session: that of who signed in, or by the key in the address, which stays there.
+def open_workspace(engine: Engine) -> str:
+    """The workspace of a browser session without sign-in: by the key in the address, which stays there.
 
     An address with a key that this program gave out opens that key's library. Without one the session keeps the key it
     has, which is how it survives page switches, or is given a new one; any other is refused, and that is told. Raises
     StorageError.
     """
-    if person is not None or not private(engine.config):
+    if not private(engine.config):
         st.query_params.pop(KEY, None)
         st.session_state[_HELD] = ""
-        return _switch_to(workspace_of(person) if person else ONE)
+        return switch_to(ONE)
     held: str = st.session_state.get(_HELD, "")
     wanted = st.query_params.get_all(KEY)
     if len(wanted) == 1 and engine.private_libraries.known(wanted[0]):
@@ -76,7 +68,7 @@ def open_workspace(engine: Engine, person: Person | None = None) -> str:
         key = held or engine.private_libraries.issue()
         st.query_params[KEY] = key
     st.session_state[_HELD] = key
-    return _switch_to(name_of(key))
+    return switch_to(name_of(key))
 
 
 def key() -> str:
@@ -85,7 +77,7 @@ def key() -> str:
     return held
 
 
-def _switch_to(workspace: str) -> str:
+def switch_to(workspace: str) -> str:
     """Nothing that was remembered of another library is taken along."""
     if st.session_state.get("workspace", workspace) != workspace:
         for name in _OF_A_WORKSPACE:
