@@ -18,7 +18,7 @@ PUBLIC = {
     "crag.core.config": ["AppConfig"],
     "crag.monitoring.facts": ["Outcome", "RunFacts", "facts_of"],
     "crag.teams.store": ["Store"],
-    "crag.teams.people": ["GIVEN_ROLES", "Identity", "People", "Person", "Standing"],
+    "crag.teams.people": ["GIVEN_ROLES", "Identity", "People", "Person", "Standing", "people_of"],
     "crag.teams.audit": ["AuditLog", "AuditedAct", "Entry"],
     "crag.core.roles": ["ACTS", "Act", "ROLES", "Role", "higher", "lower", "may"],
     "crag.core.storage_settings": ["StorageSettings"],
