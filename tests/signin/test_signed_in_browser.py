@@ -21,6 +21,8 @@ from tests.support.signing_in import claims_of, cookie, openid_provider, secrets
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
 
+pytestmark = pytest.mark.heavy
+
 LOOPBACK = ("localhost", "127.0.0.1")
 ARGUMENTS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
@@ -140,7 +142,7 @@ def test_each_role_is_offered_what_it_may(place: Place, tab: Any) -> None:
         adds = tab.get_by_test_id("stFileUploaderDropzoneInput").count()
         tab.goto(f"{place.url}/settings")
         tab.get_by_role("tab", name="Program").click()
-        save = tab.get_by_test_id("stBaseButton-primaryFormSubmit")
+        save = tab.get_by_role("button", name="Save", exact=True)
         save.wait_for()
         offered[subject] = (adds, save.is_enabled())
     assert offered == {"vera": (0, False), "ed": (1, False), "ada": (1, True)}
