@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import crag
 from crag.cli import (
     ask,
+    audit,
     copy,
     documents,
     evaluate,
@@ -103,6 +104,7 @@ def parser() -> argparse.ArgumentParser:
         reindex,
         verify,
         copy,
+        audit,
         serve,
         mcp,
     ):

@@ -14,7 +14,7 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from crag.core.access import Access, Caller
+from crag.core.access import Access, Arrivals, Caller
 from crag.engine import Engine
 from crag.run.following import followed
 from crag.server.bodies import B, json_body
@@ -71,6 +71,7 @@ class Serving:
     limits: Limits
     gate: Gate
     rates: Rates
+    arrivals: Arrivals
     work: Work
     ready: threading.Event = field(default_factory=threading.Event)
     """The models are loaded."""
@@ -83,6 +84,7 @@ class Serving:
             limits=limits,
             gate=Gate(limits),
             rates=Rates(limits.rate),
+            arrivals=Arrivals(engine.audit.note),
             work=Work(limits.at_once),
         )
 

@@ -70,6 +70,7 @@ CRAG = {
         "metrics",
         "spending",
         "providers",
+        "teams",
         "telling",
         "mcp",
         "server",
@@ -89,6 +90,7 @@ UI = {
     "tune": {"kit", "app", "run"},
     "evaluate": {"kit", "app", "run", "documents"},
     "settings": {"kit", "app", "run"},
+    "administration": {"kit", "app"},
 }
 
 # Outside crag only the pure parts of a step may be used beside the engine.
