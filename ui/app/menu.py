@@ -40,6 +40,8 @@ def show(entered: Entered | CragError) -> None:
         _by_link(entered)
     elif entered.title:
         _of_person(entered)
+    elif entered.actor.holds:
+        _of_key(entered)
 
 
 def _by_link(entered: Entered) -> None:
@@ -49,6 +51,16 @@ def _by_link(entered: Entered) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="whose"):
         st.caption(f"Shared with you{by}, to read, until {sharing.day(link.ends_at)}.", width="content")
         st.button("Leave", key="link-leave", type="tertiary", on_click=entering.leave_link)
+
+
+def _of_key(entered: Entered) -> None:
+    """Who has the key of a library may let others read it without the key, once it holds anything."""
+    with problems.reported():
+        if not program().engine.library(entered.workspace).made:
+            return
+        with st.container(horizontal=True, horizontal_alignment="right", key="whose"):
+            if st.button("Share to read…", key="share", type="tertiary"):
+                sharing.dialog()
 
 
 def _of_person(entered: Entered) -> None:

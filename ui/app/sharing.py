@@ -13,7 +13,7 @@ from crag.core.roles import Role
 from crag.engine import Engine
 from crag.teams.links import LONGEST, Link
 from crag.teams.spaces import Kind, Member
-from ui.app import entering, gate
+from ui.app import entering, gate, removing
 from ui.app.entering import Entered
 from ui.app.program import program
 from ui.kit import problems
@@ -45,6 +45,25 @@ def dialog() -> None:
                 _members(engine, entered)
         with problems.reported():
             _links(engine, entered)
+        if entered.title:
+            _workspace(engine, entered)
+
+
+def _workspace(engine: Engine, entered: Entered) -> None:
+    """Its title, and its end; a personal one is emptied, and there again when its owner comes."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        title = st.text_input("Title", value=entered.title, max_chars=80, key=f"share-title-{entered.workspace}")
+        with problems.reported():
+            if st.button("Rename", key="share-rename", disabled=title.strip() == entered.title):
+                engine.spaces.rename(entered.workspace, title, entered.actor)
+                st.rerun()
+        with st.popover("Delete…"):
+            removing.ask(entered, entered.workspace, entered.title, _gone)
+
+
+def _gone() -> None:
+    entering.go("")
+    st.rerun()
 
 
 def day(at: str) -> str:
