@@ -20,12 +20,12 @@ from ui.kit import problems
 from ui.kit.safe import markdown, visible
 
 MAY: dict[Role, str] = {
-    "reader": "reads",
-    "viewer": "reads and asks",
-    "editor": "reads, asks, and changes documents",
+    "reader": "read",
+    "viewer": "read and ask",
+    "editor": "read, ask, and change documents",
     "admin": "may do everything",
 }
-"""What each role may do in a workspace, after the name of who has it."""
+"""What each role may do in a workspace, after "you"."""
 _SHORT: dict[Role, str] = {"reader": "Reads", "viewer": "Asks", "editor": "Changes"}
 _KINDS: dict[Kind, str] = {"person": "Person", "group": "Group"}
 _TURN, _MADE = "share-turn", "share-made"
