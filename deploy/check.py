@@ -33,7 +33,10 @@ ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "deploy" / "Containerfile"
 INSIDE = "CRAG_CHECK_INSIDE"
 PLAIN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-QUESTION, DOCUMENT = "What average premium increase was negotiated for FEHB plan year 2020?", "samples/opm-annual-performance-report-2019.pdf"
+QUESTION, DOCUMENT = (
+    "What average premium increase was negotiated for FEHB plan year 2020?",
+    "samples/opm-annual-performance-report-2019.pdf",
+)
 
 
 @dataclass
@@ -77,7 +80,10 @@ def ignored(name: str, rules: Sequence[str]) -> bool:
     for rule in rules:
         pattern = rule.removeprefix("!")
         above = [name, *map(str, Path(name).parents)][:-1] or [name]
-        if any(fnmatch.fnmatch(each, pattern) or fnmatch.fnmatch(f"/{each}", pattern.replace("**/", "*/")) for each in above):
+        if any(
+            fnmatch.fnmatch(each, pattern) or fnmatch.fnmatch(f"/{each}", pattern.replace("**/", "*/"))
+            for each in above
+        ):
             out = not rule.startswith("!")
     return out
 
@@ -203,7 +209,7 @@ class Check:
         run("mount", "--bind", str(own), str(data))
         run("mount", "-t", "tmpfs", "tmpfs", str(stage.root / "tmp"))
         run("mount", "-o", "remount,ro,bind", str(stage.root))
-        inside = f"ip link set lo up; mount -t proc proc {stage.root}/proc; exec \"$@\""
+        inside = f'ip link set lo up; mount -t proc proc {stage.root}/proc; exec "$@"'
         server = subprocess.Popen(
             ["unshare", "--net", "--pid", "--fork", "sh", "-ec", inside, "sh", *self.as_user(stage, stage.command)],
             env=PLAIN,
