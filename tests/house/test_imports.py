@@ -38,17 +38,19 @@ CRAG = {
     "whatif": {"text", "core", "evaluator", "correct"},
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
     "teams": {"text", "core", "library"},
+    "limits": {"text", "core", "library", "spending", "teams"},
     "monitoring": {"text", "core", "library", "spending"},
     "run": {
         *("text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"),
-        "conversation",
+        *("conversation", "limits"),
     },
     "engine": {
         *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
-        *("strategies", "sample", "run", "teams"),
+        *("strategies", "sample", "run", "teams", "limits"),
     },
     "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},
+    "backup": {"core", "index", "library", "providers", "teams", "moving"},
     "evaluation": {"text", "core", "library", "questions", "metrics", "spending", "engine", "run", "strategies"},
     "langchain": {
         *("text", "core", "conversation", "correct", "engine", "evaluator", "generate", "run", "strategies", "telling"),
@@ -68,6 +70,7 @@ CRAG = {
         "engine",
         "gaps",
         "moving",
+        "backup",
         "evaluation",
         "questions",
         "metrics",
@@ -76,6 +79,8 @@ CRAG = {
         "telling",
         "mcp",
         "server",
+        "library",
+        "teams",
     },
     "__main__": {"cli"},
 }
@@ -92,6 +97,7 @@ UI = {
     "tune": {"kit", "app", "run"},
     "evaluate": {"kit", "app", "run", "documents"},
     "settings": {"kit", "app", "run"},
+    "signin": {"kit", "app"},
 }
 
 # Outside crag only the pure parts of a step may be used beside the engine.
