@@ -65,7 +65,7 @@ class Library:
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
-        self.facts = Facts(self._database)
+        self.facts = Facts(self._database, folder.name)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)

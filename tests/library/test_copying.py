@@ -30,6 +30,7 @@ from crag.library.tables import (
     chunks,
     documents,
     evaluations,
+    facts,
     grades,
     purged,
     question_sets,
@@ -77,6 +78,7 @@ def many(library: Library, fill: Fill) -> None:
             (grades, [{"key": f"{at}é", "grade": "{}"} for at in range(5)]),
             (searches, [{"key": f"q{at}", "found_at": "2026", "pages": "[\0]"} for at in range(4)]),
             (runs, [run_row(at) for at in range(8)]),
+            (facts, [facts_row(at) for at in range(1, 9)]),
             (calls, [call_row(at) for at in range(8)] * 2),
             (question_sets, [set_row(at) for at in range(2)]),
             (evaluations, [evaluation_row(at) for at in range(2)]),
@@ -87,6 +89,12 @@ def many(library: Library, fill: Fill) -> None:
         for table, rows in some:
             connection.execute(insert(table), rows)  # type: ignore[arg-type]
         connection.execute(delete(runs).where(runs.c.id == "run7"))
+
+
+def facts_row(number: int) -> dict[str, object]:
+    words = ("id", "started_at", "strategy", "via", "action", "outcome", "evaluator", "scope")
+    figures = {"searches": 1, "rewrites": 0, "seconds": 0.1, "waited": 0.0, "detail": "{}"}
+    return {"run": number, **dict.fromkeys(words, f"größe\0{number}"), "best": number / 7, **figures}
 
 
 def run_row(at: int) -> dict[str, object]:
@@ -279,7 +287,7 @@ def test_a_copy_that_differs_stays_a_draft_and_is_mended_by_the_next_try(
     assert [each.table for each in copy.tables if not each.same] == ["runs"] and not copy.whole
     assert server.sizes() == {}, "no app sees it"
     copy = copied(source, target)
-    assert copy.whole and copy.resumed and copy.changed == ("runs",)
+    assert copy.whole and copy.resumed and copy.changed == ("runs", "facts")
 
 
 # What happens on the way
