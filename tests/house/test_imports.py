@@ -38,7 +38,7 @@ CRAG = {
     "whatif": {"text", "core", "evaluator", "correct"},
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
     "teams": {"text", "core", "library"},
-    "monitoring": {"text", "core", "library", "spending"},
+    "monitoring": {"text", "core", "library", "providers", "spending"},
     "run": {
         *("text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"),
         "conversation",
@@ -88,6 +88,7 @@ UI = {
     "ask": {"kit", "app", "run", "documents", "compare"},
     "tune": {"kit", "app", "run"},
     "evaluate": {"kit", "app", "run", "documents"},
+    "monitor": {"kit", "app", "run"},
     "settings": {"kit", "app", "run"},
 }
 

@@ -77,7 +77,7 @@ def _changes(figure: Figure, changed: Sequence[Change], buckets: Sequence[str], 
     colours = COLOURS[theme]
     for bucket, group in numbered(changed, buckets).items():
         label = ", ".join(str(number) for number, _ in group)
-        said = "<br>".join(f"{number}: {change_sentence(each.kind, each.what)}" for number, each in group)
+        said = "; ".join(f"{number}: {change_sentence(each.kind, each.what)}" for number, each in group)
         figure.add_shape(
             type="line",
             **{"x0": bucket, "x1": bucket, "y0": 0, "y1": 1, "yref": "paper", "layer": "below"},
