@@ -21,6 +21,7 @@ from crag.cli import (
     index,
     keep,
     mcp,
+    people,
     purge,
     refresh,
     reindex,
@@ -109,6 +110,7 @@ def parser() -> argparse.ArgumentParser:
         restore,
         serve,
         mcp,
+        people,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)
