@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.app import navigation, warmup
+from ui.app import collector, navigation
 from ui.edge import start
 from ui.kit import drawing
 
@@ -17,7 +17,7 @@ PAGES = Path(__file__).parent / "pages"
 def draw() -> None:
     """The page that this visitor wants, in the app's style."""
     st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
-    warmup.settle()
+    collector.note_run()
     drawing.apply_style()
     st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
     pages = {

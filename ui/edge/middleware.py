@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from starlette.responses import PlainTextResponse
@@ -21,7 +21,10 @@ _LOGGED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the edge goes by from one start to the next. `base`: the path that the app lies under, "" or "/path"."""
+    """What the edge goes by from one start to the next. `base`: the path that the app lies under, "" or "/path".
+
+    `cookie`: by the cookies that a browser sent, the one that it is told to send from now on, or "".
+    """
 
     callers: Callers
     headers: Sequence[Header]
@@ -30,6 +33,7 @@ class Rules:
     upload_mb: int = 200
     metrics: bool = False
     base: str = ""
+    cookie: Callable[[str], str] | None = None
 
 
 class Edge:
@@ -49,7 +53,7 @@ class Edge:
         if scope["type"] == "websocket":
             await (self._close(scope, receive, send, refusal) if refusal else self._app(scope, receive, send))
             return
-        armed = self._armed(send)
+        armed = self._armed(send, self._cookie(scope))
         if refusal:
             self._log_refusal(scope, refusal)
             await _answer(403, refusal)(scope, receive, armed)
@@ -90,10 +94,18 @@ class Edge:
         finally:
             body.finish()
 
-    def _armed(self, send: Send) -> Send:
+    def _cookie(self, scope: Scope) -> tuple[Header, ...]:
+        make = self._rules.cookie
+        said = make("; ".join(_values(scope, b"cookie"))) if make is not None else ""
+        return ((b"set-cookie", said.encode()),) if said else ()
+
+    def _armed(self, send: Send, cookie: tuple[Header, ...]) -> Send:
         async def arming(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": with_headers(message.get("headers", ()), self._rules.headers)}
+                message = {
+                    **message,
+                    "headers": [*with_headers(message.get("headers", ()), self._rules.headers), *cookie],
+                }
             await send(message)
 
         return arming

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import gc
 import logging
 import os
 import socket
@@ -31,6 +31,8 @@ from crag.core.listening import room_for_files
 from crag.library.records import server_at
 from ui.app import workspaces
 from ui.app.program import at_start
+from ui.edge import processes
+from ui.edge.batches import hand_over_together
 from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
 from ui.edge.health import Health
@@ -48,6 +50,10 @@ def prepared() -> dict[str, Any]:
     """Makes this process ready to serve; returns the middleware and lifespan that `st.App` is given."""
     for name in LOOK_UPS:
         setattr(net_util, name, _nowhere)
+    part = processes.own_part()
+    if part is not None:
+        processes.settle_in(part)
+    hand_over_together()
     files = room_for_files()
     memory_session_storage.MemorySessionStorage = partial(KeptSessions, room_for(files))  # type: ignore[misc,assignment]
     os.umask(0o077)
@@ -56,10 +62,12 @@ def prepared() -> dict[str, Any]:
     except CragError as error:
         LOG.warning("%s Until then the strictest rules apply.", error)  # each page says so too
         config = AppConfig()
-    return {"middleware": [Middleware(Edge, rules(config))], "lifespan": _opened}
+    if part is None and config.processes > 1:
+        processes.become_parent(config.processes)
+    return {"middleware": [Middleware(Edge, rules(config, part))], "lifespan": partial(_opened, part=part)}
 
 
-def rules(config: AppConfig) -> Rules:
+def rules(config: AppConfig, part: processes.Part | None = None) -> Rules:
     """The edge's rules, by Streamlit's options and the app's settings as they are now."""
     shared, named = workspaces.shared(config), _by_hand("browser.serverAddress")
     base = st.get_option("server.baseUrlPath").strip("/")
@@ -79,6 +87,7 @@ def rules(config: AppConfig) -> Rules:
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,
         base=f"/{base}" if base else "",
+        cookie=partial(part.cookie, path=f"/{base}", framed=bool(config.framed_by)) if part is not None else None,
     )
 
 
@@ -103,14 +112,23 @@ def _plain(*given: str) -> tuple[str, ...]:
 
 
 @contextlib.asynccontextmanager
-async def _opened(_: st.App) -> AsyncIterator[None]:
+async def _opened(_: st.App, part: processes.Part | None = None) -> AsyncIterator[None]:
     """Says where the app is, and opens a browser where there is a screen: `streamlit run` leaves that to the app."""
     answer_at_once()
+    if part is not None:
+        taking = asyncio.create_task(processes.take_part(part))
+    if part is None or part.speaks:
+        _tell()
+    yield
+    if part is not None:
+        taking.cancel()
+
+
+def _tell() -> None:
     sys.stdout.write(f"CRAG Explorer: {_address()}  (Ctrl-C stops it)\n")
     sys.stdout.flush()
     if not st.get_option("server.headless"):
         threading.Thread(target=webbrowser.open, args=(_address(),), daemon=True).start()
-    yield
 
 
 def answer_at_once() -> None:
@@ -119,12 +137,8 @@ def answer_at_once() -> None:
     asyncio sees to that for sockets of its own making, and Streamlit makes the app's itself: the second part of each
     reply waited 40 ms for the browser's word on the first. Connections inherit it from the socket that takes them.
     """
-    for found in gc.get_objects():
-        if type(found) is not socket.socket or found.fileno() < 0 or found.type != socket.SOCK_STREAM:
-            continue
-        listens = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-        if listens and found.family in (socket.AF_INET, socket.AF_INET6):
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for found in processes.listening():
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _address() -> str:
