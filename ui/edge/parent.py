@@ -35,6 +35,8 @@ _STUCK = 60.0
 """Seconds without a sign of life after which a child that was ready is ended. It gives one every second."""
 _FIRST_PAUSE, _LONGEST_PAUSE, _LASTING = 0.5, 30.0, 20.0
 """A child that died is started again after a pause, twice as long each time unless it had lasted for a while."""
+_SUCCESSOR = 15.0
+"""Seconds that a browser waits at most for the next process of its number; then it gets another."""
 _HOPELESS = 3
 """So often a child may die before any was ever ready: then the start has failed."""
 _PATIENCE = 25.0
@@ -207,7 +209,7 @@ class Parent:
             async with asyncio.timeout(_SILENT):
                 head = await _head(connection)
             number = browser_of(head, len(self._children)) if head else None
-            if head and not (number is not None and self._children[number].give(connection)):
+            if head and not (number is not None and await self._give(self._children[number], connection)):
                 for child in sorted(self._children, key=lambda each: (not each.ready, each.load)):
                     if child.give(connection):
                         break
@@ -215,6 +217,15 @@ class Parent:
             pass
         finally:
             connection.close()  # the child has its own
+
+    async def _give(self, child: _Child, connection: socket.socket) -> bool:
+        """To this very child, or its successor where that comes soon: what a browser sends later goes there as well."""
+        until = time.monotonic() + _SUCCESSOR
+        while not child.give(connection):
+            if time.monotonic() > until:
+                return False
+            await asyncio.sleep(0.05)
+        return True
 
 
 async def _head(connection: socket.socket) -> bytes:
