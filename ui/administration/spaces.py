@@ -13,8 +13,10 @@ from crag.teams.spaces import Workspace
 from ui.app import entering, removing
 from ui.app.program import program
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.safe import markdown, visible
+from ui.kit.drawing import draw
+from ui.kit.safe import visible
 
 _TURN = "admin-spaces-turn"
 _COUNTED = 300
@@ -111,7 +113,7 @@ def _documents(name: str, size: int) -> int | None:
 def _change(session: Session, row: _Row) -> None:
     spaces, actor = program().engine.spaces, session.entered.actor
     with st.container(border=True):
-        st.markdown(f"**{markdown(row.title)}**")
+        draw(h.div("cx")[h.p[h.b[row.title]]])
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             if actor.id:
                 st.button("Open it", key="admin-open", on_click=_open, args=(row.name,))
