@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.teams.people import Person
-from ui.app import entering, menu, navigation, warmup
+from ui.app import entering, menu, navigation, returning, warmup
 from ui.edge import start
 from ui.kit import drawing
 from ui.signin import menu as who
@@ -21,6 +21,7 @@ PAGES = Path(__file__).parent / "pages"
 def draw() -> None:
     """The page that this visitor wants, in the app's style."""
     st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
+    returning.note()
     warmup.settle()
     drawing.apply_style()
     st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
@@ -30,6 +31,7 @@ def draw() -> None:
         "tune": st.Page(PAGES / "tune.py", title="Tune", url_path="tune"),
         "compare": st.Page(PAGES / "compare.py", title="Compare", url_path="compare"),
         "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
+        "monitor": st.Page(PAGES / "monitor.py", title="Monitor", url_path="monitor"),
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
     arrived = menu.arrive()

@@ -13,6 +13,7 @@ import crag
 from crag.cli import (
     ask,
     audit,
+    backup,
     copy,
     documents,
     evaluate,
@@ -21,9 +22,11 @@ from crag.cli import (
     index,
     keep,
     mcp,
+    people,
     purge,
     refresh,
     reindex,
+    restore,
     search,
     serve,
     tag,
@@ -105,8 +108,11 @@ def parser() -> argparse.ArgumentParser:
         verify,
         copy,
         audit,
+        backup,
+        restore,
         serve,
         mcp,
+        people,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)

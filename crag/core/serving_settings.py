@@ -90,6 +90,15 @@ class ServingSettings(BaseModel):
         le=3650,
     )
 
+    metrics: Literal["off", "local", "token"] = setting(
+        "off",
+        "Metrics",
+        "Who may read /metrics, for Prometheus. off: nobody. local: this machine, where no others are led here. token: "
+        "whoever sends what CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names.",
+        group="serving",
+        at_start=True,
+    )
+
     @field_validator("framed_by")
     @classmethod
     def _origins(cls, given: tuple[str, ...]) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ def _needed(name: str, type: Any, *rest: Any, **options: Any) -> Column[Any]:
 
 
 # What the library itself is: `library`, its own id; `generation`, which counts changes of documents and vectors;
-# `model` and `dimension` of the vectors.
+# `model` and `dimension` of the vectors. `begun …`: work that is not over, as `crag.library.begun` has it.
 meta = Table(
     "meta", metadata, Column("key", _WORDS, primary_key=True), _needed("value", _WORDS), sqlite_with_rowid=False
 )
@@ -204,6 +204,26 @@ runs = Table(
         postgresql_where=text(ASKED["postgresql"]),
     ),
     sqlite_autoincrement=True,
+)
+
+# What each run comes to in figures: `detail` is JSON of those that have no column. They go with their run.
+facts = Table(
+    "facts",
+    metadata,
+    Column(
+        "run",
+        _NUMBER,
+        ForeignKey(runs.c.number, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    *(_needed(name, _WORDS) for name in ("id", "workspace", "started_at", "strategy", "via", "action", "outcome")),
+    *(_needed(name, _WORDS) for name in ("evaluator", "scope")),
+    *(Column(name, _REAL) for name in ("best", "upper", "lower")),
+    *(_needed(name, Integer) for name in ("searches", "rewrites")),
+    *(_needed(name, _REAL) for name in ("seconds", "waited")),
+    Column("faithfulness", _REAL),
+    _needed("detail", _WORDS),
 )
 
 # No call refers to a run by key: what was spent stays spent when a run is deleted.

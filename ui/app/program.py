@@ -15,6 +15,7 @@ import streamlit as st
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
+from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.library.kept import CHOSEN, Kept
 from crag.library.records import server_at
@@ -44,6 +45,8 @@ class Program:
         self.jobs = Jobs()
         self.notice = ""
         self._engine: Engine | None = None
+        self._warming: object = None
+        self._watchers: list[Callable[[Trace], None]] = []
         self._ends: list[threading.Event] = []
         """End what goes on in the background: the hourly purge, and the look at who was removed."""
         self._lock = threading.RLock()
@@ -54,16 +57,35 @@ class Program:
         with self._lock:
             if self._engine is None:
                 self._engine = self.make(self._configured())
+                self._engine.watchers.extend(self._watchers)
                 self._engine.private_libraries.settle()
-                self.warm(self._engine)
+                self._warming = self.warm(self._engine)
                 self._ends = [tidying.begin(self._engine)]
                 if signin.on():
                     self._ends.append(removals.begin(self._engine, self.jobs))
             return self._engine
 
     @property
+    def made(self) -> Engine | None:
+        """The engine, if there is one already."""
+        return self._engine
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is an engine, and what its first question needs is loaded."""
+        warming = self._warming
+        return self._engine is not None and (warming.done if isinstance(warming, warmup.Warmup) else True)
+
+    @property
     def config(self) -> AppConfig:
         return self.engine.config
+
+    def watch(self, watcher: Callable[[Trace], None]) -> None:
+        """Tell this one of every run that ends, see `Engine.watchers`."""
+        with self._lock:
+            self._watchers.append(watcher)
+            if self._engine is not None:
+                self._engine.watchers.append(watcher)
 
     def configure(self, by: str = "owner", /, **choices: Any) -> None:
         """Apply and keep these choices: what begins from now on begins with them, what is under way goes on as it is.

@@ -18,6 +18,7 @@ from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.library.library import Library
+from crag.run.unfinished import settle_runs
 from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
@@ -232,9 +233,16 @@ class Session(Presence):
         return found if found is not None and found.kind == "run" else None  # type: ignore[return-value]
 
     def events(self, run: str) -> list[Event]:
-        """All events of a run so far. Raises NotFoundError."""
+        """All events of a run so far, also of one that a killed program left. Raises NotFoundError."""
         job = self.job(run)
-        return job.events() if job else self.library.runs.events(run)
+        if job is not None:
+            return job.events()
+        try:
+            return self.library.runs.events(run)
+        except NotFoundError:
+            if not settle_runs(self.library):
+                raise
+            return self.library.runs.events(run)
 
     def trace(self, run: str) -> Trace:
         """The record of a run, finished or not. Raises NotFoundError."""

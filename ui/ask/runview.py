@@ -42,6 +42,10 @@ def show(session: Session, run: str, past: Any) -> None:
     try:
         trace = _known(session, run, more=job is None or running)
     except NotFoundError as error:
+        if session.library.begun.known(run):
+            raise NotFoundError(
+                "This run is under way in another server of the program.", "Reload the page in a moment to see its end."
+            ) from error
         session.forget(run)
         raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
     problem = st.empty()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from dataclasses import dataclass
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from crag.monitoring.health import Health
 from ui.edge.callers import Callers
 from ui.edge.headers import Header, with_headers
-from ui.edge.health import Health
 from ui.edge.signing import ROUTES, Signing
 from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
+from ui.edge.watching import Watch
 
 LOG = logging.getLogger(__name__)
 _LOGGED = 20
@@ -31,6 +33,7 @@ class Rules:
     headers: Sequence[Header]
     health: Health
     uploads: Uploads
+    watch: Watch
     upload_mb: int = 200
     metrics: bool = False
     base: str = ""
@@ -66,8 +69,16 @@ class Edge:
         if path.rstrip("/") == "/_stcore/metrics" and not rules.metrics:
             await _answer(404, "Not Found")(scope, receive, send)
             return
+        if path == "/metrics":
+            await (await rules.watch.metrics(scope))(scope, receive, send)
+            return
+        if path == "/readyz":
+            await (await rules.watch.ready())(scope, receive, send)
+            return
         if path in ("/_stcore/health", "/healthz") and scope["method"] in ("GET", "HEAD"):
-            if problem := rules.health.problem():
+            # What a new start does not cure is no reason to be restarted by whoever asks /healthz.
+            look = rules.health.failing if path == "/healthz" else rules.health.problem
+            if problem := await asyncio.to_thread(look):
                 await _answer(503, problem)(scope, receive, send)
                 return
             whole = f"{rules.base}/_stcore/health"

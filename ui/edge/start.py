@@ -29,15 +29,17 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.core.listening import room_for_files
 from crag.library.records import server_at
+from crag.monitoring.health import Health
+from crag.monitoring.scraping import Scraping, metrics_token
 from ui.app import signin, workspaces
 from ui.app.program import at_start, program
 from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
-from ui.edge.health import Health
 from ui.edge.middleware import Edge, Rules
 from ui.edge.sessions import KeptSessions, room_for
 from ui.edge.signing import Attempts, Signing, may_edit
 from ui.edge.sizes import Uploads
+from ui.edge.watching import Watch, audited
 
 LOG = logging.getLogger(__name__)
 
@@ -60,7 +62,8 @@ def prepared() -> dict[str, Any]:
     sign_in = signin.configured()
     if sign_in is not None and sign_in.problem:
         LOG.error("Nobody is let in: %s", sign_in.problem)
-    return {"middleware": [Middleware(Edge, rules(config))], "lifespan": _opened}
+    made = rules(config)
+    return {"middleware": [Middleware(Edge, made)], "lifespan": partial(_opened, made.watch)}
 
 
 def rules(config: AppConfig) -> Rules:
@@ -76,11 +79,15 @@ def rules(config: AppConfig) -> Rules:
         origins=_plain(*st.get_option("server.corsAllowedOrigins"), *named),
         any_origin=not st.get_option("server.enableCORS"),
     )
+    health = Health.of(config, server_at(config.database_url))
+    uploads = Uploads(config.uploads_mb * 2**20, held_uploads)
+    scraping = Scraping(config.metrics, metrics_token(), not shared, audited)
     return Rules(
         callers=callers,
         headers=security_headers(config.framed_by, inline_scripts(page)),
-        health=Health(config.data, server=server_at(config.database_url)),
-        uploads=Uploads(config.uploads_mb * 2**20, held_uploads),
+        health=health,
+        uploads=uploads,
+        watch=Watch(health, scraping, uploads),
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,
         base=f"/{base}" if base else "",
@@ -113,9 +120,10 @@ def _plain(*given: str) -> tuple[str, ...]:
 
 
 @contextlib.asynccontextmanager
-async def _opened(_: st.App) -> AsyncIterator[None]:
+async def _opened(watch: Watch, _: st.App) -> AsyncIterator[None]:
     """Says where the app is, and opens a browser where there is a screen: `streamlit run` leaves that to the app."""
     answer_at_once()
+    watch.begin()
     sys.stdout.write(f"CRAG Explorer: {_address()}  (Ctrl-C stops it)\n")
     sys.stdout.flush()
     if not st.get_option("server.headless"):

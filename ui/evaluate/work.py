@@ -148,6 +148,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
     """
     session.note_keys()
     engine, workspace, keys = program().engine, session.workspace, session.keys
+    session.require("edit")
     begun = Begun(
         set_id=set_id,
         strategies=tuple(plan.strategy for plan in plans),

@@ -20,7 +20,7 @@ from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
-_ELSEWHERE = ("providers", "prices", "database")
+_ELSEWHERE = ("providers", "prices", "database", "quotas")
 """Groups of settings that have a tab of their own, or that hold a password and are shown nowhere."""
 
 
