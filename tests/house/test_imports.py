@@ -81,7 +81,6 @@ CRAG = {
         "mcp",
         "server",
         "library",
-        "teams",
     },
     "__main__": {"cli"},
 }

@@ -80,6 +80,13 @@ def arrived() -> bool:
     return bool(st.user.to_dict().get("is_logged_in"))
 
 
+def account() -> str:
+    """Which account of the provider that is, in its words; empty where they say none."""
+    said = st.user.to_dict()
+    found = next((said[name] for name in ("email", "preferred_username", "name") if said.get(name)), "")
+    return found[:200] if isinstance(found, str) else ""
+
+
 def leave() -> None:
     """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
     seen: _Seen | None = st.session_state.get(_HERE)
