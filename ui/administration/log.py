@@ -13,7 +13,7 @@ from crag.questions.tables import csv_export, guarded
 from crag.teams.audit import AuditedAct, Entry
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import downloads, words
+from ui.kit import downloads
 from ui.kit.safe import visible
 
 _SHOWN, _WRITTEN = 500, 100_000
@@ -46,7 +46,13 @@ def show(session: Session) -> None:
     found = list(audit.entries(_SHOWN, who=who, act=act, workspace=where))
     kept = program().config.audit_days
     st.caption(
-        f"{words.count(len(found), 'entry', 'entries') if len(found) < _SHOWN else f'The latest {_SHOWN} entries'}. "
+        (
+            "1 entry. "
+            if len(found) == 1
+            else f"{len(found)} entries. "
+            if len(found) < _SHOWN
+            else f"The latest {_SHOWN}. "
+        )
         + (f"Kept for {kept:,} days." if kept else "Kept for good.")
     )
     if not found:
