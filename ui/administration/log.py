@@ -45,16 +45,8 @@ def show(session: Session) -> None:
         )
     found = list(audit.entries(_SHOWN, who=who, act=act, workspace=where))
     kept = program().config.audit_days
-    st.caption(
-        (
-            "1 entry. "
-            if len(found) == 1
-            else f"{len(found)} entries. "
-            if len(found) < _SHOWN
-            else f"The latest {_SHOWN}. "
-        )
-        + (f"Kept for {kept:,} days." if kept else "Kept for good.")
-    )
+    many = f"The latest {_SHOWN} entries." if len(found) == _SHOWN else f"Entries: {len(found)}."
+    st.caption(f"{many} {f'Kept for {kept:,} days.' if kept else 'Kept for good.'}")
     if not found:
         return
     st.dataframe(
