@@ -97,7 +97,7 @@ UI = {
     "tune": {"kit", "app", "run"},
     "evaluate": {"kit", "app", "run", "documents"},
     "settings": {"kit", "app", "run"},
-    "administration": {"kit", "app"},
+    "administration": {"kit", "app", "run", "settings"},
     "signin": {"kit", "app"},
 }
 

@@ -17,6 +17,7 @@ from ui.kit import html as h
 from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.safe import visible
+from ui.settings import limits
 
 _TURN = "admin-spaces-turn"
 _COUNTED = 300
@@ -75,14 +76,14 @@ def _rows() -> list[_Row]:
     engine = program().engine
     known = {each.name: each for each in engine.spaces.all()}
     people = {each.id: each.called for each in engine.people.all()}
-    sizes = engine.private_libraries.sizes()
+    sizes, many = engine.private_libraries.sizes(), engine.spaces.member_counts()
     return [
         _Row(
             name=name,
             space=known.get(name),
             owner=people.get(known[name].owner, "") if name in known else "",
             size=sizes.get(name, 0),
-            members=len(engine.spaces.members(name)) if name in known else 0,
+            members=many.get(name, 0),
         )
         for name in [*known, *sorted(set(sizes) - set(known))]
     ]
@@ -129,6 +130,8 @@ def _change(session: Session, row: _Row) -> None:
             _owner(session, row)
             with st.popover("Delete…"):
                 removing.ask(session.entered, row.name, row.title, _anew)
+        with st.expander("Limits"):
+            limits.edit(session, row.name)
 
 
 def _owner(session: Session, row: _Row) -> None:
