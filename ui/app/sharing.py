@@ -19,7 +19,6 @@ from ui.app.program import program
 from ui.kit import html as h
 from ui.kit import problems
 from ui.kit.drawing import draw
-from ui.kit.safe import visible
 
 MAY: dict[Role, str] = {
     "reader": "read",
@@ -117,7 +116,7 @@ def _member(engine: Engine, entered: Entered, member: Member) -> None:
         # Not Markdown, which makes a link of an e-mail.
         draw(h.div("cx")[h.p("who-may")[member.shown, group]], st.container(width="stretch"))
         role: Role = st.selectbox(
-            f"Role of {visible(member.shown)}",
+            "Role of this member",
             list(_SHORT),
             index=list(_SHORT).index(member.role),
             format_func=_SHORT.__getitem__,
