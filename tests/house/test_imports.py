@@ -98,8 +98,8 @@ UI = {
     "evaluate": {"kit", "app", "run", "documents"},
     "monitor": {"kit", "app", "run"},
     "settings": {"kit", "app", "run"},
+    "administration": {"kit", "app", "run", "settings"},
     "signin": {"kit", "app"},
-    "administration": {"kit", "app"},
 }
 
 # Outside crag only the pure parts of a step may be used beside the engine.
