@@ -44,8 +44,8 @@ def test_models_and_prices_are_not_on_the_program_tab(settings):
 
 
 def of_the_program(name: str) -> bool:
-    """Models and prices have tabs of their own; the database's address, which holds a password, is nowhere."""
-    return meta(AppConfig, name)["group"] not in ("providers", "prices", "database")
+    """Models, prices and limits have tabs of their own; the database's address, which holds a password, is nowhere."""
+    return meta(AppConfig, name)["group"] not in ("providers", "prices", "database", "quotas")
 
 
 def test_ranges_and_steps_come_from_the_declaration(settings):

@@ -81,6 +81,7 @@ CRAG = {
         "server",
         "library",
         "teams",
+        "limits",
     },
     "__main__": {"cli"},
 }

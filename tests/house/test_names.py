@@ -18,6 +18,16 @@ PUBLIC = {
     "crag.core.config": ["AppConfig"],
     "crag.monitoring.facts": ["Outcome", "RunFacts", "facts_of"],
     "crag.teams.store": ["Store"],
+    "crag.limits.idle": ["Idle", "Life", "judged"],
+    "crag.limits.intake": ["Intake"],
+    "crag.limits.ledger": ["Ledger", "Refused", "Reserved", "Want"],
+    "crag.limits.overrides": ["ChangedError", "Override", "Overrides", "checked"],
+    "crag.limits.purse": ["Purse", "Spendable"],
+    "crag.limits.quantities": [
+        *("Bound", "PERIODS", "Period", "QUANTITIES", "Quantity", "decide", "left", "over_at", "period_of"),
+    ],
+    "crag.limits.quotas": ["Admission", "Quotas", "Standing"],
+    "crag.limits.told": ["amount", "day_limit", "full", "nearly", "soon", "too_many"],
     "crag.teams.people": ["GIVEN_ROLES", "Identity", "People", "Person", "Standing"],
     "crag.teams.audit": ["AuditLog", "AuditedAct", "Entry"],
     "crag.core.roles": ["ACTS", "Act", "ROLES", "Role", "higher", "lower", "may"],
@@ -55,6 +65,7 @@ PUBLIC = {
         *("GoneError", "PageError", "SignInError"),
         *(
             "QuestionError",
+            "QuotaError",
             "PROGRAM",
             "Reason",
             "ReplyError",
@@ -131,7 +142,7 @@ PUBLIC = {
             "written_field",
         ),
     ],
-    "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
+    "crag.core.meter": ["Allowance", "Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.origins": [
         *("FAR", "OWN", "handed_sentence", "lacking_sentence", "origin_text", "origin_word", "origins_text"),
     ],
