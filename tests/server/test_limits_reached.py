@@ -42,11 +42,11 @@ def text(name: str) -> dict[str, Any]:
 
 def test_a_question_too_many_is_429_with_when_in_both_forms_and_another_workspace_asks_on(client: TestClient) -> None:
     assert client.post("/v1/ask", json=ASK).status_code == 200
-    chat = {"model": "balanced", "messages": [{"role": "user", "content": ASK["question"]}]}
+    chat = {"model": "crag-balanced", "messages": [{"role": "user", "content": ASK["question"]}]}
     for path, body in (("/v1/ask", ASK), ("/v1/ask", {**ASK, "stream": True}), ("/v1/chat/completions", chat)):
         reply = client.post(path, json=body)
         error = reply.json()["error"]
-        assert (reply.status_code, error["code"], reply.headers["retry-after"]) == (429, "limit_reached", "45")
+        assert (reply.status_code, error["code"], reply.headers.get("retry-after")) == (429, "limit_reached", "45"), error
         assert error["type"] == "rate_limit_error" and "1 question a minute" in error["message"]
     assert client.post("/v1/ask", json=ASK, headers={"Authorization": f"Bearer {OTHER}"}).status_code == 200
 
