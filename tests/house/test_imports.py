@@ -81,6 +81,8 @@ CRAG = {
         "mcp",
         "server",
         "library",
+        "teams",
+        "limits",
     },
     "__main__": {"cli"},
 }

@@ -43,6 +43,16 @@ PUBLIC = {
     "crag.teams.floods": ["Floods"],
     "crag.teams.links": ["LONGEST", "Link", "Links"],
     "crag.teams.spaces": ["Kind", "Member", "Shared", "Workspace", "Workspaces", "own_name"],
+    "crag.limits.idle": ["Idle", "Life", "judged"],
+    "crag.limits.intake": ["Intake"],
+    "crag.limits.ledger": ["Ledger", "Refused", "Reserved", "Want"],
+    "crag.limits.overrides": ["ChangedError", "Override", "Overrides", "checked"],
+    "crag.limits.purse": ["Purse", "Spendable"],
+    "crag.limits.quantities": [
+        *("Bound", "PERIODS", "Period", "QUANTITIES", "Quantity", "decide", "left", "over_at", "period_of"),
+    ],
+    "crag.limits.quotas": ["Admission", "Quotas", "Standing"],
+    "crag.limits.told": ["amount", "day_limit", "full", "nearly", "soon", "too_many"],
     "crag.core.roles": ["ACTS", "Act", "ROLES", "Role", "higher", "lower", "may"],
     "crag.core.storage_settings": ["StorageSettings"],
     "crag.core.serving_settings": ["ServingSettings"],
@@ -78,6 +88,7 @@ PUBLIC = {
         *("GoneError", "PageError", "SignInError"),
         *(
             "QuestionError",
+            "QuotaError",
             "PROGRAM",
             "Reason",
             "ReplyError",
@@ -154,7 +165,7 @@ PUBLIC = {
             "written_field",
         ),
     ],
-    "crag.core.meter": ["Budget", "Call", "DaySpending", "Meter", "OpenCall"],
+    "crag.core.meter": ["Allowance", "Budget", "Call", "DaySpending", "Meter", "OpenCall"],
     "crag.core.origins": [
         *("FAR", "OWN", "handed_sentence", "lacking_sentence", "origin_text", "origin_word", "origins_text"),
     ],
