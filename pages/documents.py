@@ -5,7 +5,7 @@ import streamlit as st
 from ui.app import navigation, workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.documents import dropping, gaps, leaves, page, progress, uploads
+from ui.documents import cutoff, dropping, gaps, leaves, page, progress, uploads
 from ui.kit import picker, problems
 
 navigation.enter("documents")
@@ -14,6 +14,7 @@ with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
 dropping.drop_zone(session)
+cutoff.show(session)
 
 picker.handle_clicks(leaves.mark)
 job = uploads.current(session)
@@ -24,4 +25,4 @@ if job is None:
     library.show(live=False)
 else:
     with above:
-        progress.follow(job, library.show, uploads.forget)
+        progress.follow(job, library.show, uploads.ender(session, job), uploads.forget)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from crag.core.errors import BudgetError, CancelledError, CragError
+from crag.core.circuit import PATIENT, Circuits, Service
+from crag.core.errors import BudgetError, CancelledError, CragError, UnreachableError
 from crag.core.types import Step
 from crag.core.waiting import CLOCK, Clock, iterate, wait_for
 
-__all__ = ["Budget", "Call", "DaySpending", "Meter", "OpenCall"]
+__all__ = ["Allowance", "Budget", "Call", "DaySpending", "Meter", "OpenCall"]
 
 T = TypeVar("T")
 
@@ -60,11 +62,36 @@ class DaySpending:
     output_tokens: int
 
 
+class Allowance(Protocol):
+    """What more than one run draws on: the calls and dollars of a day. Thread-safe."""
+
+    def take(self) -> None:
+        """One call is about to begin. Raises BudgetError where none may."""
+        ...
+
+    def paid(self, call: Call) -> None:
+        """One that was taken has ended."""
+        ...
+
+
+class _Unlimited:
+    """Any number of calls."""
+
+    def take(self) -> None:
+        pass
+
+    def paid(self, call: Call) -> None:
+        pass
+
+
+UNLIMITED: Allowance = _Unlimited()
+
+
 @dataclass(eq=False, slots=True, kw_only=True)
 class OpenCall:
     """One outside call while it runs. `seconds` it may take; the tokens are set by who makes it, where it knows them.
 
-    It is among `others` as long as it is open.
+    It is among `others` as long as it is open. `since`: when it began, by the meter's clock.
     """
 
     meter: Meter
@@ -72,12 +99,17 @@ class OpenCall:
     name: str
     seconds: float
     others: set[OpenCall]
+    service: Service
+    since: float
     began: float = field(default_factory=time.monotonic)
     input_tokens: int | None = None
     output_tokens: int | None = None
 
-    def ended(self, error: str | None = None, who: str = "") -> None:
-        """Tells the meter, the first time it is called, how the call ended."""
+    def ended(self, error: str | None = None, who: str = "", failure: CragError | None = None) -> None:
+        """Tells the meter, the first time it is called, how the call ended.
+
+        `failure` says what was wrong with the service; without one a failed call says nothing about it.
+        """
         try:
             self.others.remove(self)
         except KeyError:  # given up in one thread when it had ended in the other
@@ -85,11 +117,17 @@ class OpenCall:
         seconds, given, written = time.monotonic() - self.began, self.input_tokens, self.output_tokens
         ended = replace(self.begun, seconds=seconds, input_tokens=given, output_tokens=written, error=error, who=who)
         self.meter._record(ended)
+        self.meter._judge(self, error is None, failure)
 
     def given_up(self) -> None:
-        """Ends a call that nobody waits for any more."""
-        self.ended("was given up before its reply was complete.", self.name)
+        """Ends a call that nobody waits for any more. Where it was waited for long enough, its service is to blame."""
+        why, meter = "was given up before its reply was complete.", self.meter
+        late = meter.clock.now() - self.since >= PATIENT and not meter.cancel.is_set()
+        self.ended(why, self.name, UnreachableError(why, who=self.name) if late else None)
 
+
+_numbers = itertools.count()
+"""Tells one run from another."""
 
 LAST_STEPS: frozenset[Step] = frozenset({"answer", "verify"})
 """The steps that keep no time back."""
@@ -110,15 +148,20 @@ class Meter:
         listener: Callable[[Call], None] = lambda call: None,
         step: Step = "retrieve",
         clock: Clock = CLOCK,
+        allowance: Allowance = UNLIMITED,
+        circuits: Circuits | None = None,
     ) -> None:
         """`listener` is told of every call when it ends, in the thread that made it.
 
-        `step` is the first or only one; given here, it has all of the time. `clock` tells the time that is left.
+        `allowance` is what each call is taken from beside the run's own budget. `step` is the first or only
+        one; given here, it has all of the time. `clock` tells the time that is left.
+        `circuits` know which services other runs found to be down; None: each call is tried.
         """
+        self._circuits, self._number = circuits, next(_numbers)
         self.budget, self.clock = budget or Budget(), clock
         self.cancel = cancel or threading.Event()
         self._step, self._kept = step, 0.0
-        self._listener = listener
+        self._listener, self._allowance = listener, allowance
         self._began = clock.now()
         self.waited = 0.0
         """Seconds in which a person was waited for."""
@@ -146,23 +189,37 @@ class Meter:
         others: set[OpenCall] | None = None,
         translate: Callable[[Exception], Exception] = lambda error: error,
         secret: bool = False,
+        whose: Hashable = None,
     ) -> Iterator[OpenCall]:
         """One outside call: admitted if there is room for it, timed, and recorded however it ends.
 
         `translate` gives its errors as ours. `secret`: what the client raises may repeat the key, so it is not kept as
         the cause of ours. `others`: the calls open beside it, for who may give them up from another thread; a call
-        that was given up is recorded once. Raises CancelledError, BudgetError, what `translate` gives.
+        that was given up is recorded once. `whose` tells one address and key of the provider from another. Raises
+        CancelledError, BudgetError, RestingError, what `translate` gives.
         """
+        service = Service(name or provider, whose)
+        if self._circuits is not None:
+            self.check()
+            self._circuits.check(service, self.step, self._number)
         seconds = self._admit()
         others = others if others is not None else set()
         begun = Call(step=self.step, provider=provider, model=model, seconds=0.0, attempt=attempt)
-        call = OpenCall(meter=self, begun=begun, name=name or provider, seconds=seconds, others=others)
+        call = OpenCall(
+            meter=self,
+            begun=begun,
+            name=service.name,
+            seconds=seconds,
+            others=others,
+            service=service,
+            since=self.clock.now(),
+        )
         others.add(call)
         try:
             yield call
         except Exception as error:
             ours = translate(error)
-            call.ended(*((ours.cause, ours.who) if isinstance(ours, CragError) else (str(ours), "")))
+            call.ended(*((ours.cause, ours.who, ours) if isinstance(ours, CragError) else (str(ours), "")))
             if ours is error:
                 raise
             raise ours from (None if secret else error)
@@ -184,6 +241,7 @@ class Meter:
             if self._tokens >= self.budget.tokens:
                 raise BudgetError(f"The run's {self.budget.tokens:,} tokens are used up.")
             self._calls += 1
+        self._allowance.take()  # outside the lock: it may ask the disk
         return left
 
     def wait_for(self, work: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
@@ -214,7 +272,18 @@ class Meter:
             self._began += waited
             self.waited += waited
 
+    def _judge(self, call: OpenCall, well: bool, failure: CragError | None) -> None:
+        """Tells the circuits what the call says about its service."""
+        if self._circuits is None:
+            return
+        step = call.begun.step
+        if well or failure is not None:
+            self._circuits.ended(call.service, step, self._number, failure, call.seconds)
+        else:
+            self._circuits.left(call.service, step, self._number)
+
     def _record(self, call: Call) -> None:
         with self._lock:
             self._tokens += (call.input_tokens or 0) + (call.output_tokens or 0)
+        self._allowance.paid(call)
         self._listener(call)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from crag.core.documents import INDEXED_AS, Chunk, Document, FromWeb, LineBox, Media, Rect
+from crag.core.errors import Reason
 from crag.text.addressed import Spoken
 
 __all__ = [
@@ -107,7 +108,8 @@ class Grade:
 
     Exactly one of `score` and `error` is set. `instead_of`: the evaluator that was to grade it, and `why` how that
     failed. Both `error` and `why` are sentences, or what is said of `who`, the id of a model. `failed_before`: so
-    many times it had failed when it was given up for this run; 0 where it was asked.
+    many times it had failed when it was given up for this run; 0 where it was asked. `fault`: what kind of failure it
+    was (`crag.core.errors.Reason`), where that is known.
     """
 
     passage_id: str
@@ -121,6 +123,7 @@ class Grade:
     why: str = ""
     who: str = ""
     failed_before: int = 0
+    fault: Reason | Literal[""] = ""
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.error is None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from crag.core.types import Grade, Passage
 
@@ -20,9 +21,10 @@ def joint_grade(
     scored = sorted((each for each in grades if each.score is not None), key=lambda each: -(each.score or 0))
     if not scored:
         failed = next((each for each in grades if each.error), None)
-        why, who = (failed.error, failed.who) if failed else ("no passage could be graded", "")
         took = time.perf_counter() - began
-        return Grade(passage_id="joint", score=None, error=why, who=who, evaluator=by, seconds=took)
+        if failed:
+            return replace(failed, passage_id="joint", evaluator=by, seconds=took)
+        return Grade(passage_id="joint", score=None, error="no passage could be graded", evaluator=by, seconds=took)
     texts = {passage.id: passage.text for passage in passages}
     graded = [scored[0]]
     if len(scored) > 1:

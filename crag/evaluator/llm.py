@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -89,7 +90,7 @@ class LlmEvaluator:
         except ProviderError as error:
             # The run's time is over: what was not graded is unknown.
             for place in sorted(waiting):
-                yield self._failed(readable[place].id, error.cause, 0.0, error.who)
+                yield self._refused(readable[place].id, error, 0.0)
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         """One call over all passages. Where their text is too long together, each is cut by the same measure."""
@@ -107,12 +108,15 @@ class LlmEvaluator:
 
     def _graded(self, passage_id: str, found: Relevance | ProviderError, seconds: float) -> Grade:
         if isinstance(found, ProviderError):
-            return self._failed(passage_id, found.cause, seconds, found.who)
+            return self._refused(passage_id, found, seconds)
         reason = " ".join(found.reason.split())[:REASON_CHARS] or "no reason given"
         return Grade(passage_id=passage_id, score=found.score, reason=reason, evaluator=self.id, seconds=seconds)
 
-    def _failed(self, passage_id: str, error: str, seconds: float, who: str = "") -> Grade:
-        return Grade(passage_id=passage_id, score=None, error=error, who=who, evaluator=self.id, seconds=seconds)
+    def _refused(self, passage_id: str, error: ProviderError, seconds: float) -> Grade:
+        return replace(self._failed(passage_id, error.cause, seconds), who=error.who, fault=error.reason)
+
+    def _failed(self, passage_id: str, error: str, seconds: float) -> Grade:
+        return Grade(passage_id=passage_id, score=None, error=error, evaluator=self.id, seconds=seconds)
 
 
 def _asked(told: str, question: str, passages: Sequence[Passage], chars: int) -> Messages:

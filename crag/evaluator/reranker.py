@@ -28,13 +28,13 @@ class RerankEvaluator:
         texts = [passage.text if isinstance(passage.text, str) else "" for passage in passages]
         readable = [place for place, text in enumerate(texts) if text.strip()]
         scores: dict[int, float] = {}
-        error = who = ""
+        failed = ProviderError("")
         if readable:
             try:
                 found = self._server.rerank(question, [texts[place] for place in readable])
                 scores = dict(zip(readable, _in_range(found), strict=True))
             except ProviderError as failure:
-                error, who = failure.cause, failure.who
+                failed = failure
         seconds = (time.perf_counter() - began) / max(1, len(passages))
         for place, passage in enumerate(passages):
             if place in scores:
@@ -42,7 +42,13 @@ class RerankEvaluator:
                 grade = Grade(passage_id=passage.id, score=score, reason="reranked", evaluator=self.id, seconds=seconds)
             elif place in readable:
                 grade = Grade(
-                    passage_id=passage.id, score=None, error=error, who=who, evaluator=self.id, seconds=seconds
+                    passage_id=passage.id,
+                    score=None,
+                    error=failed.cause,
+                    who=failed.who,
+                    fault=failed.reason,
+                    evaluator=self.id,
+                    seconds=seconds,
                 )
             elif isinstance(passage.text, str):
                 grade = Grade(passage_id=passage.id, score=0.0, reason="nothing to be reranked", evaluator=self.id)

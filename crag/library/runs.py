@@ -17,6 +17,7 @@ from crag.core.meter import DaySpending
 from crag.core.origins import OWN
 from crag.core.trace import Trace
 from crag.library import facts, tracks
+from crag.library.begun import ended
 from crag.library.records import Records
 from crag.library.store import select_in
 from crag.library.tables import asked, calls, runs, searches, was_asked
@@ -82,6 +83,7 @@ class Runs:
             ).one()
             facts.note(connection, number, trace)
             _save_calls(connection, trace)
+            ended(connection, trace.run_id)
 
     def latest(self, limit: int = 100, *, every: bool = False, own: bool = False) -> list[RunSummary]:
         """Those that somebody asked for, newest first; with `every` those of evaluations too.

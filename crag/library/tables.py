@@ -91,7 +91,7 @@ def _needed(name: str, type: Any, *rest: Any, **options: Any) -> Column[Any]:
 
 
 # What the library itself is: `library`, its own id; `generation`, which counts changes of documents and vectors;
-# `model` and `dimension` of the vectors.
+# `model` and `dimension` of the vectors. `begun …`: work that is not over, as `crag.library.begun` has it.
 meta = Table(
     "meta", metadata, Column("key", _WORDS, primary_key=True), _needed("value", _WORDS), sqlite_with_rowid=False
 )

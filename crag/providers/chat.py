@@ -282,7 +282,13 @@ class MeteredChat:
             return translated(error, self.id)
 
         with self._meter.call(
-            where.provider, where.model, name=self.id, attempt=attempt, others=others, translate=ours
+            where.provider,
+            where.model,
+            name=self.id,
+            attempt=attempt,
+            others=others,
+            translate=ours,
+            whose=where.line,
         ) as call:
             yield call
 

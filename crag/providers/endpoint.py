@@ -29,6 +29,11 @@ class Endpoint:
     threads: int = 0
 
     @property
+    def line(self) -> tuple[str | None, int]:
+        """Tells this address and key from others of the same name; of use to this process alone."""
+        return self.base_url, hash(self.key.get_secret_value() if self.key else "")
+
+    @property
     def id(self) -> str:
         """Names provider and model, and the server where it is not the provider's own: grades are kept by it.
 

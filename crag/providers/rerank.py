@@ -34,7 +34,11 @@ class Reranker:
 
         where = self._endpoint
         with self._meter.call(
-            where.provider, where.model, name=self.id, translate=lambda error: translated(error, self.id)
+            where.provider,
+            where.model,
+            name=self.id,
+            translate=lambda error: translated(error, self.id),
+            whose=where.line,
         ) as call:
             reply = self._meter.wait_for(lambda: self._sent(query, texts), min(SECONDS, call.seconds))
             return _scores(reply, len(texts), self.id)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from crag.conversation.model import LlmContextualizer
 from crag.conversation.rules import RuleContextualizer
 from crag.core import events as ev
+from crag.core.circuit import Circuits
 from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
-from crag.core.meter import Budget, Meter
+from crag.core.meter import UNLIMITED, Allowance, Budget, Meter
 from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Retriever, Rewriter, StripGrader, WebSearch
 from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
@@ -68,8 +69,8 @@ class Local:
 class Asked:
     """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter.
 
-    `clock` tells the time there is for outside calls. `history`, `standalone`, `retriever` and `wanted` as in
-    `Engine.ask`.
+    `clock` tells the time there is for outside calls, which `allowance` lets through; `circuits` which services are
+    left alone. `history`, `standalone`, `retriever` and `wanted` as in `Engine.ask`.
     """
 
     settings: Settings
@@ -79,10 +80,12 @@ class Asked:
     cancel: threading.Event
     began: float
     clock: Clock = CLOCK
+    circuits: Circuits | None = None
     history: tuple[Exchange, ...] = ()
     standalone: str | None = None
     retriever: Retriever | None = None
     wanted: Wanted = "answer"
+    allowance: Allowance = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,8 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         asked.cancel,
         lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())),
         clock=asked.clock,
+        allowance=asked.allowance,
+        circuits=asked.circuits,
     )
     chat = _chat(wiring, config, meter)
     inner = local.evaluator
@@ -138,7 +143,8 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
         def told(failed: Grade) -> None:
             error = ProviderError(failed.error or "", who=failed.who)
-            outlet.put_aside(ev.Failed.of(error, meter.step, outlet.now(), "local evaluator", scorer.id))
+            event = ev.Failed.of(error, meter.step, outlet.now(), "local evaluator", scorer.id)
+            outlet.put_aside(replace(event, reason=failed.fault or event.reason))
 
         return CachedEvaluator(FallbackEvaluator(evaluator, scorer, told), library.cache)
 
@@ -179,10 +185,12 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     return parts, problems
 
 
-def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator, clock: Clock) -> RetrievalEvaluator:
+def grader(
+    config: AppConfig, keys: Keys, local: RetrievalEvaluator, clock: Clock, allowance: Allowance
+) -> RetrievalEvaluator:
     """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
     wiring = wired(config, keys)
-    meter = Meter(_budget(config), step="evaluate", clock=clock)
+    meter = Meter(_budget(config), step="evaluate", clock=clock, allowance=allowance)
     lacks = wiring.lacks("evaluate") or (wiring.lacks("answer") if config.evaluator == LLM.name else None)
     if lacks is not None:
         raise problem(lacks)

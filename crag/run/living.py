@@ -5,15 +5,19 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError
+from crag.core.eventlog import event_to_json
 from crag.core.trace import Trace
 from crag.core.turns import Turns
 from crag.core.types import Step
+from crag.library.begun import BegunWork
 from crag.library.library import Library
+from crag.limits.quotas import Admission
 from crag.run.admission import checked, lending, storable
 from crag.run.composition import Asked, Local, composed
 from crag.run.scoping import scoped
@@ -29,11 +33,13 @@ Events = Generator[ev.Event, None, CragError | None]
 class Living:
     """What a run needs of the engine that it belongs to.
 
-    `turns` is its queue, `library` opens what it is asked of, and `local` says which parts of this machine it has under
-    a configuration. `given_web` names a web that the engine was given. `watchers` are told of its end.
+    `turns` is its queue, `admission` what lets it in, `library` opens what it is asked of, and `local` says which parts
+    of this machine it has under a configuration. `given_web` names a web that the engine was given. `watchers` are told
+    of its end.
     """
 
     turns: Turns
+    admission: Admission
     library: Callable[[], Library]
     local: Callable[[AppConfig], Local]
     given_web: str = ""
@@ -41,6 +47,31 @@ class Living:
 
     def run(self, started: ev.RunStarted, question: str, asked: Asked) -> Events:
         """The run event by event. What fails, it tells; it raises nothing."""
+        noted = self._noted(started)  # first of all: of what somebody was told of, a kill leaves a trace
+        try:
+            return (yield from self._lived(started, question, asked))
+        finally:
+            if noted is not None:
+                noted.begun.over(started.run_id)
+
+    def _noted(self, started: ev.RunStarted) -> Library | None:
+        """The library, where it now holds a note of the run. A row of an evaluation needs none: it is asked again."""
+        if not started.via:
+            return None
+        work = BegunWork(
+            id=started.run_id,
+            kind="run",
+            label=started.question,
+            at=started.started_at,
+            first=event_to_json(started),
+        )
+        with suppress(CragError):  # what is the matter is told by the run itself, where it matters
+            library = self.library()
+            if library.made and library.begun.note(work):
+                return library
+        return None
+
+    def _lived(self, started: ev.RunStarted, question: str, asked: Asked) -> Events:
         from crag.run.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
 
         events: list[ev.Event] = []
@@ -56,14 +87,16 @@ class Living:
             return time.perf_counter() - asked.began
 
         yield seen(started)
-        turn = self.turns.join()
+        turn = None
         try:
+            self.admission.admit()
+            turn = self.turns.join(self.admission.party, self.admission.each)
             for before in turn.wait(asked.cancel):
                 yield seen(ev.Queued(before=before, waited=now()))
             if len(events) > 1:
                 yield seen(ev.Queued(before=0, waited=now()))
             allowed = lending(asked.allowed, asked.cancel, turn)
-            asked = replace(asked, began=time.perf_counter(), allowed=allowed)
+            asked = replace(asked, began=time.perf_counter(), allowed=allowed, allowance=self.admission.purse)
             said = checked(question)
             instead = "" if asked.standalone is None else checked(storable(asked.standalone))
             library = self.library()
@@ -85,7 +118,9 @@ class Living:
             ended = error
             yield seen(ev.Failed.of(error, step, now(), fatal=True))
         finally:
-            turn.leave()
+            if turn is not None:
+                turn.leave()
+            self.admission.purse.settle()
         finished = ev.RunFinished(at=now())
         trace = Trace.from_events([*events, finished])
         if library is not None:

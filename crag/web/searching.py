@@ -66,7 +66,8 @@ class Searching:
         if not sent or max_results < 1:
             return []
         # What a server or its client writes may repeat the key, and would be in a traceback: it is a secret.
-        with self._meter.call(self.name, translate=self._translated, secret=True) as call:
+        whose = self._address, hash(self._key)
+        with self._meter.call(self.name, translate=self._translated, secret=True, whose=whose) as call:
             rows, problems = self._found(sent, max_results, min(SECONDS, call.seconds))
         pages = _pages(rows, self.name, sent)[:max_results]
         if self._fetcher is not None and pages:

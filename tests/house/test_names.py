@@ -28,6 +28,7 @@ PUBLIC = {
     "crag.monitoring.ledger": ["Ledger", "Reading"],
     "crag.monitoring.sentences": ["MOST_REWRITES", "Said", "change_sentence", "drift_sentence", "said"],
     "crag.teams.store": ["Store"],
+    "crag.teams.people": ["GIVEN_ROLES", "Identity", "People", "Person", "Standing"],
     "crag.teams.audit": ["AuditLog", "AuditedAct", "Entry"],
     "crag.core.roles": ["ACTS", "Act", "ROLES", "Role", "higher", "lower", "may"],
     "crag.core.storage_settings": ["StorageSettings"],
@@ -40,7 +41,16 @@ PUBLIC = {
         "mean_confidence",
     ],
     "crag.core.errors": [
-        *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
+        *(
+            "AccessError",
+            "BudgetError",
+            "BusyError",
+            "CancelledError",
+            "CragError",
+            "DamagedError",
+            "DocumentError",
+            "EmptyError",
+        ),
         *("EmptyLibraryError", "EncryptedError", "FilterError", "InputError", "KeyRejectedError", "LibraryError"),
         *(
             "LimitError",

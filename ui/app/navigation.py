@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from ui.app import returning
+
 _OPEN, _WANTED, _ADDRESS = "entry-open", "entry-wanted", "entry-address"
 
 
@@ -28,6 +30,7 @@ def enter(page: str) -> None:
 
     What the address said beside the page's name is not lost on the way.
     """
+    returning.note()
     if _OPEN not in st.session_state:
         st.session_state[_WANTED] = page
         st.session_state[_ADDRESS] = (page, st.query_params.to_dict())
@@ -35,3 +38,4 @@ def enter(page: str) -> None:
     whose, said = st.session_state.pop(_ADDRESS, ("", {}))
     if whose == page:
         st.query_params.from_dict({**said, **st.query_params.to_dict()})
+    returning.show()

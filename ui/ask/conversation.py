@@ -11,10 +11,11 @@ from crag.core.origins import OWN, origin_text, origin_word
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.library.runs import RunSummary
+from crag.run.unfinished import settle_runs
 from crag.strategies import STRATEGIES
-from ui.app import workspaces
+from ui.app import limits, workspaces
 from ui.app.program import program
-from ui.app.session import Session
+from ui.app.session import REFUSALS, Session
 from ui.ask import followups, scope, stage
 from ui.kit import html as h
 from ui.kit import problems, words
@@ -30,9 +31,13 @@ _WHOSE = "past-own"
 
 def entry(session: Session) -> None:
     """Where a question is typed; asking it selects its run."""
+    if not session.may("ask"):
+        st.caption(REFUSALS["ask"])
+        return
     with st.container(key="entry"):
         scope.control(session)
         asked = st.chat_input("Ask a question about your documents", key="question")
+        limits.near(session, limits.ASKING)
     if asked:
         with problems.reported():
             session.ask(asked)
@@ -116,6 +121,7 @@ def _anew(session: Session) -> None:
 
 def history(session: Session, place: Any) -> list[RunSummary]:
     """What was asked before, the question on the page marked; a click opens it. Returns it. Raises CragError."""
+    settle_runs(session.library)
     runs = session.library.runs.latest(_PAST, own=bool(st.session_state.get(_WHOSE)))
     more = "+" if len(runs) == _PAST else ""
     lead = h.p("small", id="past")[f"Past questions ({len(runs)}{more})"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from crag.ingest.identity import safe_name
+from crag.library.begun import BegunWork
 from ui.app.jobs import Job, Work
 from ui.app.program import program
 from ui.app.session import Session
@@ -43,12 +45,27 @@ def index(
         for event in indexed(cancel):
             emit(event)
 
-    begin(session, label, work)
+    begin(session, label, work, names)
 
 
-def begin(session: Session, label: str, work: Work[UploadEvent]) -> None:
-    """Begin any work on the library, in place of what this session followed before."""
-    st.session_state.upload = program().jobs.start("upload", label, work, workspace=session.workspace).id
+def begin(session: Session, label: str, work: Work[UploadEvent], names: Sequence[str] = ()) -> None:
+    """Begin any work on the library, in place of what this session followed before. Raises CragError.
+
+    `names`: the files it is of. A note of it stays in the library until it is over: see `ui.documents.cutoff`.
+    """
+    session.require("edit")
+    engine, workspace, who = program().engine, session.workspace, session.visitor.person
+    noted = BegunWork(id=secrets.token_hex(8), kind="upload", label=label, names=tuple(names))
+
+    def kept(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
+        begun = engine.library(workspace).begun
+        begun.note(noted)
+        try:
+            work(cancel, emit)
+        finally:
+            begun.over(noted.id)
+
+    st.session_state.upload = program().jobs.start("upload", label, kept, workspace=workspace, who=who).id
 
 
 def reader(file: UploadedFile) -> Callable[[], bytes]:
@@ -78,6 +95,11 @@ def current(session: Session) -> Job[UploadEvent] | None:
     if found is None or found.kind != "upload":
         found = next(iter(program().jobs.running("upload", workspace=session.workspace)), None)
     return found  # type: ignore[return-value]
+
+
+def ender(session: Session, job: Job[UploadEvent]) -> Callable[[], None] | None:
+    """What stops it, for who may; None for others."""
+    return (lambda: session.stop(job)) if session.may("edit") else None
 
 
 def note_address(job: Job[UploadEvent] | None) -> None:

@@ -1,0 +1,106 @@
+"""A service that fails in one run after another is left alone, tried again by one run, then used again."""
+
+from __future__ import annotations
+
+import pytest
+
+from crag.core.circuit import LONGEST_REST, REST, RUNS, Circuits, Service
+from crag.core.errors import CragError, KeyRejectedError, RestingError, UnreachableError
+from crag.testing.fakes import FakeClock
+
+MODEL, OTHER_KEY = Service("qwen", ("http://one", 1)), Service("qwen", ("http://one", 2))
+DOWN = UnreachableError("can't be reached.", who="qwen")
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def circuits(clock: FakeClock) -> Circuits:
+    return Circuits(clock)
+
+
+def fail(circuits: Circuits, *runs: int, error: CragError = DOWN, seconds: float = 60) -> None:
+    for run in runs:
+        circuits.ended(MODEL, "evaluate", run, error, seconds)
+
+
+def rests(circuits: Circuits, run: int, service: Service = MODEL) -> bool:
+    try:
+        circuits.check(service, "evaluate", run)
+    except RestingError:
+        return True
+    return False
+
+
+def test_one_run_that_fails_often_opens_nothing(circuits: Circuits) -> None:
+    fail(circuits, *[1] * 20)
+    assert not rests(circuits, 2)
+
+
+def test_runs_that_fail_one_after_another_open_it_for_that_step_and_that_key_alone(circuits: Circuits) -> None:
+    fail(circuits, *range(RUNS))
+    with pytest.raises(RestingError, match=r"can't be reached\..*left alone for 15 seconds more") as caught:
+        circuits.check(MODEL, "evaluate", 9)
+    assert caught.value.who == "qwen"
+    circuits.check(MODEL, "answer", 9)
+    assert not rests(circuits, 9, OTHER_KEY)
+    assert [(each.name, each.step, each.times) for each in circuits.open()] == [("qwen", "evaluate", 1)]
+
+
+def test_a_success_in_between_counts_from_the_beginning(circuits: Circuits) -> None:
+    fail(circuits, 1, 2)
+    circuits.ended(MODEL, "evaluate", 3, None, 60)
+    fail(circuits, 4, 5)
+    assert not rests(circuits, 6)
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"), [(KeyRejectedError("no."), 60.0), (DOWN, 1.0)], ids=["a wrong key", "no time left"]
+)
+def test_what_says_nothing_about_the_service_opens_nothing(
+    circuits: Circuits, error: CragError, seconds: float
+) -> None:
+    fail(circuits, *range(2 * RUNS), error=error, seconds=seconds)
+    assert not rests(circuits, 99)
+
+
+def test_after_its_rest_one_run_tries_while_the_others_do_without(circuits: Circuits, clock: FakeClock) -> None:
+    fail(circuits, *range(RUNS))
+    clock.ahead += REST + 1
+    assert not rests(circuits, 10), "this one tries"
+    assert rests(circuits, 11)
+    assert not rests(circuits, 10), "all its calls may"
+    circuits.ended(MODEL, "evaluate", 10, None, 60)
+    assert not rests(circuits, 11)
+    assert not circuits.open()
+
+
+def test_a_trial_that_fails_doubles_the_rest_up_to_the_longest(circuits: Circuits, clock: FakeClock) -> None:
+    fail(circuits, *range(RUNS))
+    rest = REST
+    for run in range(10, 20):
+        clock.ahead += rest + 1
+        assert not rests(circuits, run)
+        fail(circuits, run)
+        rest = min(LONGEST_REST, 2 * rest)
+        [found] = circuits.open()
+        assert found.seconds == pytest.approx(rest, abs=1)
+
+
+def test_a_trial_that_was_stopped_leaves_it_to_the_next_run(circuits: Circuits, clock: FakeClock) -> None:
+    fail(circuits, *range(RUNS))
+    clock.ahead += REST + 1
+    assert not rests(circuits, 10)
+    circuits.left(MODEL, "evaluate", 10)
+    assert not rests(circuits, 11)
+
+
+def test_a_trial_that_nobody_heard_of_again_does_not_keep_it_open(circuits: Circuits, clock: FakeClock) -> None:
+    fail(circuits, *range(RUNS))
+    clock.ahead += REST + 1
+    assert not rests(circuits, 10)
+    clock.ahead += 61
+    assert not rests(circuits, 11)

@@ -1,0 +1,87 @@
+"""Runs while a service is down for long: the first ones wait for it, the others do not, until it answers again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from crag.core.circuit import REST, RUNS
+from crag.core.config import AppConfig
+from crag.core.keys import Keys
+from crag.core.trace import Trace
+from crag.engine import Engine
+from crag.monitoring.facts import facts_of
+from crag.testing.fakes import FakeClock, ScriptedEvaluator
+from tests.support.failing_servers import LLM_KEY, TAVILY_KEY, Part, World, world
+from tests.support.small_library import WordEmbedder, fill
+
+
+@pytest.fixture
+def outside() -> Iterator[World]:
+    with world({"grade": "500", "search": "500"}) as running:
+        yield running
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, outside: World, clock: FakeClock) -> Iterator[Engine]:
+    config = AppConfig(
+        data=tmp_path / "data",
+        llm="openai-compatible",
+        llm_base_url=f"{outside.address}/v1",
+        llm_model="tester",
+        evaluator="llm",
+        web="tavily",
+        tavily_base_url=outside.address,
+        private_addresses=True,
+    )
+    local = ScriptedEvaluator(score=lambda text: 0.3, id="local")
+    keys = Keys(llm=SecretStr(LLM_KEY), tavily=SecretStr(TAVILY_KEY))
+    made = Engine(config, keys, embedder=WordEmbedder(), evaluator=local, clock=clock)
+    fill(made)
+    yield made
+    made.close()
+
+
+def asked(engine: Engine, outside: World, number: int) -> tuple[Trace, set[Part]]:
+    """A run, and which parts of the world were asked in it."""
+    outside.seen.clear()
+    return engine.trace(f"How long did hiring take in year {number}?"), set(outside.seen)
+
+
+def test_what_is_down_is_left_alone_after_some_runs_and_used_again_when_it_answers(
+    engine: Engine, outside: World, clock: FakeClock
+) -> None:
+    for number in range(RUNS):
+        trace, seen = asked(engine, outside, number)
+        assert {"grade", "search"} <= seen
+        assert trace.answer is not None
+    trace, seen = asked(engine, outside, 10)
+    assert not {"grade", "search"} & seen
+    assert {"rewrite", "answer"} <= seen, "what works of the same server is still used"
+    assert {(each.step, each.reason) for each in trace.failures} == {("evaluate", "resting"), ("search", "resting")}
+    assert trace.answer is not None
+    assert {"evaluate: resting", "search: resting"} <= set(facts_of(trace, {}).failures)
+    assert {(each.step, each.times) for each in engine.circuits.open()} == {("evaluate", 1), ("search", 1)}
+
+    outside.fails.clear()
+    clock.ahead += REST + 1
+    trace, seen = asked(engine, outside, 11)
+    assert {"grade", "search"} <= seen
+    assert not trace.failures
+    assert not engine.circuits.open()
+
+
+def test_what_a_resting_service_is_said_to_be_names_no_key(engine: Engine, outside: World) -> None:
+    for number in range(RUNS + 1):
+        trace, _ = asked(engine, outside, number)
+    said = trace.to_json() + repr(engine.circuits.open())
+    assert LLM_KEY not in said
+    assert TAVILY_KEY not in said
