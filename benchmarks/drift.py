@@ -143,10 +143,10 @@ def report(found: dict[str, Any]) -> str:
         "# The drift test of Monitor",
         "",
         f"Made by `python -m benchmarks.drift` on {found['machine']}: no timing, so a busy machine changes nothing.",
-        f"Best scores of {found['own']} real questions whose passage is in the library, and of {found['foreign']} whose "
-        "passage is not, asked by `benchmarks.replay_week`.",
-        f"Each test at {LEVEL:.1%} a week, a third of the {ALPHA:.0%} that scores, actions and web share. Four weeks of "
-        "the same size lie before each.",
+        f"Best scores of {found['own']} real questions whose passage is in the library, and of {found['foreign']} "
+        "whose passage is not, asked by `benchmarks.replay_week`.",
+        f"Each test at {LEVEL:.1%} a week, a third of the {ALPHA:.0%} that scores, actions and web share. Four weeks "
+        "of the same size lie before each.",
         "",
         "## Weeks in which nothing changed, and drift was said all the same",
         "",

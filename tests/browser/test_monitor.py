@@ -48,7 +48,7 @@ def test_a_click_on_a_bar_lists_its_runs_again_and_again_and_one_opens_in_ask(pa
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         expect(listed.first).to_be_visible()
         assert set(listed.locator(".verdict").all_inner_texts()) == {"✓ CORRECT"}
-        said = page.get_by_role("dialog").locator("p").first.inner_text()
+        said = page.get_by_role("dialog").locator(".cx p").first.inner_text()
         assert listed.count() == int(re.search(r"(\d+) runs?\.", said)[1])
         page.keyboard.press("Escape")
         expect(listed).to_have_count(0)
@@ -69,7 +69,7 @@ def test_a_filter_leaves_only_its_runs(page):
     page.locator(".st-key-mon-strategy input").click()
     page.get_by_role("option", name="Balanced").click()
     expect(page.locator(".mon-says")).to_contain_text("14 runs")
-    assert page.locator(".mon-groups tbody tr").count() == 1
+    expect(page.locator(".mon-groups tbody tr")).to_have_count(1)
 
 
 def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
