@@ -76,11 +76,11 @@ CRAG = {
         "metrics",
         "spending",
         "providers",
+        "teams",
         "telling",
         "mcp",
         "server",
         "library",
-        "teams",
     },
     "__main__": {"cli"},
 }
@@ -99,6 +99,7 @@ UI = {
     "monitor": {"kit", "app", "run"},
     "settings": {"kit", "app", "run"},
     "signin": {"kit", "app"},
+    "administration": {"kit", "app"},
 }
 
 # Outside crag only the pure parts of a step may be used beside the engine.
