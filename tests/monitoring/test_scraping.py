@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
+from crag.core.meter import DaySpending
 from crag.engine import Engine
 from crag.library.census import Census
 from crag.library.postgres import Server
@@ -28,6 +29,16 @@ from tests.support.small_library import WordEmbedder, fill, spread
 
 HOSTILE = 'we"ird\n{provider="x"}\\ \u202e' + "x" * 500
 
+
+def calls(provider: str, made: int, failed: int = 0) -> tuple[DaySpending, ...]:
+    """Calls of one provider, half a second each."""
+    day = DaySpending(
+        day="2026-11-02", provider=provider, model="", calls=made, failed=failed, uncounted=0, seconds=made / 2,
+        input_tokens=0, output_tokens=0,
+    )  # fmt: skip
+    return (day,)
+
+
 FACTS = RunFacts(
     run_id="1",
     workspace="secret-workspace",
@@ -39,15 +50,12 @@ FACTS = RunFacts(
     evaluator="local",
     scope="secret-scope",
     best=0.87,
-    web=True,
     searches=2,
     rewrites=1,
     seconds=0.3,
     waited=0.0,
     steps={"retrieve": 0.02, "evaluate": 0.2},
-    calls={"tavily": 3},
-    failed={"tavily": 1},
-    call_seconds={"tavily": 1.5},
+    used=calls("tavily", 3, 1),
     failures={"search: busy": 1},
     dollars=0.25,
     unpriced=1,
@@ -93,13 +101,13 @@ def test_a_run_adds_what_it_came_to_and_no_word_of_it(engine: Engine) -> None:
 def test_calls_failures_and_cost_are_counted_by_provider() -> None:
     made = metrics()
     made.count(FACTS)
-    made.count(replace(FACTS, calls={"tavily": 2}, failed={"tavily": 2}, best=None, faithfulness=None, web=False))
+    made.count(replace(FACTS, used=calls("tavily", 2, 2), best=None, faithfulness=None, searches=0))
     found = read(made)
     assert found["crag_outside_calls_total", "tavily"] == 5
     assert found["crag_outside_call_failures_total", "tavily"] == 3
     assert found["crag_outside_failing_runs", "tavily"] == 1
     assert found["crag_spent_dollars_total",] == 0.5 and found["crag_unpriced_calls_total",] == 2
-    assert found["crag_runs_with_web_total",] == 1 and found["crag_web_searches_total",] == 4
+    assert found["crag_runs_with_web_total",] == 1 and found["crag_web_searches_total",] == 2
     made.count(FACTS)
     assert read(made)["crag_outside_failing_runs", "tavily"] == 0, "a call that is answered ends the row"
 
@@ -108,7 +116,7 @@ def test_labels_stay_plain_and_few_whatever_is_called_what() -> None:
     made, numbers = metrics(), random.Random(5)
     for number in range(300):
         name = f"{HOSTILE[:30]}{number}" if number % 2 else "".join(chr(numbers.randrange(1, 0x2FF)) for _ in range(80))
-        made.count(replace(FACTS, calls={name: 1}, failed={}, strategy=name, via=name, failures={name: 1}))
+        made.count(replace(FACTS, used=calls(name, 1), strategy=name, via=name, failures={name: 1}))
     text = made.text()[0].decode()
     assert len({name for name in read(made) if name[0] == "crag_outside_calls_total"}) <= MOST + 1
     assert len(re.findall(r"^crag_runs_total", text, flags=re.MULTILINE)) <= (MOST + 1) ** 2
