@@ -161,7 +161,6 @@ def test_the_unit_is_sound_and_hardly_exposed() -> None:
     assert same == "-m streamlit run app.py" and same in text and "--server.address=127.0.0.1" in text
 
 
-
 @pytest.mark.heavy
 def test_the_steps_of_the_file_run_and_the_app_serves_as_an_engine_would_run_it() -> None:
     """With this environment's packages in place of `pip install`: the whole of it needs a base and an index."""
