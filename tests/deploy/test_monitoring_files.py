@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from crag.monitoring.metrics import Metrics
-from tests.monitoring.test_scraping import FACTS
+from tests.monitoring.test_scraping import FACTS, calls
 from tests.support.app_server import ROOT, Served, serving
 from tests.support.eventually import eventually
 from tests.support.visitor import visit
@@ -153,6 +153,6 @@ def ready(url: str) -> bool:
 def test_a_scrape_stays_small_whatever_runs() -> None:
     metrics = Metrics(dict, {})
     for number in range(2_000):
-        metrics.count(replace(FACTS, strategy=f"s{number % 12}", calls={f"p{number % 5}": 1}, failed={}))
+        metrics.count(replace(FACTS, strategy=f"s{number % 12}", used=calls(f"p{number % 5}", 1)))
     body, _ = metrics.text()
     assert len(body) < 60_000 and body.count(b"\n") < 700

@@ -81,7 +81,6 @@ CRAG = {
         "mcp",
         "server",
         "library",
-        "teams",
         "limits",
     },
     "__main__": {"cli"},

@@ -30,10 +30,13 @@ from tests.support.small_library import WordEmbedder, fill, spread
 HOSTILE = 'we"ird\n{provider="x"}\\ \u202e' + "x" * 500
 
 
-def used(provider: str, calls: int, failed: int) -> DaySpending:
-    """Calls of a provider without models that took half a second each."""
-    about = {"day": "2026-11-02", "model": "", "uncounted": 0, "input_tokens": 0, "output_tokens": 0}
-    return DaySpending(provider=provider, calls=calls, failed=failed, seconds=calls / 2, **about)  # type: ignore[arg-type]
+def calls(provider: str, made: int, failed: int = 0) -> tuple[DaySpending, ...]:
+    """Calls of one provider, half a second each."""
+    day = DaySpending(
+        day="2026-11-02", provider=provider, model="", calls=made, failed=failed, uncounted=0, seconds=made / 2,
+        input_tokens=0, output_tokens=0,
+    )  # fmt: skip
+    return (day,)
 
 
 FACTS = RunFacts(
@@ -52,7 +55,7 @@ FACTS = RunFacts(
     seconds=0.3,
     waited=0.0,
     steps={"retrieve": 0.02, "evaluate": 0.2},
-    used=(used("tavily", 3, 1),),
+    used=calls("tavily", 3, 1),
     failures={"search: busy": 1},
     dollars=0.25,
     unpriced=1,
@@ -98,7 +101,7 @@ def test_a_run_adds_what_it_came_to_and_no_word_of_it(engine: Engine) -> None:
 def test_calls_failures_and_cost_are_counted_by_provider() -> None:
     made = metrics()
     made.count(FACTS)
-    made.count(replace(FACTS, used=(used("tavily", 2, 2),), best=None, faithfulness=None, searches=0))
+    made.count(replace(FACTS, used=calls("tavily", 2, 2), best=None, faithfulness=None, searches=0))
     found = read(made)
     assert found["crag_outside_calls_total", "tavily"] == 5
     assert found["crag_outside_call_failures_total", "tavily"] == 3
@@ -113,7 +116,7 @@ def test_labels_stay_plain_and_few_whatever_is_called_what() -> None:
     made, numbers = metrics(), random.Random(5)
     for number in range(300):
         name = f"{HOSTILE[:30]}{number}" if number % 2 else "".join(chr(numbers.randrange(1, 0x2FF)) for _ in range(80))
-        made.count(replace(FACTS, used=(used(name, 1, 0),), strategy=name, via=name, failures={name: 1}))
+        made.count(replace(FACTS, used=calls(name, 1), strategy=name, via=name, failures={name: 1}))
     text = made.text()[0].decode()
     assert len({name for name in read(made) if name[0] == "crag_outside_calls_total"}) <= MOST + 1
     assert len(re.findall(r"^crag_runs_total", text, flags=re.MULTILINE)) <= (MOST + 1) ** 2
