@@ -24,7 +24,10 @@ help: ## show this list
 SCREEN   := $(DISPLAY)$(WAYLAND_DISPLAY)$(filter Darwin,$(shell uname))
 HEADLESS ?= $(if $(CI)$(if $(SCREEN),,none),true,false)
 
-run: $(VENV)/.run $(if $(filter gguf,$(CRAG_LLM)),$(VENV)/.gguf) ## set up once, then serve the app on http://localhost:$(PORT)
+# People sign in where the secrets have a section for it.
+SIGNIN := $(shell grep -slE '^[[:space:]]*\[[[:space:]]*auth[].[:space:]]' .streamlit/secrets.toml $(HOME)/.streamlit/secrets.toml)
+
+run: $(VENV)/.run $(if $(filter gguf,$(CRAG_LLM)),$(VENV)/.gguf) $(if $(SIGNIN),$(VENV)/.signin) ## set up once, then serve the app on http://localhost:$(PORT)
 	@exec $(PY) -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) \
 	    --server.headless $(HEADLESS) --server.showEmailPrompt false
 
@@ -91,6 +94,11 @@ $(VENV)/.run: requirements/run.lock | $(VENV)/.python
 # What runs a model file, only for who has one.
 $(VENV)/.gguf: requirements/gguf.txt | $(VENV)/.run
 	$(call install,requirements/gguf.txt)
+	@touch $@
+
+# What sign-in needs, only where people sign in.
+$(VENV)/.signin: requirements/signin.txt | $(VENV)/.run
+	$(call install,requirements/signin.txt)
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock requirements/models.txt | $(VENV)/.python

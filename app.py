@@ -7,9 +7,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.app import navigation, returning, warmup
+from crag.core.errors import CragError
+from crag.teams.people import Person
+from ui.app import entering, menu, navigation, returning, warmup
 from ui.edge import start
 from ui.kit import drawing
+from ui.signin import menu as who
+from ui.signin import page as signin
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -27,12 +31,25 @@ def draw() -> None:
         "tune": st.Page(PAGES / "tune.py", title="Tune", url_path="tune"),
         "compare": st.Page(PAGES / "compare.py", title="Compare", url_path="compare"),
         "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
+        "monitor": st.Page(PAGES / "monitor.py", title="Monitor", url_path="monitor"),
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
-    page = st.navigation(list(pages.values()), position="top")
+    arrived = menu.arrive()
+    out = signin.who_is_there() if isinstance(arrived, CragError) and not entering.by_link() else None
+    if not isinstance(arrived, CragError) and arrived.visitor.administers:
+        pages["administration"] = st.Page(
+            PAGES / "administration.py", title="Administration", url_path="administration"
+        )
+    page = st.navigation(list(pages.values()), position="hidden" if isinstance(out, CragError) else "top")
+    if isinstance(out, CragError):
+        signin.show(out)
+        return
     wanted = navigation.wanted()
     if wanted in pages and pages[wanted] is not page:
         st.switch_page(pages[wanted])
+    if not isinstance(arrived, CragError) and arrived.actor.id and isinstance(there := signin.who_is_there(), Person):
+        who.show(there)
+    menu.show(arrived)
     page.run()
 
 

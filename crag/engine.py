@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import Unpack
 from crag.core import events as ev
 from crag.core.circuit import Circuits
 from crag.core.config import AppConfig
-from crag.core.errors import CragError, SettingsError
+from crag.core.errors import CragError, SettingsError, StorageError
 from crag.core.exchanges import Exchange
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
@@ -28,11 +29,14 @@ from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.index.opening import opened
+from crag.library.census import Census
 from crag.library.library import Library
 from crag.library.places import named
 from crag.library.private import PrivateLibraries
 from crag.library.records import server_at
 from crag.library.room import Folders, Room
+from crag.library.using import Use
+from crag.limits.quotas import Quotas
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
@@ -49,12 +53,16 @@ from crag.run.wiring import Wiring, wired
 from crag.sample import Sample, shipped_sample
 from crag.strategies import strategy as strategy_named
 from crag.teams.audit import AuditLog
+from crag.teams.links import Links
+from crag.teams.people import People
+from crag.teams.spaces import Workspaces
 from crag.teams.store import Store
 from crag.text.addressed import unaddressed
 from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
 
+_log = logging.getLogger(__name__)
 Workspace = str | Path
 _LASTING = {"data": "data folder", "database_url": "database", "index": "chunk index", "milvus_uri": "chunk index"}
 
@@ -85,12 +93,22 @@ class Engine:
         """Which outside services are left alone at present, because they failed in one run after another."""
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self._server = server_at(self.config.database_url)
+        self._use = Use(self.config.data)
+        self._mark_used()
         self.private_libraries = PrivateLibraries(self.config.data, self._server)
         self.teams = Store(self.config.data, self._server)
         """People, workspaces, limits and the audit log of this data folder or database."""
         self.audit = AuditLog(self.teams)
-        self._room = Room(shelf=self._server or Folders(self.private_libraries.root))
-        self._runs, self.readers = Turns(1), Turns(1)
+        self.census = Census(self.private_libraries.root, self._server)
+        self.spaces, self.links = Workspaces(self.teams, self.audit), Links(self.teams, self.audit)
+        """Who may enter which library."""
+        self.people = People(self.teams, self.audit, lambda: self.config)
+        self.quotas = Quotas(self.teams, lambda: self.config, self.private_libraries.holds)
+        """What workspaces and the whole server may take, and what is used of it."""
+        self._room = Room(shelf=self._server or Folders(self.private_libraries.root), changed=self.quotas.megabytes)
+        self.quotas.taken = self._room.taken
+        self.runs, self.readers = Turns(1), Turns(1)
+        """The queues of runs, and of files that are read."""
         self._limit(self.config)
         self._libraries = OpenLibraries(self._opened)
         self._folders: dict[Path, FolderWeb] = {}
@@ -113,7 +131,7 @@ class Engine:
     def _limit(self, config: AppConfig) -> None:
         self._room.library_mb, self._room.all_mb = config.library_mb, config.all_mb
         self._room.libraries = config.libraries
-        self._runs.allow(config.runs_at_once)
+        self.runs.allow(config.runs_at_once)
         self.readers.allow(config.readers)
 
     @cached_property
@@ -151,9 +169,28 @@ class Engine:
         Nothing is stored before something is added. Only a named one has the configuration's limits and database.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
+        self._mark_used()
         if isinstance(workspace, str):
             return self._libraries.at(self.private_libraries.root / named(workspace), named=True)
         return self._libraries.at(workspace, named=False)
+
+    def remove(self, workspace: str) -> None:
+        """Removes a named library with all that it holds, for good; nothing happens where there is none.
+
+        Raises InputError for what is no name, StorageError.
+        """
+        library = self.library(workspace)
+        if self.config.index == "milvus" and library.made:
+            for document in library.documents.all():
+                library.documents.delete(document.id)
+            library.refresh_index()  # nothing of it stays on the server that all libraries share
+        self._libraries.forget(self.private_libraries.root / workspace)
+        self.private_libraries.remove(workspace)
+
+    def _mark_used(self) -> None:
+        """Nobody restores a backup over what this engine works with, as soon as there is anything."""
+        if self._server is None:
+            self._use.begin()
 
     def _opened(self, folder: Path, named: bool) -> Library:
         room, server = (self._room, self._server) if named else (None, None)
@@ -166,16 +203,21 @@ class Engine:
     def tidy(self, stop: threading.Event) -> None:
         """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more.
 
-        Web pages in them are looked at again where `config.refresh` says how old they may become.
+        Web pages in them are looked at again where `config.refresh` says how old they may become. The audit log is
+        kept for as long as `config.audit_days` says.
         """
         days = self.config.refresh_days
         renew = partial(self.pages.renew, days=days, stop=stop) if days else None
         self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew)
+        try:
+            self.audit.tidy(self.config.audit_days)
+        except StorageError as error:
+            _log.warning("the audit log was not tidied: %s", error.message)
 
     @cached_property
     def pages(self) -> Pages:
         """Documents from the web: added by their addresses, and fetched again."""
-        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers)
+        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers, self.quotas.intake)
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -197,7 +239,8 @@ class Engine:
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
         """
         library, stop = self.library(workspace), cancel or threading.Event()
-        yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence)
+        intake = self.quotas.intake(workspace, library)
+        yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence, intake)
 
     def ask(
         self,
@@ -262,8 +305,10 @@ class Engine:
             retriever=retriever,
             wanted=wanted,
         )
+        self.runs.allow(int(self.quotas.most("runs_at_once")))
         living = Living(
-            turns=self._runs,
+            turns=self.runs,
+            admission=self.quotas.run(workspace),
             library=lambda: self.library(workspace),
             local=self._local,
             given_web=self._given_web.name if self._given_web else "",
@@ -310,8 +355,12 @@ class Engine:
         ProviderError where what is configured can't be used at all.
         """
         passages = [Passage(id=str(place), text=unaddressed(text)) for place, text in enumerate(texts)]
-        evaluator = grader(self.config, self.keys, self.evaluator, self._clock)
-        grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
+        purse = self.quotas.purse()
+        evaluator = grader(self.config, self.keys, self.evaluator, self._clock, purse)
+        try:
+            grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
+        finally:
+            purse.settle()
         yield from (grades[passage.id] for passage in passages)
 
     def wiring(
@@ -343,5 +392,6 @@ class Engine:
         """Closes every library this engine opened."""
         self._libraries.close()
         self.teams.close()
+        self._use.end()
         if self._server is not None:
             self._server.close()

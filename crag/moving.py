@@ -20,7 +20,7 @@ from crag.library.records import server_at
 from crag.library.upkeep import Differences
 from crag.providers.registry import given_keys
 
-__all__ = ["Move", "Moved"]
+__all__ = ["Move", "Moved", "database_named"]
 
 _DEFAULT = "default"
 
@@ -119,20 +119,25 @@ class Move:
 
     def _database(self, said: str, stack: ExitStack) -> DatabaseHome | None:
         """The database that is named so, closed with the stack; None for a folder."""
-        if said == "database":
-            variable, url = "CRAG_DATABASE_URL", self._config.database_url
-        elif said.startswith("env:"):
-            variable = said.removeprefix("env:")
-            url = os.environ.get(variable, "")
-        else:
-            variable, url = "", said if "://" in said else ""
-        server = server_at(url)
-        if server is not None:
-            stack.callback(server.close)
-            return DatabaseHome(server)
-        if variable:
-            raise SettingsError(f"{variable} holds no address of a database.", "Set it, or name a folder.")
-        return None
+        server = server_at(database_named(said, self._config))
+        if server is None:
+            return None
+        stack.callback(server.close)
+        return DatabaseHome(server)
+
+
+def database_named(said: str, config: AppConfig) -> str:
+    """The address of the database that is named so; nothing where a folder is named. Raises SettingsError."""
+    if said == "database":
+        variable, url = "CRAG_DATABASE_URL", config.database_url
+    elif said.startswith("env:"):
+        variable = said.removeprefix("env:")
+        url = os.environ.get(variable, "")
+    else:
+        return said if "://" in said else ""
+    if not url:
+        raise SettingsError(f"{variable} holds no address of a database.", "Set it, or name a folder.")
+    return url
 
 
 def _there(said: str) -> FolderPlace | DataFolder:

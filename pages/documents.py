@@ -25,4 +25,4 @@ if job is None:
     library.show(live=False)
 else:
     with above:
-        progress.follow(job, library.show, uploads.forget)
+        progress.follow(job, library.show, uploads.ender(session, job), uploads.forget)

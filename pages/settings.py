@@ -5,19 +5,21 @@ import streamlit as st
 from ui.app import navigation
 from ui.app.session import Session
 from ui.kit import problems
-from ui.settings import choices, costs, models
+from ui.settings import choices, costs, limits, models
 
 navigation.enter("settings")
 st.title("Settings", anchor=False)
 with problems.reported(stop=True):
     session = Session()
     choices.status(session)
-outside, questions, spent, program = st.tabs(["Models", "Questions", "Costs", "Program"])
+outside, questions, spent, most, program = st.tabs(["Models", "Questions", "Costs", "Limits", "Program"])
 with outside, problems.reported():
     models.show(session)
 with questions:
     choices.strategy(session)
 with spent, problems.reported():
     costs.show(session)
+with most, problems.reported():
+    limits.show(session)
 with program, problems.reported():
-    choices.program_form()
+    choices.program_form(session)

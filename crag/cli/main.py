@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import crag
 from crag.cli import (
     ask,
+    backup,
     copy,
     documents,
     evaluate,
@@ -20,9 +21,11 @@ from crag.cli import (
     index,
     keep,
     mcp,
+    people,
     purge,
     refresh,
     reindex,
+    restore,
     search,
     serve,
     tag,
@@ -103,8 +106,11 @@ def parser() -> argparse.ArgumentParser:
         reindex,
         verify,
         copy,
+        backup,
+        restore,
         serve,
         mcp,
+        people,
     ):
         name, _, sentence = (room.__doc__ or "").partition("\n")[0].partition(": ")
         command = commands.add_parser(name, help=sentence, description=sentence)

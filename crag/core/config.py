@@ -79,7 +79,7 @@ class AppConfig(ServingSettings, LimitSettings, ProviderSettings, StorageSetting
             if source[variable] and (name in cls.model_fields or _ADDRESS.fullmatch(name))
         }
         values.update({name: value for name, value in given.items() if value is not None})
-        for name in ("servers", "prices", "framed_by"):
+        for name in ("servers", "prices", "framed_by", "admins"):
             if isinstance(values.get(name), str):
                 values[name] = tuple(each.strip() for each in values[name].split(",") if each.strip())
         try:

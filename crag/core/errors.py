@@ -27,11 +27,14 @@ CragError
 │   ├── BusyError          too many requests, or the service is overloaded
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
+│   │   └── DayLimitError  a day's limit of calls or dollars is reached
 │   ├── RestingError       it failed in several runs, and is left alone for a while
 │   ├── ModelFileError     a model file of this machine can't be run
 │   ├── RetrieverError     a retriever or vector store of another program failed
 │   ├── WebSearchError     the web provider failed
 │   └── NotApprovedError   the person said no to the query
+├── AccessError            who asks may not do or see this
+├── QuotaError             more was asked or added than may be in a while
 ├── CutOffError            the program ended in the middle of the run
 └── CancelledError         the person stopped the run
 """
@@ -44,12 +47,14 @@ from typing import Any, ClassVar, Literal
 
 __all__ = [
     "PROGRAM",
+    "AccessError",
     "BudgetError",
     "BusyError",
     "CancelledError",
     "CragError",
     "CutOffError",
     "DamagedError",
+    "DayLimitError",
     "DocumentError",
     "EmptyError",
     "EmptyLibraryError",
@@ -68,6 +73,7 @@ __all__ = [
     "PageError",
     "ProviderError",
     "QuestionError",
+    "QuotaError",
     "Reason",
     "ReplyError",
     "RestingError",
@@ -95,6 +101,7 @@ Reason = Literal[
     "busy",
     "reply",
     "budget",
+    "limit",
     "web",
     "not approved",
     "stopped",
@@ -202,7 +209,9 @@ class IndexUnavailableError(LibraryError, remedy="Try again later; everything st
 
 
 class RoomError(
-    LibraryError, remedy="Delete what is no longer needed, or ask who runs this program to raise the limit."
+    LibraryError,
+    reason="limit",
+    remedy="Delete what is no longer needed, or ask who runs this program to raise the limit.",
 ):
     """No more may be stored here: a limit of the program is reached, not one of the disk."""
 
@@ -243,6 +252,10 @@ class BudgetError(
     """The run may make no more outside calls."""
 
 
+class DayLimitError(BudgetError, reason="limit"):
+    """The day's limit of outside calls or dollars, of a workspace or of the whole server, is reached."""
+
+
 class RestingError(ProviderError, reason="resting", remedy="Nothing needs to be done: it is asked again by itself."):
     """A service failed in one run after another, so it is left alone for a while instead of being waited for."""
 
@@ -261,6 +274,18 @@ class WebSearchError(ProviderError, reason="web", remedy="Check the web provider
 
 class NotApprovedError(ProviderError, reason="not approved", remedy="Ask again to approve it."):
     """The person said no to the query, so nothing was sent."""
+
+
+class AccessError(CragError, remedy="Ask who runs this program for the role that may."):
+    """Who asks may not do this, or see it."""
+
+
+class QuotaError(CragError, reason="limit", remedy="Try again later, or ask who runs this program to raise the limit."):
+    """More was asked or added than may be in a minute or an hour. `retry_after`: seconds until it is free again."""
+
+    def __init__(self, cause: str, remedy: str | None = None, *, retry_after: int) -> None:
+        super().__init__(cause, remedy)
+        self.retry_after = retry_after
 
 
 class CancelledError(CragError, reason="stopped", remedy="Ask again when ready."):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from crag.core.errors import Reason
 from crag.core.types import Document, LineBox, Media
 
 __all__ = [
@@ -140,11 +141,16 @@ class DuplicateFound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFailed:
-    """The file was not added; nothing that was stored changed."""
+    """The file was not added; nothing that was stored changed.
+
+    `reason`: "limit" where a limit is reached: it may be added after `retry_after` seconds, or, 0, where there is room.
+    """
 
     name: str
     message: str
     remedy: str
+    reason: Reason = "input"
+    retry_after: int = 0
     kind: Literal["document_failed"] = "document_failed"
 
 

@@ -1,4 +1,4 @@
-"""How much one run, one file and all libraries may take: limits, each a setting of the process."""
+"""How much one run, one file, one workspace and all of them may take: limits, each a setting of the process."""
 
 from __future__ import annotations
 
@@ -143,4 +143,188 @@ class LimitSettings(BaseModel):
     )
     recognise_seconds: int = setting(
         60, "Recognition time", "Processor seconds for a page.", group="limits", unit="seconds", step=10, ge=5, le=600
+    )
+    library_documents: int = setting(
+        50_000,
+        "Documents in a workspace",
+        "A workspace that holds as many takes no more.",
+        group="quotas",
+        unit="documents",
+        step=1_000,
+        ge=0,
+        le=10_000_000,
+    )
+    all_documents: int = setting(
+        0,
+        "Documents in all",
+        "How many documents all workspaces together may hold.",
+        group="quotas",
+        unit="documents",
+        step=10_000,
+        ge=0,
+        le=100_000_000,
+    )
+    library_chunks: int = setting(
+        2_000_000,
+        "Chunks in a workspace",
+        "A workspace whose documents come to as many chunks takes no more.",
+        group="quotas",
+        unit="chunks",
+        step=100_000,
+        ge=0,
+        le=1_000_000_000,
+    )
+    all_chunks: int = setting(
+        0,
+        "Chunks in all",
+        "How many chunks all workspaces together may hold.",
+        group="quotas",
+        unit="chunks",
+        step=100_000,
+        ge=0,
+        le=1_000_000_000,
+    )
+    library_files_hour: int = setting(
+        5_000,
+        "Files an hour in a workspace",
+        "Files and web pages that may be added to one workspace within an hour.",
+        group="quotas",
+        unit="files",
+        step=100,
+        ge=0,
+        le=1_000_000,
+    )
+    all_files_hour: int = setting(
+        0,
+        "Files an hour in all",
+        "Files and web pages that may be added within an hour, to all workspaces together.",
+        group="quotas",
+        unit="files",
+        step=100,
+        ge=0,
+        le=10_000_000,
+    )
+    library_upload_mb_hour: int = setting(
+        5_000,
+        "Upload an hour in a workspace",
+        "How much may be added to one workspace within an hour.",
+        group="quotas",
+        unit="MB",
+        step=100,
+        ge=0,
+        le=10_000_000,
+    )
+    all_upload_mb_hour: int = setting(
+        0,
+        "Upload an hour in all",
+        "How much may be added within an hour, to all workspaces together.",
+        group="quotas",
+        unit="MB",
+        step=100,
+        ge=0,
+        le=10_000_000,
+    )
+    library_runs_at_once: int = setting(
+        6,
+        "Runs at once in a workspace",
+        "Questions of one workspace that are answered side by side. More of them wait, and others are let by.",
+        group="quotas",
+        unit="runs",
+        step=1,
+        ge=0,
+        le=64,
+    )
+    library_questions_minute: int = setting(
+        600,
+        "Questions a minute in a workspace",
+        "Questions that one workspace may be asked within a minute.",
+        group="quotas",
+        unit="questions",
+        step=10,
+        ge=0,
+        le=1_000_000,
+    )
+    all_questions_minute: int = setting(
+        0,
+        "Questions a minute in all",
+        "Questions that may be asked within a minute, of all workspaces together.",
+        group="quotas",
+        unit="questions",
+        step=10,
+        ge=0,
+        le=1_000_000,
+    )
+    library_calls_day: int = setting(
+        50_000,
+        "Outside calls a day in a workspace",
+        "Calls to outside services that the questions of one workspace may make within a day (UTC). Beyond them the "
+        "parts of this machine answer.",
+        group="quotas",
+        unit="calls",
+        step=1_000,
+        ge=0,
+        le=100_000_000,
+    )
+    all_calls_day: int = setting(
+        0,
+        "Outside calls a day in all",
+        "Calls to outside services within a day (UTC), of all workspaces together.",
+        group="quotas",
+        unit="calls",
+        step=1_000,
+        ge=0,
+        le=100_000_000,
+    )
+    library_dollars_day: float = setting(
+        50.0,
+        "Dollars a day in a workspace",
+        "What the outside calls of one workspace may cost within a day (UTC), as far as their prices are known.",
+        group="quotas",
+        unit="$",
+        step=1.0,
+        ge=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+    )
+    all_dollars_day: float = setting(
+        0.0,
+        "Dollars a day in all",
+        "What outside calls may cost within a day (UTC), of all workspaces together, as far as their prices are known.",
+        group="quotas",
+        unit="$",
+        step=1.0,
+        ge=0,
+        le=1_000_000,
+        allow_inf_nan=False,
+    )
+    empty_days: int = setting(
+        1,
+        "Empty workspaces stay",
+        "How long a private workspace that holds nothing is left before it is removed.",
+        group="quotas",
+        unit="days",
+        step=1,
+        ge=1,
+        le=3650,
+    )
+    idle_days: int = setting(
+        0,
+        "Idle workspaces stay",
+        "A private workspace that nobody has used for so long is given an end date, which each of its pages shows; "
+        "using it takes the date away. 0: it stays.",
+        group="quotas",
+        unit="days",
+        step=30,
+        ge=0,
+        le=3650,
+    )
+    warn_days: int = setting(
+        14,
+        "Warning before the end",
+        "How far off that end date is at least.",
+        group="quotas",
+        unit="days",
+        step=1,
+        ge=2,
+        le=365,
     )

@@ -8,14 +8,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from crag.core.circuit import PATIENT, Circuits, Service
 from crag.core.errors import BudgetError, CancelledError, CragError, UnreachableError
 from crag.core.types import Step
 from crag.core.waiting import CLOCK, Clock, iterate, wait_for
 
-__all__ = ["Budget", "Call", "DaySpending", "Meter", "OpenCall"]
+__all__ = ["Allowance", "Budget", "Call", "DaySpending", "Meter", "OpenCall"]
 
 T = TypeVar("T")
 
@@ -60,6 +60,31 @@ class DaySpending:
     seconds: float
     input_tokens: int
     output_tokens: int
+
+
+class Allowance(Protocol):
+    """What more than one run draws on: the calls and dollars of a day. Thread-safe."""
+
+    def take(self) -> None:
+        """One call is about to begin. Raises BudgetError where none may."""
+        ...
+
+    def paid(self, call: Call) -> None:
+        """One that was taken has ended."""
+        ...
+
+
+class _Unlimited:
+    """Any number of calls."""
+
+    def take(self) -> None:
+        pass
+
+    def paid(self, call: Call) -> None:
+        pass
+
+
+UNLIMITED: Allowance = _Unlimited()
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -123,18 +148,20 @@ class Meter:
         listener: Callable[[Call], None] = lambda call: None,
         step: Step = "retrieve",
         clock: Clock = CLOCK,
+        allowance: Allowance = UNLIMITED,
         circuits: Circuits | None = None,
     ) -> None:
         """`listener` is told of every call when it ends, in the thread that made it.
 
-        `step` is the first or only one; given here, it has all of the time. `clock` tells the time that is left.
+        `allowance` is what each call is taken from beside the run's own budget. `step` is the first or only
+        one; given here, it has all of the time. `clock` tells the time that is left.
         `circuits` know which services other runs found to be down; None: each call is tried.
         """
         self._circuits, self._number = circuits, next(_numbers)
         self.budget, self.clock = budget or Budget(), clock
         self.cancel = cancel or threading.Event()
         self._step, self._kept = step, 0.0
-        self._listener = listener
+        self._listener, self._allowance = listener, allowance
         self._began = clock.now()
         self.waited = 0.0
         """Seconds in which a person was waited for."""
@@ -214,6 +241,7 @@ class Meter:
             if self._tokens >= self.budget.tokens:
                 raise BudgetError(f"The run's {self.budget.tokens:,} tokens are used up.")
             self._calls += 1
+        self._allowance.take()  # outside the lock: it may ask the disk
         return left
 
     def wait_for(self, work: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
@@ -257,4 +285,5 @@ class Meter:
     def _record(self, call: Call) -> None:
         with self._lock:
             self._tokens += (call.input_tokens or 0) + (call.output_tokens or 0)
+        self._allowance.paid(call)
         self._listener(call)

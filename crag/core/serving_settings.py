@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, field_validator
 
 from crag.core.fields import origins_of, setting
@@ -27,6 +29,72 @@ class ServingSettings(BaseModel):
         (),
         "Pages that may frame the app",
         "Origins such as https://portal.example.org whose pages may show the app in a frame. None: no page may.",
+        group="serving",
+        at_start=True,
+    )
+    admins: tuple[str, ...] = setting(
+        (),
+        "Admins",
+        "With sign-in: e-mails or subjects, commas between them, of people who are admin whatever else says so.",
+        group="people",
+    )
+    admins_group: str = setting(
+        "",
+        "Admins' group",
+        "With sign-in: who is in this group at the provider is admin.",
+        group="people",
+    )
+    editors_group: str = setting(
+        "",
+        "Editors' group",
+        "With sign-in: who is in this group at the provider is editor at least.",
+        group="people",
+    )
+    groups_claim: str = setting(
+        "groups",
+        "Groups claim",
+        "The claim of the sign-in's token that lists a person's groups.",
+        group="people",
+    )
+    new_people: Literal["viewer", "editor", "none"] = setting(
+        "viewer",
+        "New people",
+        "What people are who sign in for the first time. none: only those who are invited, named or in a group above "
+        "are let in.",
+        group="people",
+    )
+    signin_hours: int = setting(
+        12,
+        "Hours of a sign-in",
+        "After so many hours people are asked to sign in again.",
+        group="people",
+        unit="hours",
+        step=1,
+        ge=1,
+        le=720,
+    )
+    keys_for: Literal["admins", "everyone"] = setting(
+        "admins",
+        "Keys of the program",
+        "With sign-in: who may use the program's own keys for providers that it has not turned on.",
+        group="people",
+    )
+    audit_days: int = setting(
+        365,
+        "Audit log",
+        "How long entries are kept of who signed in, deleted, shared, changed a setting or was refused. 0: for good.",
+        group="serving",
+        unit="days",
+        step=30,
+        ge=0,
+        le=3650,
+    )
+
+    metrics: Literal["off", "local", "token"] = setting(
+        "off",
+        "Metrics",
+        "Who may read /metrics, for Prometheus. off: nobody. local: this machine, where no others are led here. token: "
+        "whoever sends what CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names.",
         group="serving",
         at_start=True,
     )

@@ -1,9 +1,10 @@
-"""Work that takes turns: so much of it at once, and the rest in the order in which it came."""
+"""Work that takes turns: so much of it at once, the rest in order, and nobody who brings much keeps others out."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,11 +18,71 @@ _BEAT = 0.25
 
 @dataclass(eq=False, slots=True)
 class _Line:
-    """Those whose turn it is, the first `most`, and behind them those who wait, first come first."""
+    """Those whose turn it is, in the order in which it came, and those who wait, in the order in which they did."""
 
     most: int
-    turns: list[Turn] = field(default_factory=list)
+    running: list[Turn] = field(default_factory=list)
+    waiting: list[Turn] = field(default_factory=list)
+    served: dict[str, int] = field(default_factory=dict)
+    """When each party was served last, as a count; of those that are here alone."""
+    places: dict[Turn, int] = field(default_factory=dict)
+    """How many must end before the turn of each that waits."""
     changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def advance(self) -> None:
+        """Lets in whoever may come in, and works out the places of the others. Called with the lock held."""
+        order = _Order(self.running, self.waiting, self.served)
+        while len(self.running) < self.most and (turn := order.next(self.most)) is not None:
+            self.waiting.remove(turn)
+            self.running.append(turn)
+        here = {turn.party for turn in (*self.running, *self.waiting)}
+        self.served = {party: at for party, at in order.served.items() if party in here}
+        self.places = self._foreseen(order) if self.waiting else {}
+        self.changed.notify_all()
+
+    def _foreseen(self, order: _Order) -> dict[Turn, int]:
+        """Each that waits, by how many end before it comes in, if they end in the order in which they came in."""
+        inside, found, ended = deque(self.running), dict[Turn, int](), 0
+        while inside and len(found) < len(self.waiting):
+            order.end(inside.popleft())
+            ended += 1
+            while len(inside) < self.most and (turn := order.next(self.most)) is not None:
+                inside.append(turn)
+                found[turn] = ended
+        return found
+
+
+class _Order:
+    """Who comes in next: of the parties that wait, one with the fewest inside, and of these the one served longest ago.
+
+    Who has lent its turn comes before all. A party with as many inside as it may have lets others by.
+    """
+
+    def __init__(self, running: Sequence[Turn], waiting: Sequence[Turn], served: Mapping[str, int]) -> None:
+        self._inside = Counter(turn.party for turn in running)
+        self._heads: dict[str, deque[Turn]] = {}
+        for turn in waiting:
+            self._heads.setdefault(turn.party, deque()).append(turn)
+        self.served = dict(served)
+        self._count = max(served.values(), default=0)
+
+    def next(self, most: int) -> Turn | None:
+        """The next one, which is inside from now on; None where nobody who waits may come in."""
+        free = [turns[0] for party, turns in self._heads.items() if self._inside[party] < (turns[0].each or most)]
+        if not free:
+            return None
+        turn = min(free, key=lambda each: (not each.lending, self._inside[each.party], self.served.get(each.party, 0)))
+        party, self._count = turn.party, self._count + 1
+        self._heads[party].popleft()
+        if not self._heads[party]:
+            del self._heads[party]
+        self._inside[party] += 1
+        self.served[party] = self._count
+        return turn
+
+    def end(self, turn: Turn) -> None:
+        """It is inside no more."""
+        self._inside[turn.party] -= 1
 
 
 class Turns:
@@ -33,12 +94,23 @@ class Turns:
     def allow(self, most: int) -> None:
         """From now on so many at once. Of more that have their turn already, none loses it."""
         with self._line.changed:
-            self._line.most = most
-            self._line.changed.notify_all()
+            if most != self._line.most:
+                self._line.most = most
+                self._line.advance()
 
-    def join(self) -> Turn:
-        """A place at the end of the queue, to be left in the end, whether its turn came or not."""
-        return Turn(self._line)
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many have their turn, and how many wait for it."""
+        with self._line.changed:
+            return len(self._line.running), len(self._line.waiting)
+
+    def join(self, party: str = "", each: int = 0) -> Turn:
+        """A place in the queue, to be left in the end, whether its turn came or not.
+
+        Within a party it is first come, first served; between parties the one with the fewest inside. `each`: so many
+        of the party at once; 0: as many as of all.
+        """
+        return Turn(self._line, party, each)
 
     @contextmanager
     def taken(self, cancel: threading.Event, told: Callable[[int], None] = lambda before: None) -> Iterator[None]:
@@ -58,10 +130,13 @@ class Turns:
 class Turn:
     """One place in a queue."""
 
-    def __init__(self, line: _Line) -> None:
-        self._line = line
+    def __init__(self, line: _Line, party: str, each: int) -> None:
+        self._line, self.party, self.each = line, party, each
+        self.lending = False
+        """Whether it had its turn before, and lent it."""
         with line.changed:
-            line.turns.append(self)
+            line.waiting.append(self)
+            line.advance()
 
     def wait(self, cancel: threading.Event) -> Iterator[int]:
         """How many are before this one, at once and at each change, until its turn has come; nothing if it has.
@@ -94,17 +169,21 @@ class Turn:
             yield
         finally:
             with self._line.changed:
-                self._line.turns.insert(self._line.most, self)
+                self.lending = True
+                self._line.waiting.insert(0, self)
+                self._line.advance()
         for _ in self.wait(cancel):
             pass
 
     def leave(self) -> None:
         """Its turn is over, or it waits no more. Leaving twice does nothing."""
-        with self._line.changed:
-            if self in self._line.turns:
-                self._line.turns.remove(self)
-                self._line.changed.notify_all()
+        line = self._line
+        with line.changed:
+            for among in (line.running, line.waiting):
+                if self in among:
+                    among.remove(self)
+                    line.advance()
 
     def _before(self) -> int:
         """How many must end before this one's turn; 0: it is now."""
-        return max(0, self._line.turns.index(self) + 1 - self._line.most)
+        return self._line.places.get(self, 0)

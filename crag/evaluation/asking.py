@@ -135,6 +135,8 @@ def _failures(trace: Trace) -> _Failures:
         if failure.fatal or (failure.step == "search" and not trace.searches and not refused):
             said = about(failure.cause, failure.who)
             found["failed", said] = (said, failure.remedy)
+        if failure.reason == "limit":  # of the day: what stood in would be measured in place of what was chosen
+            found["limit", failure.cause] = (failure.cause, failure.remedy)
     calls = [call for call in trace.calls if call.step != "search"]
     for provider in {call.provider for call in calls}:
         made = [call for call in calls if call.provider == provider]

@@ -12,7 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 
 import crag
 from crag.core.config import AppConfig
-from crag.core.errors import EmptyLibraryError, InputError, StorageError
+from crag.core.errors import CragError, EmptyLibraryError, InputError, QuotaError, StorageError
+from crag.core.events import Event
 from crag.core.keys import Keys
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -24,6 +25,7 @@ from crag.library.library import Library
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import rows_from_json
 from crag.questions.sets import Question, QuestionSet
+from crag.run.living import Events
 from crag.run.status import parts_in_words
 from crag.spending.costs import Spent, of_day, summed
 from crag.spending.prices import Price
@@ -194,18 +196,24 @@ def evaluate(
     ).hexdigest()
 
     def ask(question: str, run_id: str) -> Trace:
-        asked = engine.ask(
-            question,
-            strategy,
-            workspace,
-            settings=chosen,
-            config=config,
-            keys=keys,
-            allowed=allowed,
-            cancel=stop,
-            run_id=run_id,
-        )
-        return Trace.from_events(asked)
+        while True:
+            try:
+                return _asked(
+                    engine.ask(
+                        question,
+                        strategy,
+                        workspace,
+                        settings=chosen,
+                        config=config,
+                        keys=keys,
+                        allowed=allowed,
+                        cancel=stop,
+                        run_id=run_id,
+                    )
+                )
+            except QuotaError as error:  # more questions a minute than may be: it has time
+                if stop.wait(error.retry_after):
+                    return Trace(cancelled=True)
 
     def events() -> Iterator[Progress]:
         begun = library.evaluations.begin(
@@ -230,3 +238,17 @@ def _documents(library: Library) -> list[str]:
 
 _QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
 _SET: TypeAdapter[QuestionSet] = TypeAdapter(QuestionSet)
+
+
+def _asked(run: Events) -> Trace:
+    """The whole run. Raises QuotaError where it was not let in."""
+    ended: CragError | None = None
+
+    def events() -> Iterator[Event]:
+        nonlocal ended
+        ended = yield from run
+
+    trace = Trace.from_events(events())
+    if isinstance(ended, QuotaError):
+        raise ended
+    return trace

@@ -253,7 +253,7 @@ class _Work:
                 into.execute(update(about).where(about.c.key == key).values(value=value))
             for table in TABLES:
                 if "number" in table.c:
-                    _count_on(into, table, _counted(self._source, table))
+                    count_on(into, table, counted(self._source, table))
 
     def _copy(self, table: Table) -> None:
         keys, after = list(table.primary_key), self._note.after.get(table.name)
@@ -348,7 +348,7 @@ def _plain(value: Any) -> bytes:
             return repr(value).encode()
 
 
-def _counted(connection: Connection, table: Table) -> int:
+def counted(connection: Connection, table: Table) -> int:
     """The highest number that a table ever gave out."""
     if connection.dialect.name == "sqlite":
         found = connection.execute(text("SELECT seq FROM sqlite_sequence WHERE name = :name"), {"name": table.name})
@@ -361,7 +361,7 @@ def _counted(connection: Connection, table: Table) -> int:
     return max(found.scalar() or 0, highest or 0)
 
 
-def _count_on(connection: Connection, table: Table, highest: int) -> None:
+def count_on(connection: Connection, table: Table, highest: int) -> None:
     """Have a table give out numbers above this one."""
     given = {"name": table.name, "highest": highest}
     if connection.dialect.name == "sqlite":

@@ -23,6 +23,7 @@ from crag.library.cache import Cache
 from crag.library.database import Database
 from crag.library.documents import Documents
 from crag.library.evaluations import Evaluations
+from crag.library.facts import Facts
 from crag.library.labels import Labels
 from crag.library.purges import Purges
 from crag.library.ranking import Mode
@@ -40,7 +41,7 @@ _EMBED_BATCH = 64
 
 
 class Library:
-    """One folder's library: `documents`, `purges`, `runs`, `begun`, `labels`, `cache` and `evaluations` are in it.
+    """One folder's library: `documents`, `purges`, `runs`, `facts`, `begun`, `labels`, `cache` and `evaluations`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -65,6 +66,7 @@ class Library:
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
+        self.facts = Facts(self._database)
         self.begun = Begun(self._database)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
@@ -94,6 +96,11 @@ class Library:
         """Keep no file open and nothing in memory until the next use, which is as good as before."""
         self._search.forget()
         self._database.rest()
+
+    @property
+    def place(self) -> Path | str:
+        """What tells it from other libraries where it lies: its folder, or its schema on a server."""
+        return getattr(self._database, "schema", self.folder)
 
     @property
     def made(self) -> bool:

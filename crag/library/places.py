@@ -103,17 +103,23 @@ class FolderPlace:
 class ServerPlace:
     """The schema of a workspace on a database server."""
 
-    def __init__(self, server: Server, workspace: str) -> None:
+    def __init__(self, server: Server, workspace: str, *, schema: str = "") -> None:
+        """`schema`: which it is, if not that of an app's library."""
         from crag.library.postgres import schema_of
 
         self.name, self._server = workspace, server
-        self._whole = schema_of(workspace)
+        self._whole = schema or schema_of(workspace)
         self._draft = f"c_{hashlib.sha256(self._whole.encode()).hexdigest()[:40]}"
+
+    @property
+    def schemas(self) -> tuple[str, str]:
+        """The library's and the draft's, there or not."""
+        return self._whole, self._draft
 
     def records(self) -> Records:
         from crag.library.postgres import SchemaRecords
 
-        return SchemaRecords(self._server, self.name)
+        return SchemaRecords(self._server, self.name, schema=self._whole)
 
     def draft(self) -> Records:
         from crag.library.postgres import SchemaRecords
@@ -132,7 +138,7 @@ class DataFolder:
     """An app's data folder, whose libraries have a folder each."""
 
     def __init__(self, data: Path) -> None:
-        self.kept, self._root = Kept(data), data / "workspaces"
+        self.data, self.kept, self._root = data, Kept(data), data / "workspaces"
 
     def names(self) -> list[str]:
         return sorted(filter(_usual, self._all()))
@@ -151,17 +157,17 @@ class DatabaseHome:
     """A database that holds libraries."""
 
     def __init__(self, server: Server) -> None:
-        self.kept, self._server = Kept(Path(), server), server
+        self.kept, self.server = Kept(Path(), server), server
 
     def names(self) -> list[str]:
-        found = (name.removeprefix(_PREFIX) for name in self._server.sizes() if name.startswith(_PREFIX))
+        found = (name.removeprefix(_PREFIX) for name in self.server.sizes() if name.startswith(_PREFIX))
         return sorted(filter(_usual, found))
 
     def unnamed(self) -> int:
-        return len(self._server.sizes()) - len(self.names())
+        return len(self.server.sizes()) - len(self.names())
 
     def place(self, workspace: str) -> ServerPlace:
-        return ServerPlace(self._server, workspace)
+        return ServerPlace(self.server, workspace)
 
 
 def named(workspace: str) -> str:

@@ -45,21 +45,20 @@ _CONNECTING = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
     "tcp_user_timeout": 30_000,
-    "application_name": "crag",
 }
 _OPEN, _MORE, _WAIT = 5, 25, 20
 """Connections kept, those opened beside them where many read at once, and seconds to wait for one."""
 _SPARES = 4
 _PLAIN = re.compile(r"[a-z0-9-]{1,61}")
 
-_KEPT = Table(
+KEPT = Table(
     "kept",
     MetaData(schema="crag"),
     Column("name", Text, primary_key=True),
     Column("value", LargeBinary, nullable=False),
 )
 """What belongs to no library: small things that all app servers share."""
-_ANY_KEPT = select(func.to_regclass(_KEPT.fullname))
+_ANY_KEPT = select(func.to_regclass(KEPT.fullname))
 
 # `set_config(…, true)`: until the transaction ends. The lock is one for each library, and goes with the transaction.
 _ENTER = text(
@@ -97,6 +96,9 @@ class Server:
     Nothing is connected before the first use.
     """
 
+    called = "crag"
+    """What the server is told that its connections are for."""
+
     def __init__(self, url: str) -> None:
         """Raises InputError for what is no address of PostgreSQL, or where its driver is not installed."""
         try:
@@ -106,7 +108,7 @@ class Server:
             made = made.set(drivername="postgresql+psycopg")
             engine = create_engine(
                 made,
-                connect_args=_CONNECTING,
+                connect_args={**_CONNECTING, "application_name": self.called},
                 pool_size=_OPEN,
                 max_overflow=_MORE,
                 pool_timeout=_WAIT,
@@ -180,7 +182,7 @@ class Server:
     def empty(self, library: str, tables: Mapping[str, Table], *, remove: bool = False) -> bool:
         """Whether all of a library's `tables` are empty; with `remove`, it is gone then."""
         with self.translated(), self.writing() as connection, connection.begin():
-            _lock(connection, library)
+            locked(connection, library)
             if connection.scalar(select(func.to_regclass(f'"{library}".{revision.name}'))) is None:
                 return False  # another program's, or removed meanwhile
             if connection.scalar(select(or_(*(exists(select(table)) for table in tables.values())))):
@@ -193,7 +195,7 @@ class Server:
         """Give a library's schema another name; False where there is one of that name."""
         with self.translated(), self.writing() as connection, connection.begin():
             for each in sorted((library, name)):
-                _lock(connection, each)
+                locked(connection, each)
             if connection.scalar(select(func.to_regnamespace(f'"{name}"'))) is not None:
                 return False
             connection.exec_driver_sql(f'ALTER SCHEMA "{library}" RENAME TO "{name}"')
@@ -202,7 +204,7 @@ class Server:
     def drop(self, library: str) -> None:
         """Remove a library's schema with all that is in it, if it is there."""
         with self.translated(), self.writing() as connection, connection.begin():
-            _lock(connection, library)
+            locked(connection, library)
             connection.exec_driver_sql(f'DROP SCHEMA IF EXISTS "{library}" CASCADE')
 
     def kept(self, name: str) -> bytes | None:
@@ -210,23 +212,23 @@ class Server:
         with self.translated(), self.reading() as connection:
             if connection.scalar(_ANY_KEPT) is None:
                 return None
-            value = connection.scalar(select(_KEPT.c.value).where(_KEPT.c.name == name))
+            value = connection.scalar(select(KEPT.c.value).where(KEPT.c.name == name))
             return None if value is None else bytes(value)
 
     def keep(self, name: str, value: bytes, *, replace: bool) -> bytes:
         """Keep a value, in place of an earlier one or, without `replace`, where there is none; what is kept then."""
-        insertion = insert(_KEPT).values(name=name, value=value)
+        insertion = insert(KEPT).values(name=name, value=value)
         with self.translated(), self.writing() as connection, connection.begin():
-            _lock(connection, str(_KEPT.schema))
+            locked(connection, str(KEPT.schema))
             if connection.scalar(_ANY_KEPT) is None:
-                connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {_KEPT.schema}")
-                _KEPT.create(connection)
+                connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {KEPT.schema}")
+                KEPT.create(connection)
             connection.execute(
                 insertion.on_conflict_do_update(index_elements=["name"], set_={"value": value})
                 if replace
                 else insertion.on_conflict_do_nothing()
             )
-            return bytes(connection.scalars(select(_KEPT.c.value).where(_KEPT.c.name == name)).one())
+            return bytes(connection.scalars(select(KEPT.c.value).where(KEPT.c.name == name)).one())
 
     def close(self) -> None:
         """Close what is idle. Whoever uses the server again opens new connections."""
@@ -342,7 +344,7 @@ class SchemaRecords:
 
     def _locked(self, connection: Connection) -> int | None:
         """Waits until nobody else writes, then as `_entered`: with the tables up to date. Raises as `_meet` does."""
-        _lock(connection, self.schema)
+        locked(connection, self.schema)
         found = self._entered(connection)
         if found is not None and not self._current(connection):
             upgrade(connection)
@@ -357,7 +359,7 @@ class SchemaRecords:
                 with self._server.writing() as connection, connection.begin():
                     old = self._entered(connection) is not None and not self._current(connection)
                     if old:  # looked at again under the lock: another server may have done the work in between
-                        _lock(connection, self.schema)
+                        locked(connection, self.schema)
                         if not self._current(connection):
                             upgrade(connection)
             self._noted(found)
@@ -383,5 +385,6 @@ class SchemaRecords:
             connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(f"VACUUM {tables}")
 
 
-def _lock(connection: Connection, schema: str) -> None:
+def locked(connection: Connection, schema: str) -> None:
+    """Wait until nobody else writes to a schema, for as long as the transaction lasts."""
     connection.execute(_LOCK, {"schema": schema, "wait": f"{_LOCK_MS}ms", "gone": _GONE})

@@ -25,7 +25,9 @@ from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import StorageError
+from crag.library.faults import translated
 from crag.library.kept import SIGNED_WITH, Kept
+from crag.library.room import Folders
 from crag.library.schema import current, inspect
 from crag.library.sqlite import connect, driver
 from crag.library.tables import documents, labels, purged, question_sets, runs
@@ -77,7 +79,7 @@ class PrivateLibraries:
         """Whether this program gave the key out, or a library of an earlier build is opened by it."""
         if _KEY.fullmatch(key):
             return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
-        return bool(EARLIER.fullmatch(key)) and self._holds(name_of(key))
+        return bool(EARLIER.fullmatch(key)) and self.holds(name_of(key))
 
     def stored(self) -> list[str]:
         """The names of all libraries that hold anything, others than private ones too, in no order.
@@ -88,6 +90,35 @@ class PrivateLibraries:
             return [schema.removeprefix("w_") for schema in self._server.sizes() if schema.startswith("w_")]
         files = list(self.root.glob("*/library.db"))
         return [file.parent.name for file in files if not file.parent.is_symlink() and current(file)]
+
+    def holds(self, name: str) -> bool:
+        """Whether there is a library of this name, empty or not. Raises StorageError."""
+        if self._server is None:
+            return (self.root / name).is_dir()
+        from crag.library.postgres import schema_of  # only who has a server needs it
+
+        return self._server.size(schema_of(name)) > 0
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each library, by name. Raises StorageError."""
+        if self._server is not None:
+            prefix = "w_"
+            sizes = self._server.sizes().items()
+            return {name.removeprefix(prefix): size for name, size in sizes if name.startswith(prefix)}
+        return {folder.name: size for folder, size in Folders(self.root).sizes().items()}
+
+    def remove(self, name: str) -> None:
+        """Removes a library, which must be closed here, with all that it holds. Raises StorageError."""
+        if self._server is not None:
+            from crag.library.postgres import schema_of  # only who has a server needs it
+
+            self._server.drop(schema_of(name))
+        folder = self.root / name  # with records on a server, its index lies there all the same
+        with translated(folder):
+            if folder.is_symlink():
+                raise StorageError("The library is a link to elsewhere, and was left as it is.")
+            if folder.is_dir():
+                shutil.rmtree(folder)
 
     def settle(self) -> None:
         """To be done once at the start: folders that earlier builds named by keys are renamed, and the keys in their
@@ -139,14 +170,6 @@ class PrivateLibraries:
             self._kept.put(_SETTLED, json.dumps(empty).encode())
         except (StorageError, ValueError) as error:
             _log.warning("the libraries were left as they are: %s", error)
-
-    def _holds(self, name: str) -> bool:
-        """Whether there is a library of this name, empty or not."""
-        if self._server is None:
-            return (self.root / name).is_dir()
-        from crag.library.postgres import schema_of  # only who has a server needs it
-
-        return self._server.size(schema_of(name)) > 0
 
     def _sign(self, random: str) -> str:
         return hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()[:_SIGN]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -66,6 +67,8 @@ class Room:
     library_mb: int = 0
     all_mb: int = 0
     libraries: int = 0
+    changed: Callable[[Library], tuple[float, float]] | None = None
+    """Megabytes that a library and all of them may take, where that can change while the program runs."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _sizes: dict[Library, int] = field(default_factory=dict, repr=False)
     """Bytes of each library, as it was looked at last."""
@@ -80,20 +83,21 @@ class Room:
 
         `makes`: the library is not there yet.
         """
+        most, all_most = self.changed(library) if self.changed else (self.library_mb, self.all_mb)
         own, total, count = self._found(library, anew=more > 0, all_anew=makes)
-        over, all_over = self._over(own + more, total + more)
+        over, all_over = 0 < most * _MB < own + more, 0 < all_most * _MB < total + more
         if over or all_over:  # something may have been deleted since it was looked
             own, total, count = self._found(library, anew=True, all_anew=all_over)
-            over, all_over = self._over(own + more, total + more)
+            over, all_over = 0 < most * _MB < own + more, 0 < all_most * _MB < total + more
         if over:
             raise RoomError(
-                f"This library may hold {self.library_mb:,} MB, and has {own / _MB:,.0f}"
+                f"This library may hold {most:,.0f} MB, and has {own / _MB:,.0f}"
                 + (f"; {more / _MB:,.0f} more would be too much." if more > _MB else "."),
                 "Delete what is no longer needed, or ask who runs this program to raise CRAG_LIBRARY_MB.",
             )
         if all_over:
             raise RoomError(
-                f"All libraries here together may hold {self.all_mb:,} MB, and no more fits in.",
+                f"All libraries here together may hold {all_most:,.0f} MB, and no more fits in.",
                 "Ask who runs this program to make room, or to raise CRAG_ALL_MB.",
             )
         if makes and self.libraries and count >= self.libraries:
@@ -102,9 +106,10 @@ class Room:
                 "Ask who runs this program to remove old ones, or to raise CRAG_LIBRARIES.",
             )
 
-    def _over(self, own: int, total: int) -> tuple[bool, bool]:
-        """Whether so many bytes are too many for one library, and whether so many are for all."""
-        return 0 < self.library_mb * _MB < own, 0 < self.all_mb * _MB < total
+    def taken(self, library: Library) -> tuple[float, float]:
+        """Megabytes that a library takes, and all of them, as they were looked at last."""
+        own, total, _ = self._found(library, anew=False, all_anew=False)
+        return own / _MB, total / _MB
 
     def _found(self, library: Library, *, anew: bool, all_anew: bool) -> tuple[int, int, int]:
         """Bytes of this library and of all, and how many there are: looked at where asked for, else at intervals.

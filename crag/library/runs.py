@@ -16,7 +16,7 @@ from crag.core.events import Event
 from crag.core.meter import DaySpending
 from crag.core.origins import OWN
 from crag.core.trace import Trace
-from crag.library import tracks
+from crag.library import facts, tracks
 from crag.library.begun import ended
 from crag.library.records import Records
 from crag.library.store import select_in
@@ -59,15 +59,16 @@ class Runs:
     def save(self, trace: Trace, events: Sequence[Event]) -> None:
         """Store a run's record and events; a run of the same id is replaced.
 
-        What it says of the library's chunks is added to their track records, unless it replaces one or belongs to an
-        evaluation.
+        Its figures are stored with it. What it says of the library's chunks is added to their track records, unless it
+        replaces one or belongs to an evaluation.
         """
         with self._database.write() as connection:
             again = connection.execute(delete(runs).where(runs.c.id == trace.run_id)).rowcount
             if not again and was_asked(trace.run_id):
                 tracks.note(connection, trace)
-            connection.execute(
-                insert(runs).values(
+            number = connection.scalars(
+                insert(runs)
+                .values(
                     id=trace.run_id,
                     question=trace.meant,
                     strategy=trace.strategy,
@@ -78,7 +79,9 @@ class Runs:
                     events=events_to_jsonl(events),
                     via=trace.via,
                 )
-            )
+                .returning(runs.c.number)
+            ).one()
+            facts.note(connection, number, trace)
             _save_calls(connection, trace)
             ended(connection, trace.run_id)
 
@@ -112,6 +115,11 @@ class Runs:
         """The ids of all runs, oldest first. A run that is stored anew, under its old id, comes last."""
         with self._database.read() as connection:
             return list(connection.scalars(select(runs.c.id).order_by(runs.c.number)))
+
+    def questions(self, ids: Sequence[str]) -> dict[str, str]:
+        """What these runs asked, by their ids; ids of no run are left out."""
+        with self._database.read() as connection:
+            return dict(select_in(connection, select(runs.c.id, runs.c.question), runs.c.id, ids))
 
     def events(self, id: str) -> list[Event]:
         """Raises NotFoundError, and StorageError for a run of another version that can't be read."""

@@ -16,7 +16,7 @@ from crag.library.faults import another, newer
 from crag.library.sqlite import driver
 from crag.library.tables import meta, metadata, revision
 
-VERSION = 7
+VERSION = 8
 """The number of Alembic's head revision; SQLite's `user_version` is the same, by which older programs refuse it."""
 
 _FIRST_STAMPED = 5

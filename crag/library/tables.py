@@ -206,6 +206,26 @@ runs = Table(
     sqlite_autoincrement=True,
 )
 
+# What each run comes to in figures: `detail` is JSON of those that have no column. They go with their run.
+facts = Table(
+    "facts",
+    metadata,
+    Column(
+        "run",
+        _NUMBER,
+        ForeignKey(runs.c.number, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    *(_needed(name, _WORDS) for name in ("id", "workspace", "started_at", "strategy", "via", "action", "outcome")),
+    *(_needed(name, _WORDS) for name in ("evaluator", "scope")),
+    *(Column(name, _REAL) for name in ("best", "upper", "lower")),
+    *(_needed(name, Integer) for name in ("searches", "rewrites")),
+    *(_needed(name, _REAL) for name in ("seconds", "waited")),
+    Column("faithfulness", _REAL),
+    _needed("detail", _WORDS),
+)
+
 # No call refers to a run by key: what was spent stays spent when a run is deleted.
 calls = Table(
     "calls",

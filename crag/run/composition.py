@@ -16,7 +16,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import ProviderError
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
-from crag.core.meter import Budget, Meter
+from crag.core.meter import UNLIMITED, Allowance, Budget, Meter
 from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Retriever, Rewriter, StripGrader, WebSearch
 from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
@@ -69,8 +69,8 @@ class Local:
 class Asked:
     """What one run is asked with. `allowed` says whether a query may leave this machine; `began` as perf_counter.
 
-    `clock` tells the time there is for outside calls, `circuits` which services are left alone. `history`,
-    `standalone`, `retriever` and `wanted` as in `Engine.ask`.
+    `clock` tells the time there is for outside calls, which `allowance` lets through; `circuits` which services are
+    left alone. `history`, `standalone`, `retriever` and `wanted` as in `Engine.ask`.
     """
 
     settings: Settings
@@ -85,6 +85,7 @@ class Asked:
     standalone: str | None = None
     retriever: Retriever | None = None
     wanted: Wanted = "answer"
+    allowance: Allowance = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         asked.cancel,
         lambda call: outlet.put_aside(ev.Called(call=call, at=outlet.now())),
         clock=asked.clock,
+        allowance=asked.allowance,
         circuits=asked.circuits,
     )
     chat = _chat(wiring, config, meter)
@@ -183,10 +185,12 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     return parts, problems
 
 
-def grader(config: AppConfig, keys: Keys, local: RetrievalEvaluator, clock: Clock) -> RetrievalEvaluator:
+def grader(
+    config: AppConfig, keys: Keys, local: RetrievalEvaluator, clock: Clock, allowance: Allowance
+) -> RetrievalEvaluator:
     """What grades texts outside a run: what is configured, with the local evaluator behind it. Raises ProviderError."""
     wiring = wired(config, keys)
-    meter = Meter(_budget(config), step="evaluate", clock=clock)
+    meter = Meter(_budget(config), step="evaluate", clock=clock, allowance=allowance)
     lacks = wiring.lacks("evaluate") or (wiring.lacks("answer") if config.evaluator == LLM.name else None)
     if lacks is not None:
         raise problem(lacks)

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, InputError, NotFoundError
+from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, QuotaError
 from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
@@ -34,6 +34,7 @@ from crag.ingest.identity import content_id, safe_name
 from crag.ingest.reader import read_document
 from crag.ingest.record import record_of
 from crag.library.library import Library
+from crag.limits.intake import Intake
 
 EMBED_BATCH = 256
 """Chunks embedded between two signs of progress, and between two looks at Stop."""
@@ -53,6 +54,11 @@ class Original:
 
     data: bytes
 
+    @property
+    def new(self) -> bool:
+        """Whether it becomes one document more."""
+        return True
+
     def read(self, name: str, read: Read) -> ParsedDocument:
         """Its pages, by `read`. Raises what that does."""
         return read(self.data, name)
@@ -70,7 +76,10 @@ class Original:
 
     def failed(self, name: str, error: CragError) -> Ended:
         """What is said where it can't be read or stored."""
-        return DocumentFailed(name=name, message=error.message, remedy=error.remedy)
+        wait = error.retry_after if isinstance(error, QuotaError) else 0
+        return DocumentFailed(
+            name=name, message=error.message, remedy=error.remedy, reason=error.reason, retry_after=wait
+        )
 
 
 Load = Callable[[], bytes | Original | Ended]
@@ -110,10 +119,12 @@ def index_files(
     cancel: threading.Event,
     readers: Turns,
     confidence: float = 1.0,
+    intake: Intake | None = None,
 ) -> Iterator[IngestEvent]:
     """Adds each (name, bytes when asked for) to the library, in order, with `confidence` (0..1) in what it says.
 
-    A file waits for its turn among `readers`, with all others that are read at the same time.
+    What `intake` does not let in is a DocumentFailed that says why. A file waits for its turn among `readers`, with all
+    others that are read at the same time.
     A file that can't be read or stored is a DocumentFailed, and the next one goes on. Stop ends all: the files
     added by then stay, and each other one is a DocumentFailed that says it was stopped. Raises InputError for a
     confidence outside that range.
@@ -127,14 +138,14 @@ def index_files(
         try:
             while True:
                 while len(window) < AHEAD and (given := next(pending, None)) is not None:
-                    window.append(_begin(*given, library, config, cancel, pool, readers, begun))
+                    window.append(_begin(*given, library, config, cancel, pool, readers, begun, intake))
                     del given  # it holds the file
                 if not window:
                     library.refresh_index()
                     return
                 current = window.pop(0)
                 if isinstance(current, _Reading):
-                    yield from _finish(current, library, embedder, cancel, confidence)
+                    yield from _finish(current, library, embedder, cancel, confidence, intake)
                 elif isinstance(current, _Again):
                     yield _repeated(current, library)
                 else:
@@ -142,6 +153,9 @@ def index_files(
         except BaseException:
             cancel.set()  # nobody follows any more (Ctrl-C, or the generator was closed): the readers end at once
             raise
+        finally:
+            if intake is not None:
+                intake.end()
 
 
 def _begin(
@@ -153,6 +167,7 @@ def _begin(
     pool: ThreadPoolExecutor,
     readers: Turns,
     begun: set[str],
+    intake: Intake | None,
 ) -> _Reading | _Again | Ended:
     """Starts reading a file, unless it is here already or can't be had at all."""
     label = safe_name(name)
@@ -174,6 +189,11 @@ def _begin(
         return DuplicateFound(name=label, document=known)
     if identity in begun:
         return _Again(name=label, id=identity)
+    try:
+        if intake is not None:
+            intake.begin(len(original.data))
+    except CragError as error:
+        return original.failed(label, error)
     begun.add(identity)
     reading = _Reading(name=label, original=original, id=identity)
     reading.result = pool.submit(_read, reading, config, cancel, readers)
@@ -225,7 +245,12 @@ def _read(
 
 
 def _finish(
-    reading: _Reading, library: Library, embedder: Embedder, cancel: threading.Event, confidence: float
+    reading: _Reading,
+    library: Library,
+    embedder: Embedder,
+    cancel: threading.Event,
+    confidence: float,
+    intake: Intake | None,
 ) -> Iterator[IngestEvent]:
     """Follows the reading, then embeds and stores."""
     assert reading.result is not None
@@ -237,6 +262,8 @@ def _finish(
             reading.original.data = b""
             yield settled
             return
+        if intake is not None:
+            intake.fits(int(reading.original.new), len(chunks))
         vectors: list[np.ndarray] = []
         for first in range(0, len(chunks), EMBED_BATCH):
             if cancel.is_set():
@@ -256,6 +283,8 @@ def _finish(
         )
         matrix = np.concatenate(vectors) if vectors else np.zeros((0, embedder.dimension), np.float32)
         ended = reading.original.stored(library, document, parsed, chunks, matrix)
+        if intake is not None:
+            intake.stored(int(reading.original.new), len(chunks))
     except CragError as error:
         ended = reading.original.failed(reading.name, error)
     reading.original.data = b""

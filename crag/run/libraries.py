@@ -47,6 +47,13 @@ class OpenLibraries:
                 idle.rest()
             return found
 
+    def forget(self, folder: Path) -> None:
+        """Close a library that is to be removed; who still works with it is told that it is closed."""
+        with self._lock:
+            found = self._libraries.pop(folder.absolute(), None)
+        if found is not None:
+            found.close()
+
     def tidy(
         self,
         shelf: PrivateLibraries,

@@ -17,6 +17,7 @@ from crag.core.turns import Turns
 from crag.core.types import Step
 from crag.library.begun import BegunWork
 from crag.library.library import Library
+from crag.limits.quotas import Admission
 from crag.run.admission import checked, lending, storable
 from crag.run.composition import Asked, Local, composed
 from crag.run.scoping import scoped
@@ -32,11 +33,13 @@ Events = Generator[ev.Event, None, CragError | None]
 class Living:
     """What a run needs of the engine that it belongs to.
 
-    `turns` is its queue, `library` opens what it is asked of, and `local` says which parts of this machine it has under
-    a configuration. `given_web` names a web that the engine was given. `watchers` are told of its end.
+    `turns` is its queue, `admission` what lets it in, `library` opens what it is asked of, and `local` says which parts
+    of this machine it has under a configuration. `given_web` names a web that the engine was given. `watchers` are told
+    of its end.
     """
 
     turns: Turns
+    admission: Admission
     library: Callable[[], Library]
     local: Callable[[AppConfig], Local]
     given_web: str = ""
@@ -84,14 +87,16 @@ class Living:
             return time.perf_counter() - asked.began
 
         yield seen(started)
-        turn = self.turns.join()
+        turn = None
         try:
+            self.admission.admit()
+            turn = self.turns.join(self.admission.party, self.admission.each)
             for before in turn.wait(asked.cancel):
                 yield seen(ev.Queued(before=before, waited=now()))
             if len(events) > 1:
                 yield seen(ev.Queued(before=0, waited=now()))
             allowed = lending(asked.allowed, asked.cancel, turn)
-            asked = replace(asked, began=time.perf_counter(), allowed=allowed)
+            asked = replace(asked, began=time.perf_counter(), allowed=allowed, allowance=self.admission.purse)
             said = checked(question)
             instead = "" if asked.standalone is None else checked(storable(asked.standalone))
             library = self.library()
@@ -113,7 +118,9 @@ class Living:
             ended = error
             yield seen(ev.Failed.of(error, step, now(), fatal=True))
         finally:
-            turn.leave()
+            if turn is not None:
+                turn.leave()
+            self.admission.purse.settle()
         finished = ev.RunFinished(at=now())
         trace = Trace.from_events([*events, finished])
         if library is not None:

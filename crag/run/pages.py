@@ -33,6 +33,7 @@ from crag.core.types import Chunk, Document
 from crag.ingest.identity import content_id
 from crag.ingest.media import media_of
 from crag.library.library import Library
+from crag.limits.intake import Intake
 from crag.run.indexing import Ended, Load, Original, Read, index_files
 from crag.web.download import Download, Downloads, page_address, page_name
 
@@ -57,8 +58,10 @@ class Pages:
         library: Callable[[str | Path], Library],
         embedder: Callable[[], Embedder],
         readers: Turns,
+        intake: Callable[[str | Path, Library], Intake],
     ) -> None:
         self._config, self._library, self._embedder, self._readers = config, library, embedder, readers
+        self._intake = intake
 
     def add(
         self,
@@ -90,7 +93,7 @@ class Pages:
                 visit = _Visit(address, before, library, self._downloads(), stop)
                 yield (before.name if before else page_name(address)), visit.load
 
-        yield from self._indexed(files(), library, stop, confidence)
+        yield from self._indexed(files(), library, stop, confidence, self._intake(workspace, library))
 
     def refresh(
         self,
@@ -135,9 +138,15 @@ class Pages:
         yield from self._indexed(files(), library, stop)
 
     def _indexed(
-        self, files: Iterator[tuple[str, Load]], library: Library, stop: threading.Event, confidence: float = 1.0
+        self,
+        files: Iterator[tuple[str, Load]],
+        library: Library,
+        stop: threading.Event,
+        confidence: float = 1.0,
+        intake: Intake | None = None,
     ) -> Iterator[IngestEvent]:
-        yield from index_files(files, library, self._embedder(), self._config(), stop, self._readers, confidence)
+        config, embedder = self._config(), self._embedder()
+        yield from index_files(files, library, embedder, config, stop, self._readers, confidence, intake)
 
     def _downloads(self) -> Downloads:
         config = self._config()
@@ -235,6 +244,10 @@ class _Page(Original):
 
     visit: _Visit
     got: Download
+
+    @property
+    def new(self) -> bool:
+        return self.visit.before is None
 
     def read(self, name: str, read: Read) -> ParsedDocument:
         """Its pages. Raises SignInError too, and EmptyError of a page that only scripts would fill."""

@@ -37,6 +37,7 @@ class Served:
 ROUTES: tuple[Served, ...] = (
     Served(method="GET", path="/healthz", endpoint=health.alive, free=True),
     Served(method="GET", path="/readyz", endpoint=health.ready, free=True),
+    Served(method="GET", path="/metrics", endpoint=health.metrics, free=True),
     Served(method="GET", path="/v1/models", endpoint=models.listed),
     Served(method="GET", path="/v1/models/{id}", endpoint=models.one),
     Served(method="POST", path="/v1/chat/completions", endpoint=chat.completions),

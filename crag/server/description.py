@@ -119,6 +119,9 @@ def operations() -> dict[Endpoint, Operation]:
         models.listed: Operation(summary="List the models", gives="`data`: models; one that chats means a strategy."),
         models.one: Operation(summary="A model", gives="What it is for."),
         health.alive: Operation(summary="Whether the server is there", gives="That it is."),
+        health.metrics: Operation(
+            summary="Metrics for Prometheus", gives="Its text form, for who may have it; 401 or 404 for others."
+        ),
         health.ready: Operation(summary="Whether it can answer at once", gives="That it can; 503 where not."),
         described: Operation(summary="This description", gives="OpenAPI 3.1."),
     }

@@ -22,6 +22,7 @@ from crag.server.serving import Call
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
 _ID = re.compile(r"[!-~]{1,128}")
+_STATUSES = {"limit_reached": 429, "no_room": 507, "unreadable_document": 422}
 File = tuple[str, Callable[[], bytes]]
 
 
@@ -136,8 +137,10 @@ def _outcomes(call: Call, files: list[File], confidence: float) -> Response:
     errors = [each["error"] for each in data if each["error"]]
     if len(errors) < len(data):
         return JSONResponse({"object": "list", "data": data})
-    problem = Problem(422, "unreadable_document", errors[0]["message"])
-    return JSONResponse({**problem.body, "object": "list", "data": data}, problem.status)
+    code = errors[0]["code"]
+    problem = Problem(_STATUSES[code], code, errors[0]["message"])
+    headers = {"Retry-After": str(errors[0]["retry_after"])} if errors[0]["retry_after"] else {}
+    return JSONResponse({**problem.body, "object": "list", "data": data}, problem.status, headers)
 
 
 def _ended(call: Call, files: list[File], confidence: float) -> Iterator[dict[str, Any]]:
@@ -149,8 +152,19 @@ def _ended(call: Call, files: list[File], confidence: float) -> Iterator[dict[st
             case DuplicateFound():
                 yield {"name": event.name, "outcome": "duplicate", "document": record(event.document), "error": None}
             case DocumentFailed():
-                error = {"message": f"{event.message} {event.remedy}".strip(), "code": "unreadable_document"}
+                error = {
+                    "message": f"{event.message} {event.remedy}".strip(),
+                    "code": _code(event),
+                    "retry_after": event.retry_after or None,
+                }
                 yield {"name": event.name, "outcome": "failed", "document": None, "error": error}
+
+
+def _code(failed: DocumentFailed) -> str:
+    """Whether it is the file's fault, or a limit that is free again, or one that is full."""
+    if failed.reason != "limit":
+        return "unreadable_document"
+    return "limit_reached" if failed.retry_after else "no_room"
 
 
 def _id(call: Call) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse, Response
 
 from crag.core.errors import CragError
+from crag.monitoring.scraping import Scrape
 
 if TYPE_CHECKING:
     from crag.server.serving import Call, Serving
@@ -27,14 +29,28 @@ def warm(serving: Serving) -> None:
 
 
 async def alive(call: Call) -> Response:
-    """The process answers."""
+    """The process answers, and could open a file."""
+    if problem := call.serving.health.failing():
+        return JSONResponse({"status": "failing", "problem": problem}, 503)
     return JSONResponse({"status": "ok"})
 
 
 async def ready(call: Call) -> Response:
-    """The models are loaded, and the server is not about to end."""
+    """The models are loaded, records and index can be reached, and the server is not about to end."""
     serving = call.serving
-    if serving.gate.closing or not serving.ready.is_set():
-        said = "ending" if serving.gate.closing else "loading"
-        return JSONResponse({"status": said}, 503, {"Retry-After": "2"})
+    lacking = await asyncio.to_thread(
+        serving.health.lacking, models=serving.ready.is_set(), closing=serving.gate.closing
+    )
+    if lacking:
+        said = {"closing": "ending", "models": "loading"}.get(lacking[0], "not ready")
+        return JSONResponse({"status": said, "lacking": lacking}, 503, {"Retry-After": "2"})
     return JSONResponse({"status": "ready"})
+
+
+async def metrics(call: Call) -> Response:
+    """What Prometheus reads, for who may have it."""
+    request, serving = call.request, call.serving
+    headers = {name: request.headers.getlist(name) for name in request.headers}
+    asked = Scrape(headers=headers, peer=request.client.host if request.client else "")
+    reply = await asyncio.to_thread(serving.scraping.reply, asked, serving.metrics)
+    return Response(reply.body, reply.status, dict(reply.headers))

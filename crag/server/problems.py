@@ -23,6 +23,7 @@ from crag.core.errors import (
     ModelMismatchError,
     NotFoundError,
     ProviderError,
+    QuotaError,
     RoomError,
 )
 
@@ -89,6 +90,9 @@ def problem_of(error: Exception) -> Problem:
     match error:
         case Problem():
             return error
+        case QuotaError():
+            again = {"Retry-After": str(error.retry_after)}
+            return Problem(429, "limit_reached", f"{error.message} {error.remedy}", headers=again)
         case CragError():
             for kind, status, code, remedy in _STATUSES:
                 if isinstance(error, kind):

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from starlette.requests import Request
@@ -16,9 +17,14 @@ from starlette.responses import Response
 
 from crag.core.access import Access, Caller
 from crag.engine import Engine
+from crag.library.records import server_at
+from crag.monitoring.health import Health
+from crag.monitoring.metrics import Metrics, standing
+from crag.monitoring.scraping import Scraping, metrics_token
 from crag.run.following import followed
 from crag.server.bodies import B, json_body
 from crag.server.limits import Gate, Limits, Rates
+from crag.spending.prices import table
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -72,11 +78,22 @@ class Serving:
     gate: Gate
     rates: Rates
     work: Work
-    ready: threading.Event = field(default_factory=threading.Event)
+    ready: threading.Event
     """The models are loaded."""
+    health: Health
+    scraping: Scraping
+    metrics: Metrics | None
+    """Where anybody may read them."""
 
     @classmethod
     def of(cls, engine: Engine, access: Access, limits: Limits) -> Serving:
+        ready, health = threading.Event(), Health.of(engine.config, server_at(engine.config.database_url))
+        scraping = Scraping(engine.config.metrics, metrics_token(), not access.asks, partial(_audited, engine))
+        metrics = None
+        if scraping.on:
+            sources = standing(lambda: engine, health, ready.is_set)
+            metrics = Metrics(lambda: table(engine.config.prices), sources)
+            engine.watchers.append(metrics.watch)
         return cls(
             engine=engine,
             access=access,
@@ -84,11 +101,19 @@ class Serving:
             gate=Gate(limits),
             rates=Rates(limits.rate),
             work=Work(limits.at_once),
+            ready=ready,
+            health=health,
+            scraping=scraping,
+            metrics=metrics,
         )
 
     def close(self) -> None:
         """From now on no request is begun; those that wait are told."""
         self.gate.closing = True
+
+
+def _audited(engine: Engine, why: str) -> None:
+    engine.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, func, insert, select
 
 from crag.core.errors import StorageError
+from crag.teams.floods import Floods
 from crag.teams.store import Store
 from crag.teams.tables import audit
 
 __all__ = ["AuditLog", "AuditedAct", "Entry"]
 
 _log = logging.getLogger("crag.audit")
+
+MOST = 1_000_000
+"""Entries that are kept, whatever their age: some 300 MB."""
+_NAMED = 2000
 
 AuditedAct = Literal[
     "sign-in",
@@ -59,7 +64,7 @@ class AuditLog:
     """Entries are added and, after the time that the operator sets, removed; never changed. Thread-safe."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self._floods = store, Floods()
 
     def note(
         self,
@@ -71,7 +76,10 @@ class AuditLog:
         detail: str = "",
         refused: bool = False,
     ) -> None:
-        """Adds an entry. Where it can't be stored it is logged all the same: what was done stays done."""
+        """Adds an entry. Where it can't be stored it is logged all the same: what was done stays done.
+
+        What is refused, or done by strangers, again and again is counted, and told with the next of its kind.
+        """
         entry = Entry(
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             who=_line(who),
@@ -81,6 +89,11 @@ class AuditLog:
             detail=_line(detail),
             refused=refused,
         )
+        left_out = self._floods.passed(_line(who), act, workspace, refused)
+        if left_out is None:
+            return
+        if left_out:
+            entry = replace(entry, detail=_line(f"{entry.detail} (and {left_out:,} more like it before)"))
         said = "refused" if refused else "done"
         _log.info("%s %s by %r in %r: %r %r", act, said, entry.who, entry.workspace, entry.what, entry.detail)
         try:
@@ -100,9 +113,9 @@ class AuditLog:
             _log.warning("the entry above is in this log alone: %s", error.message)
 
     def entries(
-        self, limit: int = 500, *, workspace: str | None = None, who: str = "", act: str = ""
+        self, limit: int = 500, *, workspace: str | None = None, who: str = "", act: str = "", since: str = ""
     ) -> Iterator[Entry]:
-        """Newest first. Raises StorageError."""
+        """Newest first; `since` a moment, ISO 8601 in UTC. Raises StorageError."""
         c = audit.c
         wanted = select(c.at, c.who, c.act, c.workspace, c.what, c.detail, c.refused)
         if workspace is not None:
@@ -111,15 +124,34 @@ class AuditLog:
             wanted = wanted.where(c.who == who)
         if act:
             wanted = wanted.where(c.act == act)
+        if since:
+            wanted = wanted.where(c.at >= since)
         with self._store.read() as connection:
             rows = connection.execute(wanted.order_by(c.number.desc()).limit(limit)).all()
         for at, by, what_act, where, what, detail, refused in rows:
             yield Entry(at=at, who=by, act=what_act, workspace=where, what=what, detail=detail, refused=refused)
 
-    def forget(self, before: str) -> int:
-        """Removes entries older than a moment, ISO 8601 in UTC; how many."""
+    def names(self) -> tuple[list[str], list[str]]:
+        """Whose acts it holds, and of which workspaces, each in order. Raises StorageError."""
+        with self._store.read() as connection:
+            who = connection.scalars(select(audit.c.who).distinct().order_by(audit.c.who).limit(_NAMED)).all()
+            where = connection.scalars(
+                select(audit.c.workspace).distinct().order_by(audit.c.workspace).limit(_NAMED)
+            ).all()
+        return list(who), list(where)
+
+    def tidy(self, days: int) -> int:
+        """Removes entries older than so many days (0: none for their age), and more than a file can bear; how many."""
+        with self._store.read() as connection:
+            last, oldest = connection.execute(select(func.max(audit.c.number), func.min(audit.c.at))).one()
+        if last is None:
+            return 0
+        before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds") if days else ""
+        if oldest >= before and last <= MOST:
+            return 0
         with self._store.write() as connection:
-            return connection.execute(delete(audit).where(audit.c.at < before)).rowcount
+            old = (audit.c.at < before) | (audit.c.number <= last - MOST)
+            return connection.execute(delete(audit).where(old)).rowcount
 
 
 def _line(text: str) -> str:

@@ -41,6 +41,17 @@ people = Table(
     UniqueConstraint("issuer", "subject"),
 )
 
+sign_ins = Table(
+    "team_sign_ins",
+    metadata,
+    # SHA-256 of what the provider said at that sign-in.
+    Column("hash", Text, primary_key=True),
+    # When it ends by itself, and this row can go.
+    Column("ends_at", Text, nullable=False),
+    # Signed out: a copy of its cookie is worth nothing from then on.
+    Column("over", Boolean, nullable=False),
+)
+
 workspaces = Table(
     "team_workspaces",
     metadata,

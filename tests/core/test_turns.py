@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from crag.core.errors import CancelledError
-from crag.core.turns import Turns
+from crag.core.turns import Turn, Turns
 
 NEVER = threading.Event()
 
@@ -71,3 +72,59 @@ def test_a_failure_inside_ends_the_turn() -> None:
         raise KeyError
     with turns.taken(NEVER):
         pass
+
+
+def ended(turns: list[Turn]) -> list[str]:
+    """The parties in the order in which they have their turn, each ending as soon as it has it."""
+    order, left = [], list(turns)
+    while left:
+        turn = next(each for each in left if next(each.wait(NEVER), 0) == 0)
+        order.append(turn.party)
+        left.remove(turn)
+        turn.leave()
+    return order
+
+
+def test_one_party_s_fifty_keep_nobody_else_waiting() -> None:
+    turns = Turns(1)
+    many = [turns.join("loud") for _ in range(50)]
+    quiet, other = turns.join("quiet"), turns.join("other")
+    assert [next(quiet.wait(NEVER)), next(other.wait(NEVER)), next(many[1].wait(NEVER))] == [1, 2, 3]
+    many[0].leave()
+    order = ended([*many[1:], quiet, other])
+    assert order[:2] == ["quiet", "other"] and order[2:] == ["loud"] * 49
+
+
+def test_parties_that_wait_alike_take_turns() -> None:
+    turns = Turns(1)
+    assert "".join(ended([turns.join(party) for party in "aaaabbbbcc"])) == "abcabcabab"
+
+
+def test_a_party_at_its_own_limit_lets_others_by_and_sees_its_place() -> None:
+    turns = Turns(3)
+    first = [turns.join("a", each=2) for _ in range(4)]
+    assert [next(each.wait(NEVER), 0) for each in first] == [0, 0, 1, 2], "the third place stays free"
+    late = turns.join("b", each=2)
+    assert next(late.wait(NEVER), 0) == 0
+    late.leave()
+    assert next(first[2].wait(NEVER)) == 1, "not its own party's place"
+    first[0].leave()
+    assert [next(each.wait(NEVER), 0) for each in first[1:]] == [0, 0, 1]
+
+
+def test_places_foreseen_are_those_that_come_true() -> None:
+    rng = random.Random(7)
+    for most in (1, 2, 3):
+        turns = Turns(most)
+        here = [turns.join(rng.choice("abcd"), each=rng.choice((0, 1, 2))) for _ in range(30)]
+        inside = [each for each in here if next(each.wait(NEVER), 0) == 0]
+        said = {each: next(each.wait(NEVER)) for each in here if each not in inside}
+        came: dict[Turn, int] = {}
+        for count in range(1, 31):
+            inside.pop(0).leave()
+            new = [each for each in said if each not in came and next(each.wait(NEVER), 0) == 0]
+            came.update(dict.fromkeys(new, count))
+            inside += sorted(new, key=lambda each: turns._line.running.index(each))
+            if not inside:
+                break
+        assert came == said

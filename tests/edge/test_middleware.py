@@ -6,15 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from starlette.responses import PlainTextResponse
 
+from crag.monitoring.health import Health
+from crag.monitoring.scraping import Scraping
 from ui.edge.callers import Callers
 from ui.edge.headers import security_headers
-from ui.edge.health import Health
 from ui.edge.middleware import Edge, Rules
 from ui.edge.sizes import BODY_MB, Uploads
+from ui.edge.watching import Watch
 
 MB = 2**20
 EVIL = (b"origin", b"http://evil.example")
 HOST = (b"host", b"localhost")
+TOKEN = "a token of the scraper's"
 
 
 class Inner:
@@ -42,12 +45,15 @@ def inner() -> Inner:
 
 @pytest.fixture
 def edge(inner, tmp_path):
-    def made(held: int = 0, uploads_mb: int = 10, **told) -> Edge:
+    def made(held: int = 0, uploads_mb: int = 10, mode="off", alone=True, heard=None, **told) -> Edge:
+        health, uploads = Health(tmp_path), Uploads(uploads_mb * MB, lambda: held)
+        heard = heard if heard is not None else []
         rules = {
             "callers": Callers(),
             "headers": security_headers(),
-            "health": Health(tmp_path),
-            "uploads": Uploads(uploads_mb * MB, lambda: held),
+            "health": health,
+            "uploads": uploads,
+            "watch": Watch(health, Scraping(mode, TOKEN, alone, heard.append), uploads),
             "upload_mb": 5,
         }
         return Edge(inner, Rules(**{**rules, **told}))
@@ -64,6 +70,7 @@ def answer(edge, path="/", *, method="GET", headers=(), kind="http", chunks=(b""
         "path": path,
         "headers": [HOST, *headers],
         "server": ("127.0.0.1", 80),
+        "client": ("127.0.0.1", 5000),
         "extensions": extensions or {},
     }
 
@@ -119,9 +126,34 @@ def test_health_is_the_app_s_unless_the_process_can_t_serve(edge, inner, tmp_pat
     assert inner.reached == [f"{base}/_stcore/health"] * 2
     full = Health(tmp_path, free=lambda _: 0)
     for method in ("GET", "HEAD"):
-        status, _, body = answer(edge(base=base, health=full), f"{base}/healthz", method=method)
+        status, _, body = answer(edge(base=base, health=full), f"{base}/_stcore/health", method=method)
         assert status == 503 and body.count("\n") == 1
     assert len(inner.reached) == 2
+    assert answer(edge(base=base, health=full), f"{base}/healthz")[0] == 200, "a new start makes no room"
+
+
+@pytest.mark.parametrize("base", ["", "/crag"])
+def test_metrics_are_for_whom_they_are_set_and_nobody_else_learns_that_they_are_there(edge, inner, base) -> None:
+    path, heard = f"{base}/metrics", []
+    bearer = (b"authorization", f"Bearer {TOKEN}".encode())
+
+    def ask(*headers, **set_to):
+        return answer(edge(base=base, heard=heard, **set_to), path, headers=headers)
+
+    assert "crag_build_info" in ask(mode="local")[2] and "crag_sessions" not in inner.reached
+    assert "crag_runs_running" not in ask(mode="local")[2], "no engine is made for a scrape"
+    assert ask(bearer, mode="token")[0] == 200
+    assert heard == []
+    for refused in (
+        *(ask(mode="off"), ask(bearer, mode="off"), ask(mode="local", alone=False)),
+        ask((b"x-forwarded-for", b"10.0.0.1"), mode="local"),
+    ):
+        assert refused[0] == 404 and refused[2] == "Not Found\n"
+    for headers in ([], [(b"authorization", b"Bearer wrong")], [bearer, bearer], [(bearer[0], TOKEN.encode())]):
+        status, told, body = ask(*headers, mode="token")
+        assert status == 401 and told[b"www-authenticate"] == b"Bearer" and "crag" not in body
+    assert len(heard) == 8 and TOKEN not in "".join(heard)
+    assert inner.reached == []
 
 
 @pytest.mark.parametrize("length", [str(BODY_MB * MB + 1), "9" * 30])

@@ -18,6 +18,7 @@ PUBLIC = {
     "crag.core.config": ["AppConfig"],
     "crag.monitoring.facts": ["Outcome", "RunFacts", "facts_of"],
     "crag.teams.store": ["Store"],
+    "crag.teams.people": ["GIVEN_ROLES", "Identity", "People", "Person", "Standing"],
     "crag.teams.audit": ["AuditLog", "AuditedAct", "Entry"],
     "crag.core.roles": ["ACTS", "Act", "ROLES", "Role", "higher", "lower", "may"],
     "crag.core.storage_settings": ["StorageSettings"],
@@ -30,7 +31,16 @@ PUBLIC = {
         "mean_confidence",
     ],
     "crag.core.errors": [
-        *("BudgetError", "BusyError", "CancelledError", "CragError", "DamagedError", "DocumentError", "EmptyError"),
+        *(
+            "AccessError",
+            "BudgetError",
+            "BusyError",
+            "CancelledError",
+            "CragError",
+            "DamagedError",
+            "DocumentError",
+            "EmptyError",
+        ),
         *("EmptyLibraryError", "EncryptedError", "FilterError", "InputError", "KeyRejectedError", "LibraryError"),
         *(
             "LimitError",

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from crag.core.access import Access
+from crag.engine import Engine
+from crag.server.app import app
 from crag.strategies import STRATEGIES
-from tests.support.http_server import OTHER
+from tests.support.http_server import OTHER, TOKEN
 from tests.support.small_library import TEXTS, WordEmbedder, spread
 
 AS_BETA = {"Authorization": f"Bearer {OTHER}"}
@@ -107,3 +110,27 @@ def test_it_says_that_it_lives_and_is_ready_without_a_token(client: TestClient) 
     assert client.get("/healthz", headers=anybody).json() == {"status": "ok"}
     client.app.state.serving.ready.wait(30)  # type: ignore[attr-defined]
     assert client.get("/readyz", headers=anybody).json() == {"status": "ready"}
+
+
+def test_metrics_are_read_by_the_token_and_counted_by_the_run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        TestClient(app(engine, Access(workspace="alpha")), base_url="http://localhost").get("/metrics").status_code
+        == 404
+    )
+    monkeypatch.setenv("CRAG_METRICS_TOKEN", "the scraper's own token")
+    monkeypatch.setattr(engine, "config", engine.config.model_copy(update={"metrics": "token"}))
+    bearer = {"Authorization": "Bearer the scraper's own token"}
+    with TestClient(app(engine, Access([(TOKEN, "alpha")]))) as alone:
+        alone.app.state.serving.ready.wait(30)  # type: ignore[attr-defined]
+        asked = alone.post("/v1/ask", json={"question": "Who is hired?"}, headers={"Authorization": f"Bearer {TOKEN}"})
+        assert asked.status_code == 200
+        found = alone.get("/metrics", headers=bearer)
+        assert 'strategy="balanced",via="http"} 1.0' in found.text and "crag_ready 1.0" in found.text
+        stranger = alone.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert stranger.status_code == 401 and "crag_" not in stranger.text, "the token of a library is no scraper's"
+        (last,) = engine.audit.entries(1)
+        assert (last.act, last.refused, last.who) == ("scrape", True, "visitor")
+        alone.app.state.serving.close()  # type: ignore[attr-defined]
+        ending = alone.get("/readyz")
+        assert ending.status_code == 503 and ending.json() == {"status": "ending", "lacking": ["closing"]}
+        assert alone.get("/healthz").json() == {"status": "ok"}

@@ -58,7 +58,7 @@ class PostgresServer:
         yield url
         engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:  # a statement each: one transaction can't lock the tables of a hundred
-            found = connection.exec_driver_sql("SELECT nspname FROM pg_namespace WHERE nspname ~ '^([chw]_|crag$)'")
+            found = connection.exec_driver_sql("SELECT nspname FROM pg_namespace WHERE nspname ~ '^([chorw]_|crag$)'")
             for name in found.scalars().all():
                 connection.exec_driver_sql(f'DROP SCHEMA "{name}" CASCADE')
 

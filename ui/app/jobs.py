@@ -28,13 +28,16 @@ _log = logging.getLogger(__name__)
 class Job(Generic[E]):
     """One run or one upload under way: its events so far, whether it is over, and how to stop it.
 
-    `label` is what a person calls the work. Only who is in its `workspace` finds it.
+    `label` is what a person calls the work. Only who is in its `workspace` finds it. `who`: the id of the person who
+    began it, "" without sign-in.
     """
 
-    def __init__(self, kind: str, label: str, work: Work[E], workspace: str, *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, kind: str, label: str, work: Work[E], workspace: str, *, who: str = "", patience: float = PATIENCE
+    ) -> None:
         """`patience`: how many seconds `ask` waits. Not running yet: see `Jobs.begin`."""
         self.id = secrets.token_urlsafe(12)
-        self.kind, self.label, self.workspace = kind, label, workspace
+        self.kind, self.label, self.workspace, self.who = kind, label, workspace, who
         self.problem: CragError | None = None
         self.over_at: float | None = None
         self._work_of: Work[E] | None = work
@@ -160,9 +163,9 @@ class Jobs:
         self._jobs: dict[str, Job[object]] = {}
         self._lock = threading.Lock()
 
-    def start(self, kind: str, label: str, work: Work[E], *, workspace: str) -> Job[E]:
+    def start(self, kind: str, label: str, work: Work[E], *, workspace: str, who: str = "") -> Job[E]:
         """A new job, already running."""
-        return self.begin(Job(kind, label, work, workspace))
+        return self.begin(Job(kind, label, work, workspace, who=who))
 
     def begin(self, job: Job[E]) -> Job[E]:
         """Take in a job and let it run: for work that speaks to its own job."""

@@ -15,11 +15,13 @@ import streamlit as st
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
+from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.library.kept import CHOSEN, Kept
 from crag.library.records import server_at
 from crag.providers.registry import FOLDER
-from ui.app import tidying, warmup, workspaces
+from crag.teams.people import Person
+from ui.app import removals, signin, tidying, warmup, workspaces
 from ui.app.jobs import Jobs
 
 _PLACE = ("data", "database_url", "index", "milvus_uri")
@@ -37,11 +39,15 @@ class Program:
         self, make: Callable[[AppConfig], Engine] = Engine, warm: Callable[[Engine], object] = warmup.begin
     ) -> None:
         self.make, self.warm = make, warm
+        self.who: Callable[[], Person | None] | None = None
+        """Says who is there, for a program that embeds the app and signs people in itself; None: Streamlit's way."""
         self.jobs = Jobs()
         self.notice = ""
         self._engine: Engine | None = None
-        self._tidying: threading.Event | None = None
-        """Ends the hourly purge."""
+        self._warming: object = None
+        self._watchers: list[Callable[[Trace], None]] = []
+        self._ends: list[threading.Event] = []
+        """End what goes on in the background: the hourly purge, and the look at who was removed."""
         self._lock = threading.RLock()
 
     @property
@@ -50,14 +56,35 @@ class Program:
         with self._lock:
             if self._engine is None:
                 self._engine = self.make(self._configured())
+                self._engine.watchers.extend(self._watchers)
                 self._engine.private_libraries.settle()
-                self.warm(self._engine)
-                self._tidying = tidying.begin(self._engine)
+                self._warming = self.warm(self._engine)
+                self._ends = [tidying.begin(self._engine)]
+                if signin.on():
+                    self._ends.append(removals.begin(self._engine, self.jobs))
             return self._engine
+
+    @property
+    def made(self) -> Engine | None:
+        """The engine, if there is one already."""
+        return self._engine
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is an engine, and what its first question needs is loaded."""
+        warming = self._warming
+        return self._engine is not None and (warming.done if isinstance(warming, warmup.Warmup) else True)
 
     @property
     def config(self) -> AppConfig:
         return self.engine.config
+
+    def watch(self, watcher: Callable[[Trace], None]) -> None:
+        """Tell this one of every run that ends, see `Engine.watchers`."""
+        with self._lock:
+            self._watchers.append(watcher)
+            if self._engine is not None:
+                self._engine.watchers.append(watcher)
 
     def configure(self, **choices: Any) -> None:
         """Apply and keep these choices: what begins from now on begins with them, what is under way goes on as it is.
@@ -76,8 +103,8 @@ class Program:
         """Closes the engine, if there is one; the next use makes another."""
         with self._lock:
             engine, self._engine = self._engine, None
-            if self._tidying is not None:
-                self._tidying.set()
+            for end in self._ends:
+                end.set()
         if engine is not None:
             engine.close()
 

@@ -14,7 +14,6 @@ from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.policy import to_web
-from crag.core.roles import Act
 from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -25,22 +24,23 @@ from crag.sample import Sample
 from crag.strategies import STRATEGIES
 from ui.app import keys, permits, workspaces
 from ui.app.jobs import Job
+from ui.app.presence import REFUSALS as REFUSALS
+from ui.app.presence import Presence
 from ui.app.program import overridden, program
-from ui.app.visitor import Visitor
 
 _REMEMBERED = 24
 _LOOKED_BACK = 12
 """So many turns at most are looked through for such as a question may follow on."""
 
 
-class Session:
+class Session(Presence):
     """A view of st.session_state with names; make one at the top of each page. Raises CragError.
 
-    `workspace` names the library that this browser may see.
+    Where people sign in, it is for who is there: AccessError where that is nobody.
     """
 
     def __init__(self) -> None:
-        self.workspace = workspaces.open_workspace(program().engine)
+        super().__init__()
         state = st.session_state
         state.setdefault("turns", [])
         state.setdefault("traces", {})
@@ -82,19 +82,6 @@ class Session:
     @property
     def library(self) -> Library:
         return program().engine.library(self.workspace)
-
-    # Who is here
-
-    @property
-    def visitor(self) -> Visitor:
-        """Without sign-in: the owner, who may do all, or a visitor whose own the library is that the key opens."""
-        if self.shared:
-            return Visitor(name="visitor", role="editor", administers=False)
-        return Visitor(name="owner", role="admin", administers=True)
-
-    def may(self, act: Act) -> bool:
-        """Whether whoever is here may do this. Each page asks before it offers, and whatever does it asks again."""
-        return self.visitor.may(act)
 
     # Runs
 
@@ -200,6 +187,7 @@ class Session:
         Raises CragError if one can't even start; the others are stopped then.
         """
         st.session_state.typed = question
+        self.require("ask")
         follows: dict[str, Any] = {"history": history, "standalone": standalone}
         jobs = [self._begun(question, strategy, {"settings": settings, **follows}) for strategy, settings in ways]
         runs = []
@@ -221,7 +209,7 @@ class Session:
             for event in engine.ask(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given):
                 emit(event)
 
-        job: Job[Event] = Job("run", question, work, workspace)
+        job: Job[Event] = Job("run", question, work, workspace, who=self.visitor.person)
         return program().jobs.begin(job)
 
     def typed(self, question: str) -> str:
@@ -319,8 +307,11 @@ class Session:
 
     @property
     def shared(self) -> bool:
-        """Whether others than the owner can reach the app, so that a session may choose less."""
-        return workspaces.shared(self.own)
+        """Whether others than the owner can reach the app, so that a session may choose less; admins may all."""
+        entered = self.entered
+        if entered.actor.id:
+            return not entered.visitor.administers
+        return entered.link is not None or workspaces.shared(self.own)
 
     @property
     def config(self) -> AppConfig:
@@ -334,8 +325,10 @@ class Session:
     @property
     def keys(self) -> Keys:
         """The keys for the servers of `config`: this session's own, then the owner's where they may be used."""
-        config = self.config
-        return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=self.shared))
+        config, shared = self.config, self.shared
+        if shared and self.own.keys_for == "everyone" and self.entered.actor.id:
+            shared = False
+        return keys.kept(config).over(keys.usable(keys.owners(), self.own, config, shared=shared))
 
     @property
     def choices(self) -> dict[str, Any]:

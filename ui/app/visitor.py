@@ -13,12 +13,14 @@ __all__ = ["Visitor"]
 class Visitor:
     """`name` as the audit log has it: "owner" at this machine, "visitor" behind a key, an e-mail of who signed in.
 
-    `role` is what they may do in this workspace, and `administers` whether they run the whole program.
+    `role` is what they may do in this workspace, and `administers` whether they run the whole program. `person` is the
+    id of who signed in.
     """
 
     name: str
     role: Role
     administers: bool
+    person: str = ""
 
     def may(self, act: Act) -> bool:
         """Whether they may do this here; administering is of the whole program."""

@@ -22,13 +22,24 @@ _modules = 0
 """So many were loaded when `settle` last did something."""
 
 
-def begin(engine: Engine) -> threading.Thread:
+class Warmup(threading.Thread):
+    """The thread of one warm-up. `done`: everything is loaded."""
+
+    def __init__(self, engine: Engine, ending: threading.Event) -> None:
+        super().__init__(name="warm-up", daemon=True)
+        self._engine, self._ending, self.done = engine, ending, False
+
+    def run(self) -> None:
+        self.done = _warm(self._engine, self._ending)
+
+
+def begin(engine: Engine) -> Warmup:
     """Warm this engine up in a thread of its own, which nothing waits for.
 
     Only the end of the process does, for a moment: a native library cut off while it loads would end it with a crash.
     """
     ending = threading.Event()
-    thread = threading.Thread(target=_warm, args=(engine, ending), name="warm-up", daemon=True)
+    thread = Warmup(engine, ending)
 
     def end() -> None:
         ending.set()
@@ -39,21 +50,24 @@ def begin(engine: Engine) -> threading.Thread:
     return thread
 
 
-def _warm(engine: Engine, ending: threading.Event) -> None:
+def _warm(engine: Engine, ending: threading.Event) -> bool:
+    """Whether everything is loaded."""
     try:
         import crag.run.graph  # noqa: F401  LangGraph takes most of a second
 
         if ending.is_set():
-            return
+            return False
         engine.embedder.embed([_WORDS])
         if ending.is_set():
-            return
+            return False
         # The local evaluator, whatever is configured: nobody has asked for a call yet.
         for _ in engine.evaluator.grade(_WORDS, [Passage(id="words", text=_WORDS)]):
             pass
     except Exception:  # noqa: BLE001
         # Whatever is missing or broken is told, with its remedy, by the run or page that needs it.
         _log.debug("The warm-up did not finish", exc_info=True)
+        return False
+    return True
 
 
 def settle() -> None:

@@ -8,6 +8,7 @@ from streamlit.config import get_option
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.library.private import name_of
+from ui.app import signin
 
 ONE = "default"
 KEY = "w"
@@ -28,7 +29,11 @@ def reachable() -> bool:
 
 
 def private(config: AppConfig) -> bool:
-    """Whether each browser has a library of its own: as chosen, or wherever other machines can reach the server."""
+    """Whether each browser has a library of its own, by a key in the address: as chosen, or wherever other machines can
+    reach the server. Where people sign in, never: who somebody is decides.
+    """
+    if signin.on():
+        return False
     return reachable() if config.workspaces == "auto" else config.workspaces == "private"
 
 
@@ -36,13 +41,13 @@ def shared(config: AppConfig) -> bool:
     """Whether others than the owner may be visiting, who get none of the machine's files, keys and inner network.
 
     That is so wherever other machines can reach the server, also with one library for all; and where each browser has
-    a library of its own, which is how an owner says that a proxy leads others here.
+    a library of its own, which is how an owner says that a proxy leads others here; and wherever people sign in.
     """
-    return reachable() or private(config)
+    return signin.on() or reachable() or private(config)
 
 
 def open_workspace(engine: Engine) -> str:
-    """The workspace of this browser session; the key of a private one is kept in the address from now on.
+    """The workspace of a browser session without sign-in: by the key in the address, which stays there.
 
     An address with a key that this program gave out opens that key's library. Without one the session keeps the key it
     has, which is how it survives page switches, or is given a new one; any other is refused, and that is told. Raises
@@ -51,7 +56,7 @@ def open_workspace(engine: Engine) -> str:
     if not private(engine.config):
         st.query_params.pop(KEY, None)
         st.session_state[_HELD] = ""
-        return _switch_to(ONE)
+        return switch_to(ONE)
     held: str = st.session_state.get(_HELD, "")
     wanted = st.query_params.get_all(KEY)
     if len(wanted) == 1 and engine.private_libraries.known(wanted[0]):
@@ -63,7 +68,7 @@ def open_workspace(engine: Engine) -> str:
         key = held or engine.private_libraries.issue()
         st.query_params[KEY] = key
     st.session_state[_HELD] = key
-    return _switch_to(name_of(key))
+    return switch_to(name_of(key))
 
 
 def key() -> str:
@@ -72,7 +77,7 @@ def key() -> str:
     return held
 
 
-def _switch_to(workspace: str) -> str:
+def switch_to(workspace: str) -> str:
     """Nothing that was remembered of another library is taken along."""
     if st.session_state.get("workspace", workspace) != workspace:
         for name in _OF_A_WORKSPACE:

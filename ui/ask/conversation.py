@@ -13,9 +13,9 @@ from crag.core.types import Action
 from crag.library.runs import RunSummary
 from crag.run.unfinished import settle_runs
 from crag.strategies import STRATEGIES
-from ui.app import workspaces
+from ui.app import limits, workspaces
 from ui.app.program import program
-from ui.app.session import Session
+from ui.app.session import REFUSALS, Session
 from ui.ask import followups, scope, stage
 from ui.kit import html as h
 from ui.kit import problems, words
@@ -31,9 +31,13 @@ _WHOSE = "past-own"
 
 def entry(session: Session) -> None:
     """Where a question is typed; asking it selects its run."""
+    if not session.may("ask"):
+        st.caption(REFUSALS["ask"])
+        return
     with st.container(key="entry"):
         scope.control(session)
         asked = st.chat_input("Ask a question about your documents", key="question")
+        limits.near(session, limits.ASKING)
     if asked:
         with problems.reported():
             session.ask(asked)

@@ -45,7 +45,7 @@ def show(session: Session, run: str, past: Any) -> None:
         _tell_of_none(session, run)
         return
     problem = st.empty()
-    labels = thumbs.labels_of(session, trace.meant)
+    labels = thumbs.labels_of(session, trace.meant) if session.may("ask") else None
     slots = Slots(_cited(session.opened), web=bool(session.wiring().webs))
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
@@ -56,7 +56,7 @@ def show(session: Session, run: str, past: Any) -> None:
     with right:
         asking = st.empty()
         with asking.container():
-            approval.ask(job, trace)
+            approval.ask(job if session.may("ask") else None, trace)
         settings, change = _right(session, run, trace, slots)
     if job is not None and running:
         for _ in range(_LEFT_OVER):
@@ -75,7 +75,10 @@ def show(session: Session, run: str, past: Any) -> None:
     stale: outdated.Stale = {}
     with tools, problems.reported():
         stale = outdated.of(session, trace)
-    slots.write(trace, replace(view, thumbs=labels, stale=stale, shelf=shelf_of(session, trace)))
+    slots.write(
+        trace,
+        replace(view, thumbs=labels, stale=stale, shelf=shelf_of(session, trace) if session.may("edit") else None),
+    )
     if what is not None:
         with change:
             sliders.change(session, trace, settings, what)
@@ -126,8 +129,9 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
         stop.button(
             "Stopping…" if job.stopping else "Stop",
             key=f"stop-{run}",
-            on_click=job.stop,
-            disabled=job.stopping,
+            on_click=session.stop,
+            args=(job,),
+            disabled=job.stopping or not session.may("ask"),
             help="Ends this run; what was found stays.",
         )
     slots.sources = st.empty()
@@ -153,7 +157,7 @@ def _right(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Sett
     return settings, change
 
 
-def _follow(job: Job[Event], slots: Slots, asked: int, labels: Mapping[str, str]) -> None:
+def _follow(job: Job[Event], slots: Slots, asked: int, labels: Mapping[str, str] | None) -> None:
     """Draw every beat until the job is over, or waits for another word than the one `asked` on the page.
 
     Any touch of a widget interrupts here and harms nothing.
@@ -169,29 +173,32 @@ def _follow(job: Job[Event], slots: Slots, asked: int, labels: Mapping[str, str]
 
 def _tools(session: Session, run: str, trace: Trace, stale: outdated.Stale) -> None:
     """Files of this run, and asking it anew."""
+    asks = session.may("ask")
     with st.container(horizontal=True):
-        if trace.failure or trace.cancelled:
+        if asks and (trace.failure or trace.cancelled):
             _again(session, trace)
-        if trace.handed_over:
+        if asks and trace.handed_over:
             _answered_here(session, trace)
         st.button(
             "Compare",
+            disabled=not asks,
             key="compare-this",
             on_click=state.prepare,
             args=(trace,),
             help=f"Asks this question in two to four ways at once, side by side{_of_library(trace)}.",
         )
         st.button("Present", key="present-this", on_click=stage.enter, help="Shows this run step by step, for a room.")
-        if trace.action is not None and not trace.failure and not trace.elsewhere:
+        if asks and trace.action is not None and not trace.failure and not trace.elsewhere:
             _as_if(session, trace)
         with st.popover("Export"):
             files.offer(session, trace, stale)
-        with st.popover("Delete"):
-            st.caption("Takes this question and its record out of the history for good.")
-            if st.button("Delete this run", key="delete-run", type="primary"):
-                with problems.reported():
-                    _delete(session, run)
-                    st.rerun()
+        if session.may("edit"):
+            with st.popover("Delete"):
+                st.caption("Takes this question and its record out of the history for good.")
+                if st.button("Delete this run", key="delete-run", type="primary"):
+                    with problems.reported():
+                        _delete(session, run)
+                        st.rerun()
 
 
 def _of_library(trace: Trace) -> str:
@@ -222,6 +229,7 @@ def _as_if(session: Session, trace: Trace) -> None:
 
 
 def _delete(session: Session, run: str) -> None:
+    session.require("edit")
     session.library.runs.delete(run)
     session.forget(run)
 

@@ -80,7 +80,7 @@ def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> 
             "Use these for the next question",
             key="tune-use",
             type="primary",
-            disabled=trace.strategy not in STRATEGIES,
+            disabled=trace.strategy not in STRATEGIES or not session.may("edit"),
             on_click=_adopt,
             args=(session, trace, settings),
         )
@@ -88,7 +88,11 @@ def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> 
 
 
 def _adopt(session: Session, trace: Trace, settings: Settings) -> None:
-    """The next question is asked with exactly these, so with the run's strategy too; of what is chosen for it."""
+    """The next question is asked with exactly these, so with the run's strategy too; of what is chosen for it.
+
+    Raises AccessError.
+    """
+    session.require("edit")
     strategy = trace.strategy
     if trace.scope is not None:
         settings = settings.changed(where=session.settings(strategy).where)

@@ -70,13 +70,15 @@ def show(session: Session) -> None:
 
     job = uploads.current(session)
     if job is not None and (job.running or session.library.documents.count() == 0):
-        progress.follow(job, renew)
+        progress.follow(job, renew, uploads.ender(session, job))
     else:
         renew(False)
 
 
 def _offer(session: Session) -> None:
     st.subheader("No documents yet", anchor=False)
+    if not session.may("edit"):
+        return
     if st.button("Load the sample library", key="sample", type="primary"):
         with problems.reported():
             uploads.load_sample(session)
@@ -96,7 +98,9 @@ def _questions(session: Session) -> None:
     st.subheader("Three questions to try", anchor=False)
     for number, each in enumerate(sample.questions):
         label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
-        if st.button(label, key=f"try-{number}", help=f"Ends {each.expected} by the local evaluator."):
+        if session.may("ask") and st.button(
+            label, key=f"try-{number}", help=f"Ends {each.expected} by the local evaluator."
+        ):
             with problems.reported():
                 session.ask(each.question)
                 st.rerun()

@@ -91,8 +91,8 @@ def _head(each: Lane) -> Html:
     ]
 
 
-def lay_out(each: Lane, number: int) -> None:
-    """Lay out one lane's fixed places in its column."""
+def lay_out(each: Lane, number: int, *, asks: bool) -> None:
+    """Lay out one lane's fixed places in its column. `asks`: who is there may answer what it asks."""
 
     def slot(part: str) -> Any:
         with st.container(key=f"cmp-{part}-{number}"):
@@ -104,7 +104,7 @@ def lay_out(each: Lane, number: int) -> None:
     with each.asking.container():
         if each.job is not None and each.job.problem:
             problems.show(each.job.problem)
-        approval.ask(each.job, each.trace, f"-{number}")
+        approval.ask(each.job if asks else None, each.trace, f"-{number}")
     for part in ("path", "action", "answer", "sources", "chunks", "web", "meter"):
         setattr(each.slots, part, slot(part))
 
@@ -119,12 +119,12 @@ def finish(session: Session, each: Lane) -> None:
             problems.show(each.job.problem)
 
 
-def draw_lane(each: Lane, labels: Mapping[str, str]) -> None:
+def draw_lane(each: Lane, labels: Mapping[str, str] | None) -> None:
     """Draw a lane as far as it has come."""
     each.slots.write(each.trace, replace(View.of(each.trace), thumbs=labels))
 
 
-def draw_all(lanes: Sequence[Lane], labels: Mapping[str, str], found: Differences) -> None:
+def draw_all(lanes: Sequence[Lane], labels: Mapping[str, str] | None, found: Differences) -> None:
     """Draw the lanes with what stands out in each."""
     names = [each.letter or each.name for each in lanes]
     for each, marks in zip(lanes, found.marks, strict=True):
@@ -155,7 +155,7 @@ def _joined(places: Sequence[int], names: Sequence[str]) -> str:
     return ", ".join(names[place] for place in places)
 
 
-def follow_all(lanes: Sequence[Lane], labels: Mapping[str, str], redraw: Any) -> None:
+def follow_all(lanes: Sequence[Lane], labels: Mapping[str, str] | None, redraw: Any) -> None:
     """Draw all lanes as their events come, until all are over or one waits for another word than is on the page.
 
     `redraw` is called after every round of the lanes. Any touch of a widget interrupts here and harms nothing.

@@ -57,7 +57,8 @@ def show(session: Session) -> None:
     tools = st.container(horizontal=True)
     with tools:
         stop, files = st.empty(), st.empty()
-    labels = thumbs.labels_of(session, lanes[0].trace.meant)
+    asks = session.may("ask")
+    labels = thumbs.labels_of(session, lanes[0].trace.meant) if asks else None
     found = None if any(each.following for each in lanes) else _found(lanes)
     lead, summary, listed = st.empty(), st.empty(), st.empty()
     with st.container(key="cmp-above"):
@@ -66,7 +67,7 @@ def show(session: Session) -> None:
     with st.container(key="cmp-lanes"):
         for number, (column, each) in enumerate(zip(st.columns(len(lanes), gap="medium"), lanes, strict=True)):
             with column:
-                compare_lanes.lay_out(each, number)
+                compare_lanes.lay_out(each, number, asks=asks)
                 if len(lanes) <= _BESIDE:
                     with st.container(key=f"cmp-page-{number}"):
                         _beside(session, [each], True)
@@ -80,7 +81,7 @@ def show(session: Session) -> None:
 
     redraw()
     if found is None:
-        _stop(lanes, stop)
+        _stop(session, lanes, stop)
         for _ in range(_LEFT_OVER):
             st.empty()  # what stood here before would otherwise stay until the runs are over
         compare_lanes.follow_all(lanes, labels, redraw)
@@ -157,14 +158,14 @@ def _beside(session: Session, lanes: Sequence[Lane], here: bool) -> None:
             pageview.opened(session, each.trace, opened[1], state.close_source, whose)
 
 
-def _stop(lanes: Sequence[Lane], place: Any) -> None:
+def _stop(session: Session, lanes: Sequence[Lane], place: Any) -> None:
     """One button for all that run."""
     jobs = [each.job for each in lanes if each.job is not None and each.following]
     stopping = all(job.stopping for job in jobs)
 
     def stop() -> None:
         for job in jobs:
-            job.stop()
+            session.stop(job)
 
     label = "Stopping…" if stopping else "Stop all"
     place.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")

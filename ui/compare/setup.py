@@ -10,7 +10,7 @@ from crag.core.errors import QuestionError
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.strategies import STRATEGIES
-from ui.app.session import Session
+from ui.app.session import REFUSALS, Session
 from ui.compare import state
 from ui.compare.state import MOST, QUESTION, Way
 from ui.kit import problems, words
@@ -41,10 +41,11 @@ def form(session: Session) -> None:
     if not moved:
         st.empty()
     state.set_ways(chosen)
+    asks = session.may("ask")
     with st.container(horizontal=True, vertical_alignment="center"):
-        begin = st.button("Compare", key="compare-begin", type="primary")
+        begin = st.button("Compare", key="compare-begin", type="primary", disabled=not asks)
         st.button("Add a lane", key="compare-add", on_click=_add, disabled=len(ways) == MOST)
-        st.caption("The same question, asked at once in every lane.")
+        st.caption("The same question, asked at once in every lane." if asks else REFUSALS["ask"])
     if begin:
         with problems.reported():
             state.select(_started(session, asked, chosen))

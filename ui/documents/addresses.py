@@ -58,4 +58,5 @@ def _add(session: Session, addresses: Sequence[str]) -> None:
 def _again(session: Session, ids: Sequence[str], names: Sequence[str]) -> None:
     pages, workspace = program().engine.pages, session.workspace
     label = words.count(len(ids), "web page")
-    uploads.index(session, label, names, lambda cancel: pages.refresh(workspace, ids, cancel=cancel))
+    with problems.reported():
+        uploads.index(session, label, names, lambda cancel: pages.refresh(workspace, ids, cancel=cancel))

@@ -11,9 +11,9 @@ import streamlit as st
 
 from crag.ingest.identity import safe_name
 from crag.ingest.media import ENDINGS
-from ui.app import returning
+from ui.app import limits, returning
 from ui.app.program import program
-from ui.app.session import Session
+from ui.app.session import REFUSALS, Session
 from ui.documents import addresses, uploads
 from ui.kit import problems, words
 
@@ -22,24 +22,31 @@ _FILES, _FOLDER, _PAGES = "Files", "A folder", "Web pages"
 
 
 def drop_zone(session: Session) -> None:
-    """Files, or a folder with all that is in it, of which only what can be read is sent; or web pages."""
+    """Files, or a folder with all that is in it, of which only what can be read is sent; or web pages.
+
+    Who may not add documents is told so.
+    """
+    if not session.may("edit"):
+        st.caption(REFUSALS["edit"])
+        return
     if _TURN not in st.session_state:
         # A tab that came back still shows the files of its lost session: a new place for files shows none.
         st.session_state[_TURN] = secrets.randbelow(10**9) if returning.returned() else 0
     turn = st.session_state[_TURN]
     with problems.reported():
-        limit = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
+        most = min(program().config.max_file_mb, int(st.get_option("server.maxUploadSize")))
         how = st.segmented_control(
             "Add", [_FILES, _FOLDER, _PAGES], default=_FILES, required=True, key=_HOW, label_visibility="collapsed"
         )
         if how == _PAGES:
             addresses.box(session)
             return
+        limits.near(session, limits.ADDING)
         dropped = st.file_uploader(
-            f"Add documents, up to {limit} MB each" if how == _FILES else f"Add a folder, files up to {limit} MB each",
+            f"Add documents, up to {most} MB each" if how == _FILES else f"Add a folder, files up to {most} MB each",
             type=list(ENDINGS),
             accept_multiple_files=True if how == _FILES else "directory",
-            max_upload_size=limit,
+            max_upload_size=most,
             key=f"drop-{turn}-{how}",
         )
         if dropped:

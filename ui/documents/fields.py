@@ -25,5 +25,6 @@ def edit(session: Session, document: Document, given: Fields) -> None:
         if st.button("Save fields", key=f"save-{key}", type="primary"):
             with problems.reported():
                 read = dict(read_field(each) for each in typed.splitlines() if each.strip())
+                session.require("edit")
                 session.library.documents.describe(document.id, {**dict.fromkeys(given), **read})
                 st.rerun()

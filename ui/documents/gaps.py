@@ -62,7 +62,7 @@ def _one(session: Session, gap: Gap, number: int) -> None:
     draw(h.div("cx")[h.b[gap.question], h.p("small")[f"Asked {_times(gap)}"], others])
     pages = found_pages(session.library, gap)
     for place, each in enumerate(pages):
-        if each.document:
+        if each.document or not session.may("edit"):
             _page(each)
             continue
         told, button = st.columns([6, 1], vertical_alignment="center")
@@ -77,9 +77,11 @@ def _one(session: Session, gap: Gap, number: int) -> None:
             help="Makes a document of this page. It stays unverified until you say that it is right.",
         )
     with st.container(horizontal=True, gap="small"):
-        st.button("Ask again", key=f"gap-ask-{number}", on_click=_ask, args=(session, gap.question))
-        with st.popover("Add documents"):
-            _add(session, number)
+        if session.may("ask"):
+            st.button("Ask again", key=f"gap-ask-{number}", on_click=_ask, args=(session, gap.question))
+        if session.may("edit"):
+            with st.popover("Add documents"):
+                _add(session, number)
 
 
 def _times(gap: Gap) -> str:

@@ -85,7 +85,7 @@ class LibraryView:
     def _end(self, any_held: bool) -> None:
         if not any_held:
             _empty(self._session)
-        else:
+        elif self._session.may("edit"):
             again = "Makes every vector anew. Questions go on."
             st.button("Re-index all", key="reindex", on_click=_reindex, args=(self._session,), help=again)
             purged.form(self._session)
@@ -99,6 +99,9 @@ def _clear(live: bool) -> None:
 
 
 def _empty(session: Session) -> None:
+    if not session.may("edit"):
+        draw(h.div("cx hero")[h.p["The library is empty."]])
+        return
     draw(h.div("cx hero")[h.p["The library is empty. Drop documents above, or begin with the sample."]])
     if st.button("Load the sample library", key="sample", type="primary"):
         with problems.reported():
@@ -113,7 +116,8 @@ def _warn_of_model(session: Session) -> None:
     except ModelMismatchError as error:
         problems.show(error)
         again = "Re-index the whole library"
-        st.button(again, key="reindex-all", type="primary", on_click=_reindex, args=(session,))
+        if session.may("edit"):
+            st.button(again, key="reindex-all", type="primary", on_click=_reindex, args=(session,))
     except CragError as error:
         problems.show(error)
 
@@ -126,4 +130,5 @@ def _reindex(session: Session) -> None:
             on_progress=lambda done, total: emit(Embedding(name="The library", done=done, total=total)), cancel=cancel
         )
 
-    uploads.begin(session, "re-indexing the library", work)
+    with problems.reported():
+        uploads.begin(session, "re-indexing the library", work)

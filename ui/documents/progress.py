@@ -95,23 +95,29 @@ class Progress:
         return sum(isinstance(result, kind) for result in self.results)
 
 
-def follow(job: Job[UploadEvent], renew: Callable[[bool], None], close: Callable[[], None] | None = None) -> None:
+def follow(
+    job: Job[UploadEvent],
+    renew: Callable[[bool], None],
+    end: Callable[[], None] | None,
+    close: Callable[[], None] | None = None,
+) -> None:
     """Draw progress until the job is over, then what came of it.
 
     `renew` draws what the page shows of the library, and is told whether the job goes on: before anything is waited
     for, so that it can be used meanwhile, and again, not too often, after documents came in. Any touch interrupts here
-    and harms nothing. `close` is what a person does who has seen the results.
+    and harms nothing. `end` stops it, for who may; `close` is what a person does who has seen the results.
     """
     head, stop, listed, ending = st.empty(), st.empty(), st.container(key="upload-files").empty(), st.empty()
     running = job.running
-    if running:
+    if running and end is not None:
         stop.button(
             "Stop" if not job.stopping else "Stopping…",
             key=f"stop-{job.id}",
-            on_click=job.stop,
+            on_click=end,
             disabled=job.stopping,
             help="Files that are already added stay.",
         )
+    if running:
         renew(True)
     progress, renewed, known = Progress(), time.monotonic(), 0
     drawn: tuple[int, int, bool] | None = None

@@ -49,8 +49,9 @@ def show(session: Session) -> None:
         ).selection.rows
         chosen = [found[row] for row in rows if row < len(found)]
         label = f"Bring back {words.count(len(chosen), 'document')}" if chosen else "Bring all back"
-        if st.button(label, key="undo"):
+        if session.may("edit") and st.button(label, key="undo"):
             with problems.reported():
+                session.require("edit")
                 with st.spinner("Bringing back…"):
                     for each in chosen or found:
                         session.library.purges.undo(each.id)
@@ -71,6 +72,7 @@ def form(session: Session) -> None:
             st.caption(f"{many} would go. They can be brought back for {UNDO_HOURS} hours.")
             draw(_going(found) if found else None)
             if found and st.button(f"Purge {many}", key="purge", type="primary"):
+                session.require("edit")
                 session.library.purges.purge(conditions)
                 st.rerun()
 

@@ -58,13 +58,15 @@ def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags:
                 st.button("Select all", key=f"select-all{mark}", type="tertiary", on_click=table.pick, args=(every,))
             return
         st.markdown(f"**{len(selected):,} selected**", width="content")
-        _ask_button(session, selected)
-        if len(selected) == 1:
-            fields.edit(session, selected[0].document, selected[0].given)
-        else:
-            _edit(session, selected, tags)
-        addresses.again_button(session, selected)
-        _delete_button(session, selected)
+        if session.may("ask"):
+            _ask_button(session, selected)
+        if session.may("edit"):
+            if len(selected) == 1:
+                fields.edit(session, selected[0].document, selected[0].given)
+            else:
+                _edit(session, selected, tags)
+            addresses.again_button(session, selected)
+            _delete_button(session, selected)
         st.button("Select none", key="select-none", type="tertiary", on_click=table.pick, args=((),))
 
 
@@ -98,6 +100,7 @@ def _delete_button(session: Session, selected: Sequence[Held]) -> None:
             st.markdown(f"Delete **{markdown(selected[0].document.name)}** with its {chunks}?")
         if st.button("Delete", key=f"delete-{ids[0]}-{len(ids)}" if several else f"delete-{ids[0]}", type="primary"):
             with problems.reported():
+                session.require("edit")
                 with st.spinner("Deleting…"):
                     for id in ids:
                         session.library.documents.delete(id)
@@ -146,6 +149,7 @@ def _edit(session: Session, selected: Sequence[Held], tags: Sequence[str]) -> No
 
 def change(session: Session, selected: Sequence[Held], edit: Edit) -> int:
     """Make the change in all of them, or, where one can't have it, in none; how many it changed. Raises CragError."""
+    session.require("edit")
     changes = {held.document.id: edit.of(held.given) for held in selected}
     wanted = {id: changed for id, changed in changes.items() if changed}
     for id, changed in wanted.items():

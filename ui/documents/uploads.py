@@ -49,11 +49,12 @@ def index(
 
 
 def begin(session: Session, label: str, work: Work[UploadEvent], names: Sequence[str] = ()) -> None:
-    """Begin any work on the library, in place of what this session followed before.
+    """Begin any work on the library, in place of what this session followed before. Raises CragError.
 
     `names`: the files it is of. A note of it stays in the library until it is over: see `ui.documents.cutoff`.
     """
-    engine, workspace = program().engine, session.workspace
+    session.require("edit")
+    engine, workspace, who = program().engine, session.workspace, session.visitor.person
     noted = BegunWork(id=secrets.token_hex(8), kind="upload", label=label, names=tuple(names))
 
     def kept(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
@@ -64,7 +65,7 @@ def begin(session: Session, label: str, work: Work[UploadEvent], names: Sequence
         finally:
             begun.over(noted.id)
 
-    st.session_state.upload = program().jobs.start("upload", label, kept, workspace=workspace).id
+    st.session_state.upload = program().jobs.start("upload", label, kept, workspace=workspace, who=who).id
 
 
 def reader(file: UploadedFile) -> Callable[[], bytes]:
@@ -94,6 +95,11 @@ def current(session: Session) -> Job[UploadEvent] | None:
     if found is None or found.kind != "upload":
         found = next(iter(program().jobs.running("upload", workspace=session.workspace)), None)
     return found  # type: ignore[return-value]
+
+
+def ender(session: Session, job: Job[UploadEvent]) -> Callable[[], None] | None:
+    """What stops it, for who may; None for others."""
+    return (lambda: session.stop(job)) if session.may("edit") else None
 
 
 def note_address(job: Job[UploadEvent] | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +10,12 @@ from dataclasses import dataclass
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from crag.monitoring.health import Health
 from ui.edge.callers import Callers
 from ui.edge.headers import Header, with_headers
-from ui.edge.health import Health
+from ui.edge.signing import ROUTES, Signing
 from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
+from ui.edge.watching import Watch
 
 LOG = logging.getLogger(__name__)
 _LOGGED = 20
@@ -21,15 +24,20 @@ _LOGGED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the edge goes by from one start to the next. `base`: the path that the app lies under, "" or "/path"."""
+    """What the edge goes by from one start to the next. `base`: the path that the app lies under, "" or "/path".
+
+    `signing`: where people sign in.
+    """
 
     callers: Callers
     headers: Sequence[Header]
     health: Health
     uploads: Uploads
+    watch: Watch
     upload_mb: int = 200
     metrics: bool = False
     base: str = ""
+    signing: Signing | None = None
 
 
 class Edge:
@@ -61,13 +69,27 @@ class Edge:
         if path.rstrip("/") == "/_stcore/metrics" and not rules.metrics:
             await _answer(404, "Not Found")(scope, receive, send)
             return
+        if path == "/metrics":
+            await (await rules.watch.metrics(scope))(scope, receive, send)
+            return
+        if path == "/readyz":
+            await (await rules.watch.ready())(scope, receive, send)
+            return
         if path in ("/_stcore/health", "/healthz") and scope["method"] in ("GET", "HEAD"):
-            if problem := rules.health.problem():
+            # What a new start does not cure is no reason to be restarted by whoever asks /healthz.
+            look = rules.health.failing if path == "/healthz" else rules.health.problem
+            if problem := await asyncio.to_thread(look):
                 await _answer(503, problem)(scope, receive, send)
                 return
             whole = f"{rules.base}/_stcore/health"
             scope = {**scope, "path": whole, "raw_path": whole.encode()}
-        await self._within_size(scope, receive, send, upload=path.startswith("/_stcore/upload_file/"))
+        upload = path.startswith("/_stcore/upload_file/")
+        if rules.signing is not None and path in ROUTES:
+            send = rules.signing.watched(scope, path, send)
+        elif rules.signing is not None and upload and not await rules.signing.may_upload(scope):
+            await _answer(403, "Files are taken from who has signed in and may add documents.")(scope, receive, send)
+            return
+        await self._within_size(scope, receive, send, upload=upload)
 
     async def _within_size(self, scope: Scope, receive: Receive, send: Send, *, upload: bool) -> None:
         rules = self._rules
@@ -79,7 +101,10 @@ class Edge:
             begun = True
             await send(message)
 
+        path = scope["path"].removeprefix(rules.base)
         try:
+            if rules.signing is not None and path in ROUTES:
+                rules.signing.check(scope, path)
             for length in _values(scope, b"content-length"):
                 body.check_length(length)
             await self._app(scope, body.counted(receive), watched)
@@ -93,7 +118,10 @@ class Edge:
     def _armed(self, send: Send) -> Send:
         async def arming(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": with_headers(message.get("headers", ()), self._rules.headers)}
+                headers = with_headers(message.get("headers", ()), self._rules.headers)
+                if self._rules.signing is not None:
+                    headers = self._rules.signing.secured(headers)
+                message = {**message, "headers": headers}
             await send(message)
 
         return arming

@@ -28,6 +28,11 @@ class Uploads:
         self._limit, self._stored = limit, stored
         self._coming = 0
 
+    @property
+    def held(self) -> int:
+        """Bytes that are in transit or kept."""
+        return self._stored() + self._coming
+
     def take(self, size: int) -> None:
         """So many bytes more have come. Raises TooMuch where they don't fit."""
         self.check(size)
@@ -35,7 +40,7 @@ class Uploads:
 
     def check(self, size: int) -> None:
         """Raises TooMuch where so many bytes more would not fit."""
-        if self._stored() + self._coming + size > self._limit:
+        if self.held + size > self._limit:
             raise TooMuch(503, "The server holds as many uploads as it may. Try again when others have been read.")
 
     def give_back(self, size: int) -> None:

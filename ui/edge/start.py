@@ -29,14 +29,17 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.core.listening import room_for_files
 from crag.library.records import server_at
-from ui.app import workspaces
-from ui.app.program import at_start
+from crag.monitoring.health import Health
+from crag.monitoring.scraping import Scraping, metrics_token
+from ui.app import signin, workspaces
+from ui.app.program import at_start, program
 from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
-from ui.edge.health import Health
 from ui.edge.middleware import Edge, Rules
 from ui.edge.sessions import KeptSessions, room_for
+from ui.edge.signing import Attempts, Signing, may_edit
 from ui.edge.sizes import Uploads
+from ui.edge.watching import Watch, audited
 
 LOG = logging.getLogger(__name__)
 
@@ -56,12 +59,17 @@ def prepared() -> dict[str, Any]:
     except CragError as error:
         LOG.warning("%s Until then the strictest rules apply.", error)  # each page says so too
         config = AppConfig()
-    return {"middleware": [Middleware(Edge, rules(config))], "lifespan": _opened}
+    sign_in = signin.configured()
+    if sign_in is not None and sign_in.problem:
+        LOG.error("Nobody is let in: %s", sign_in.problem)
+    made = rules(config)
+    return {"middleware": [Middleware(Edge, made)], "lifespan": partial(_opened, made.watch)}
 
 
 def rules(config: AppConfig) -> Rules:
     """The edge's rules, by Streamlit's options and the app's settings as they are now."""
-    shared, named = workspaces.shared(config), _by_hand("browser.serverAddress")
+    shared, sign_in = workspaces.shared(config), signin.configured()
+    named = (*_by_hand("browser.serverAddress"), *((sign_in.host,) if sign_in and sign_in.host else ()))
     base = st.get_option("server.baseUrlPath").strip("/")
     page = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
     callers = Callers(
@@ -71,15 +79,24 @@ def rules(config: AppConfig) -> Rules:
         origins=_plain(*st.get_option("server.corsAllowedOrigins"), *named),
         any_origin=not st.get_option("server.enableCORS"),
     )
+    health = Health.of(config, server_at(config.database_url))
+    uploads = Uploads(config.uploads_mb * 2**20, held_uploads)
+    scraping = Scraping(config.metrics, metrics_token(), not shared, audited)
     return Rules(
         callers=callers,
         headers=security_headers(config.framed_by, inline_scripts(page)),
-        health=Health(config.data, server=server_at(config.database_url)),
-        uploads=Uploads(config.uploads_mb * 2**20, held_uploads),
+        health=health,
+        uploads=uploads,
+        watch=Watch(health, scraping, uploads),
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,
         base=f"/{base}" if base else "",
+        signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit) if sign_in else None,
     )
+
+
+def _note_refused(why: str) -> None:
+    program().engine.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
 
 
 def held_uploads() -> int:
@@ -103,9 +120,10 @@ def _plain(*given: str) -> tuple[str, ...]:
 
 
 @contextlib.asynccontextmanager
-async def _opened(_: st.App) -> AsyncIterator[None]:
+async def _opened(watch: Watch, _: st.App) -> AsyncIterator[None]:
     """Says where the app is, and opens a browser where there is a screen: `streamlit run` leaves that to the app."""
     answer_at_once()
+    watch.begin()
     sys.stdout.write(f"CRAG Explorer: {_address()}  (Ctrl-C stops it)\n")
     sys.stdout.flush()
     if not st.get_option("server.headless"):
@@ -128,6 +146,9 @@ def answer_at_once() -> None:
 
 
 def _address() -> str:
+    if (sign_in := signin.configured()) and sign_in.origin:
+        base = st.get_option("server.baseUrlPath").strip("/")
+        return sign_in.origin + (f"/{base}" if base else "")
     scheme = "https" if st.get_option("server.sslCertFile") else "http"
     listens = str(st.get_option("server.address") or "")
     found = "localhost" if is_loopback(listens) or listens in ("", "::") else listens

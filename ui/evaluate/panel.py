@@ -35,13 +35,15 @@ def show_live(session: Session, job: Job[Event]) -> None:
         st.rerun()
     with st.container(key="eval-live"):
         draw(_progress(job, state, _at_hand(session, state)))
-        _ask(job, state)
+        if session.may("edit"):
+            _ask(job, state)
         draw(so_far(state.parts))
         st.button(
             "Stopping…" if job.stopping else "Stop",
             key="eval-stop",
-            on_click=job.stop,
-            disabled=job.stopping,
+            on_click=session.stop,
+            args=(job,),
+            disabled=job.stopping or not session.may("edit"),
             help="Ends after what is whole. What is done stays, and the evaluation can go on later.",
         )
 

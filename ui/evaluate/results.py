@@ -118,7 +118,8 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         evaluation = by_id[picked]
         rows = numbers.rows_of(session, evaluation)
         _files(session, evaluation, called[picked], rows, chosen)
-        _delete(session, evaluation, called[picked])
+        if session.may("edit"):
+            _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
     begun = f"{words.moment(evaluation.started_at)}. {in_words(evaluation.parts)}"
     st.caption(markdown(begun))
@@ -176,6 +177,7 @@ def _delete(session: Session, evaluation: Evaluation, called: str) -> None:
 
 
 def _remove(session: Session, id: str, runs: bool) -> None:
+    session.require("edit")
     job = work.current(session)
     if job is not None and job.running:
         raise InputError("An evaluation is under way.", "Stop it, or wait until it ends; then delete.")

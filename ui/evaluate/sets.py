@@ -68,6 +68,10 @@ def add(session: Session, *, first: bool) -> None:
 
     `first`: nothing is stored yet.
     """
+    if not session.may("edit"):
+        if first:
+            draw(h.div("cx hero")[h.p["No questions yet."]])
+        return
     if first:
         draw(_EMPTY)
         _ways(session, sample="primary")
@@ -156,6 +160,7 @@ def _read(path: Path) -> tuple[str, bytes]:
 
 def _take(session: Session, name: str, data: bytes) -> None:
     """Store what a file holds and show it. Raises CragError, and then nothing has changed."""
+    session.require("edit")
     with st.spinner(f"Reading {markdown(name)}…"):
         before = {each.id: each.name for each in session.library.evaluations.sets()}
         id = add_set(session.library, read_set(name, data))
@@ -182,7 +187,8 @@ def choose(session: Session, stored: Sequence[StoredSet], made: Sequence[Evaluat
             persist_state="session",
         )
         _files(loaded(session, chosen))
-        _delete(session, by_id[chosen], sum(each.set_id == chosen for each in made))
+        if session.may("edit"):
+            _delete(session, by_id[chosen], sum(each.set_id == chosen for each in made))
     return by_id[chosen]
 
 
@@ -225,6 +231,7 @@ def _delete(session: Session, stored: StoredSet, made: int) -> None:
         )
         if st.button("Delete", key=f"eval-delete-{stored.id}", type="primary"):
             with problems.reported():
+                session.require("edit")
                 session.library.evaluations.delete_set(stored.id)
                 st.session_state.pop("eval-taken", None)
                 st.rerun()

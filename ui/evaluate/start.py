@@ -10,7 +10,7 @@ from crag.core.config import AppConfig
 from crag.evaluation.evaluate import Evaluation
 from crag.library.evaluations import StoredSet
 from crag.strategies import STRATEGIES
-from ui.app.session import Session
+from ui.app.session import REFUSALS, Session
 from ui.documents import progress, uploads
 from ui.evaluate.estimate import sentence, without_outside
 from ui.evaluate.names import name
@@ -25,6 +25,9 @@ _FIRST = ("balanced", "plain-rag")
 def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     """Strategies and the start. Raises CragError. `busy`: another evaluation is under way."""
     st.subheader("Run", anchor=False)
+    if not session.may("edit"):
+        st.caption(REFUSALS["edit"])
+        return
     chosen = st.pills(
         "Strategies",
         list(STRATEGIES),
@@ -62,7 +65,9 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
     if upload is not None:
-        progress.follow(upload, lambda live: None)  # last of all, for it stays here until the documents are in
+        progress.follow(
+            upload, lambda live: None, uploads.ender(session, upload)
+        )  # last of all, for it stays here until the documents are in
         if session.library.documents.count():
             st.rerun()
 
@@ -105,6 +110,8 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
                 f"**{markdown(name(each))}** over {markdown(each.set_name)}: {each.done:,} of {each.questions:,} done, "
                 f"begun {words.ago(each.started_at)}."
             )
+            if not session.may("edit"):
+                continue
             st.button(
                 "Resume",
                 key=f"eval-resume-{each.id}",
@@ -114,7 +121,7 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
                 help=markdown(each.parts),
             )
             st.button("Delete", key=f"eval-drop-{each.id}", on_click=_ask_to_drop, args=(each.id,), type="tertiary")
-        if st.session_state.get("eval-dropping") == each.id:
+        if st.session_state.get("eval-dropping") == each.id and session.may("edit"):
             _drop(session, each)
 
 
@@ -122,7 +129,8 @@ def _resume(session: Session, each: Evaluation) -> None:
     plan = Plan(strategy=each.strategy, settings=each.settings, resumes=each.id)
     config, wiring = session.config, session.wiring()
     others = [without_outside(config, wiring)] if wiring.asks else []
-    start(session, each.set_id, each.set_name, [plan], config, *others)
+    with problems.reported():
+        start(session, each.set_id, each.set_name, [plan], config, *others)
 
 
 def _ask_to_drop(id: str) -> None:
@@ -134,6 +142,7 @@ def _drop(session: Session, each: Evaluation) -> None:
         st.markdown(f"Delete it with its {words.count(each.done, 'result')}? Its runs stay in the history.")
         if st.button("Yes, delete", key=f"eval-drop-yes-{each.id}", type="primary"):
             with problems.reported():
+                session.require("edit")
                 session.library.evaluations.delete(each.id)
                 st.session_state.pop("eval-dropping", None)
                 st.rerun()

@@ -147,6 +147,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
     waits for the person's word.
     """
     engine, workspace, keys = program().engine, session.workspace, session.keys
+    session.require("edit")
     begun = Begun(
         set_id=set_id,
         strategies=tuple(plan.strategy for plan in plans),
@@ -170,7 +171,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
             if cancel.is_set():
                 return
 
-    job: Job[Event] = Job(_KIND, name, work, workspace)
+    job: Job[Event] = Job(_KIND, name, work, workspace, who=session.visitor.person)
     program().jobs.begin(job)
     st.session_state["eval-job"] = job.id
 

@@ -15,9 +15,29 @@ from crag.thresholds.sweep import Sweep
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_COLOURS = {
-    "light": dict(accent="#5546c8", soft="#eceafb", ink="#1b1d26", quiet="#5c6070", line="#dedfe7", ground="#ffffff"),
-    "dark": dict(accent="#9d92ff", soft="#2a2750", ink="#e9eaf0", quiet="#a3a7b6", line="#343744", ground="#14151b"),
+COLOURS = {
+    "light": dict(
+        accent="#5546c8",
+        soft="#eceafb",
+        ink="#1b1d26",
+        quiet="#5c6070",
+        line="#dedfe7",
+        ground="#ffffff",
+        CORRECT="#0b6e8f",
+        AMBIGUOUS="#945b00",
+        INCORRECT="#a3154c",
+    ),
+    "dark": dict(
+        accent="#9d92ff",
+        soft="#2a2750",
+        ink="#e9eaf0",
+        quiet="#a3a7b6",
+        line="#343744",
+        ground="#14151b",
+        CORRECT="#58bfe0",
+        AMBIGUOUS="#f2bc45",
+        INCORRECT="#f5779f",
+    ),
 }
 """As in the style sheet, which does not reach into a chart."""
 _CLEAR = "rgba(0,0,0,0)"
@@ -62,7 +82,7 @@ def reliability(found: Reliability, theme: str) -> Figure:
         customdata=counts,
         hovertemplate=hover,
         mode="lines+markers",
-        marker={"size": sizes, "color": _COLOURS[theme]["accent"], "opacity": 0.85},
+        marker={"size": sizes, "color": COLOURS[theme]["accent"], "opacity": 0.85},
         cliponaxis=False,
     )
     return _square([_diagonal(theme), dots], theme, "Mean score of the bin", "Share that is relevant")
@@ -72,7 +92,7 @@ def heat(found: Sweep, theme: str) -> Figure:
     """Utility by lower (across) and upper threshold (up); pairs that are none stay empty."""
     import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
 
-    colours = _COLOURS[theme]
+    colours = COLOURS[theme]
     hover = "upper %{y:.2f}, lower %{x:.2f}<br>worth %{z:.3f} a question<extra></extra>"
     scale = [[0, colours["ground"]], [0.5, colours["soft"]], [1, colours["accent"]]]
     lowest = float(np.nanquantile(found.utility, 0.05))
@@ -91,7 +111,7 @@ def heat(found: Sweep, theme: str) -> Figure:
 
 def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], theme: str) -> None:
     """Puts the figure's last trace at these (x, y, label, symbol), each label on a ground of its own."""
-    colours = _COLOURS[theme]
+    colours = COLOURS[theme]
     figure.data[-1].update(
         x=[x for x, _, _, _ in points],
         y=[y for _, y, _, _ in points],
@@ -118,7 +138,7 @@ def bars(heights: Mapping[str, tuple[float, str]], unit: str, theme: str) -> Fig
     """A bar a day (ISO 8601), with what it says when pointed at."""
     import plotly.graph_objects as go
 
-    colours, days = _COLOURS[theme], sorted(heights)
+    colours, days = COLOURS[theme], sorted(heights)
     span = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days
     bar = go.Bar(
         x=days,
@@ -136,17 +156,17 @@ def bars(heights: Mapping[str, tuple[float, str]], unit: str, theme: str) -> Fig
         "tickangle": 0,
     }
     up = {"tickprefix": unit, "gridcolor": colours["line"], "zerolinecolor": colours["line"], "nticks": 4}
-    return _figure([bar], theme, 190, {**across, "automargin": True}, {**up, "automargin": True}, right=0, top=4)
+    return framed([bar], theme, 190, {**across, "automargin": True}, {**up, "automargin": True}, right=0, top=4)
 
 
 def _line(x: Any, y: Any, theme: str, **more: Any) -> Any:
     import plotly.graph_objects as go
 
-    return go.Scatter(x=x, y=y, **{"mode": "lines", "line": {"color": _COLOURS[theme]["accent"], "width": 2.5}, **more})
+    return go.Scatter(x=x, y=y, **{"mode": "lines", "line": {"color": COLOURS[theme]["accent"], "width": 2.5}, **more})
 
 
 def _dotted(x: Any, y: Any, theme: str) -> Any:
-    line = {"color": _COLOURS[theme]["quiet"], "width": 1, "dash": "dot"}
+    line = {"color": COLOURS[theme]["quiet"], "width": 1, "dash": "dot"}
     return _line(x, y, theme, line=line, hoverinfo="skip")
 
 
@@ -156,7 +176,7 @@ def _diagonal(theme: str) -> Any:
 
 def _points(theme: str) -> Any:
     """An empty trace that `marked` fills."""
-    colours = _COLOURS[theme]
+    colours = COLOURS[theme]
     marker = {"size": 11, "color": colours["ink"], "line": {"color": colours["ground"], "width": 1.5}}
     return _line([], [], theme, mode="markers", marker=marker, hoverinfo="skip", cliponaxis=False)
 
@@ -165,7 +185,7 @@ def _square(traces: list[Any], theme: str, across: str, up: str, height: int = 3
     """A figure over 0..1 by 0..1."""
     axis = {
         "range": [-0.02, 1.02],
-        "gridcolor": _COLOURS[theme]["line"],
+        "gridcolor": COLOURS[theme]["line"],
         "zeroline": False,
         "dtick": 0.25,
         "tickformat": ".2~f",
@@ -173,12 +193,13 @@ def _square(traces: list[Any], theme: str, across: str, up: str, height: int = 3
         "fixedrange": True,
     }
     x, y = ({**axis, "title": {"text": title, "font": {"size": 12}}} for title in (across, up))
-    return _figure(traces, theme, height, x, y, right=right)
+    return framed(traces, theme, height, x, y, right=right)
 
 
-def _figure(
+def framed(
     traces: list[Any], theme: str, height: int, xaxis: Any, yaxis: Any, *, right: int = 12, top: int = 8
 ) -> Figure:
+    """A figure of these traces in the page's colours; `height`, `right` and `top` in pixels."""
     import plotly.graph_objects as go
 
     return go.Figure(traces).update_layout(
@@ -186,7 +207,7 @@ def _figure(
         margin={"l": 0, "r": right, "t": top, "b": 0},
         paper_bgcolor=_CLEAR,
         plot_bgcolor=_CLEAR,
-        font={"color": _COLOURS[theme]["quiet"], "size": 12},
+        font={"color": COLOURS[theme]["quiet"], "size": 12},
         showlegend=False,
         dragmode=False,
         xaxis=xaxis,

@@ -90,6 +90,7 @@ def follow(session: Session, trace: Trace, picked: str) -> None:
 
     Raises CragError.
     """
+    session.require("edit")
     kind, _, id = picked.partition(":")
     if kind == "keep":
         told(kept(session, trace, id))
@@ -102,6 +103,7 @@ def follow(session: Session, trace: Trace, picked: str) -> None:
 
 def kept(session: Session, trace: Trace, page: str) -> KeptPage:
     """Keep a page of a run, by its id. Raises CragError."""
+    session.require("edit")
     (found,) = pages_named(trace, page)
     engine = program().engine
     with st.spinner("Keeping…"):  # it waits for its turn while files are read

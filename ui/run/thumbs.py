@@ -42,6 +42,7 @@ def _help(word: str, held: bool) -> str:
 
 def toggle(session: Session, trace: Trace, rest: str) -> None:
     """Store what was clicked, `label:chunk` as `buttons` drew it, or take it back if it is set. Raises CragError."""
+    session.require("ask")
     label, _, chunk = rest.partition(":")
     if label not in _WORDS or not any(found.chunk.id == chunk for each in trace.rounds for found in each.chunks):
         raise InputError("This run has no such chunk.", "Choose one of the chunks listed.")

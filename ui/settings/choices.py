@@ -12,7 +12,7 @@ from crag.core.errors import CragError
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.strategies import STRATEGIES
-from ui.app import permits, workspaces
+from ui.app import permits, signin
 from ui.app.program import overridden, program, providers
 from ui.app.session import Session
 from ui.kit import forms, problems, words
@@ -20,7 +20,7 @@ from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
-_ELSEWHERE = ("providers", "prices", "database")
+_ELSEWHERE = ("providers", "prices", "database", "quotas")
 """Groups of settings that have a tab of their own, or that hold a password and are shown nowhere."""
 
 
@@ -90,15 +90,17 @@ def _shown(value: Any) -> str:
     return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value) or "none"
 
 
-def program_form() -> None:
+def program_form(session: Session) -> None:
     """What the process is given: stored with the libraries, unless the environment says otherwise. Raises CragError."""
     config = program().config
-    shared = workspaces.shared(config)
+    shared = not session.may("administer")
     if program().notice:
         st.warning(markdown(program().notice))
     if shared:
         st.caption(
-            "These apply to everyone who uses this program, so only who runs it sets them: each is an environment "
+            "These apply to everyone who uses this program, so only an admin sets them."
+            if signin.on()
+            else "These apply to everyone who uses this program, so only who runs it sets them: each is an environment "
             "variable, CRAG_ and its name."
         )
     else:
@@ -117,6 +119,7 @@ def program_form() -> None:
                         st.caption(_why_fixed(name))
         saved = st.form_submit_button("Save", type="primary", disabled=shared)
     if saved and not shared:
+        session.require("administer")
         before = program().config
         program().configure(**values)
         st.session_state.saved = _later(before, program().config)
@@ -134,8 +137,9 @@ def _later(before: AppConfig, after: AppConfig) -> list[str]:
 
 
 def _program_groups(shared: bool) -> dict[str, list[str]]:
-    """Where others may be visiting, where things lie on the server is not told."""
-    told = {group: names for group, names in forms.groups(AppConfig).items() if group not in _ELSEWHERE}
+    """Where others may be visiting, where things lie on the server is not told; who is admin, where people sign in."""
+    left_out = (*_ELSEWHERE, *(() if signin.on() and not shared else ("people",)))
+    told = {group: names for group, names in forms.groups(AppConfig).items() if group not in left_out}
     places = {"data", "milvus_uri"} if shared else set()
     return {group: [name for name in names if name not in places] for group, names in told.items()}
 

@@ -13,7 +13,7 @@ from crag.core.meter import DaySpending
 from crag.questions.tables import guarded, unguarded
 from crag.spending.costs import Spent, of_day, summed
 from crag.spending.prices import PRICES, Price, table, written
-from ui.app import workspaces
+from ui.app import signin
 from ui.app.program import overridden, program
 from ui.app.session import Session
 from ui.kit import charts, problems, words
@@ -33,7 +33,7 @@ def show(session: Session) -> None:
     """Spending of this library, then the prices it is reckoned with. Raises CragError."""
     _spending(session)
     st.subheader("Prices", anchor=False)
-    _prices()
+    _prices(session)
 
 
 # Spending
@@ -142,7 +142,7 @@ def _chart(days: Sequence[tuple[DaySpending, Spent]]) -> None:
 # Prices
 
 
-def _prices() -> None:
+def _prices(session: Session) -> None:
     st.caption(
         "US dollars for a million tokens in and out, and for one call. List prices of November 2026: correct what "
         "differs, add your models, write 0 for one on your own machine. A model without a price has no known cost."
@@ -150,7 +150,7 @@ def _prices() -> None:
     if st.session_state.pop("prices-saved", False):
         st.success("Saved. Past and coming calls are reckoned with these prices.")
     stored = _stored()
-    why_fixed = _why_fixed()
+    why_fixed = _why_fixed(session)
     rows = [_row(name, price) for name, price in stored.items()]
     if why_fixed:
         st.caption(markdown(why_fixed))
@@ -175,6 +175,7 @@ def _prices() -> None:
         back = st.button("Back to the list prices", key="prices-back", disabled=not program().config.prices)
     if save or back:
         with said, problems.reported():
+            session.require("administer")
             _keep(() if back else written(edited(found)))
 
 
@@ -212,11 +213,13 @@ def _stored() -> Mapping[str, Price]:
         return PRICES
 
 
-def _why_fixed() -> str:
+def _why_fixed(session: Session) -> str:
     """Why prices can't be changed here; nothing where they can."""
     if overridden("prices"):
         return "Set by the environment variable CRAG_PRICES; change them there."
-    if workspaces.shared(program().config):
+    if signin.on() and not session.may("administer"):
+        return "These apply to everyone who uses this program, so only an admin sets them."
+    if not session.may("administer"):
         return "These apply to everyone who uses this program, so only who runs it sets them: CRAG_PRICES."
     return ""
 

@@ -158,6 +158,7 @@ def _keeping(session: Session) -> None:
 
 def _keep(session: Session) -> None:
     with problems.reported():
+        session.require("administer")
         config = session.config
         program().configure(**{name: config.get(name) for name in session.choices})
         session.unchoose()

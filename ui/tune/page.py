@@ -14,7 +14,7 @@ from crag.thresholds.labelled import ChunkScore
 from crag.thresholds.recommend import crowded
 from crag.whatif.flips import Outcome
 from ui.app import navigation
-from ui.app.session import Session
+from ui.app.session import REFUSALS, Session
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.drawing import draw
@@ -117,10 +117,12 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
         key="tune-use-these",
         type="primary",
         width="stretch",
-        disabled=in_use,
+        disabled=in_use or not session.may("edit"),
         on_click=_use,
         args=(session, name, settings),
-        help=f"The next question in Ask is handled by {title} with these settings.",
+        help=f"The next question in Ask is handled by {title} with these settings."
+        if session.may("edit")
+        else REFUSALS["edit"],
     )
     published = sliders.at_strategy(name)
     st.button(
@@ -143,7 +145,8 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
 
 
 def _use(session: Session, name: str, settings: Settings) -> None:
-    """Questions are asked with exactly these from now on."""
+    """Questions are asked with exactly these from now on. Raises AccessError."""
+    session.require("edit")
     session.change(name, settings)
     session.use(name)
     st.session_state["strategy-choice"] = name

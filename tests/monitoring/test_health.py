@@ -6,7 +6,7 @@ import resource
 import pytest
 
 from crag.library.postgres import Server
-from ui.edge.health import SPARE_MB, Health
+from crag.monitoring.health import SPARE_MB, Health
 
 
 @pytest.fixture

@@ -1,0 +1,350 @@
+"""People who sign in: who they are by their provider's word, what they may do, and who was removed."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, cast
+
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+
+from crag.core.errors import AccessError, InputError, NotFoundError
+from crag.core.roles import ROLES, Role, higher
+from crag.core.serving_settings import ServingSettings
+from crag.teams.audit import AuditLog
+from crag.teams.store import Store
+from crag.teams.tables import people, sign_ins
+
+__all__ = ["GIVEN_ROLES", "Identity", "People", "Person", "Standing"]
+
+GIVEN_ROLES: tuple[Role, ...] = ROLES[1:]
+"""What a person can be; a reader is whoever opens a link."""
+
+Standing = Literal["here", "invited", "removed"]
+
+_SEEN = timedelta(minutes=5)
+"""So often at most the time is stored when somebody was seen."""
+_LONGEST, _GROUPS = 200, 500
+_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who somebody is, as their provider says: `subject` is one person at `issuer`, and no other ever.
+
+    `email` is empty where the provider says that it was not verified. Whoever makes one has checked the token.
+    """
+
+    issuer: str
+    subject: str
+    name: str = ""
+    email: str = ""
+    groups: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, claims: Mapping[str, Any], groups_claim: str = "groups") -> Identity:
+        """From the claims of an ID token. Raises AccessError where they name nobody."""
+        issuer, subject = claims.get("iss"), claims.get("sub")
+        if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and subject):
+            raise AccessError("The provider of the sign-in did not say who you are.", "Tell who runs this program.")
+        verified = str(claims.get("email_verified", True)).lower() not in ("false", "0", "none")
+        email = _line(claims.get("email")).lower() if verified else ""
+        names = (claims.get(each) for each in ("name", "preferred_username", "nickname"))
+        return cls(
+            issuer=issuer,
+            subject=subject,
+            name=next((_line(each) for each in names if _line(each)), ""),
+            email=email if _EMAIL.fullmatch(email) else "",
+            groups=_groups(claims.get(groups_claim)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """One who signed in or is invited. `role`: what they may do at most, in any workspace.
+
+    `fixed`: settings or a group give that role, so that it can't be lowered here. Times are ISO 8601 in UTC.
+    """
+
+    id: str
+    issuer: str
+    subject: str
+    name: str
+    email: str
+    groups: tuple[str, ...]
+    role: Role
+    fixed: bool
+    made_at: str
+    seen_at: str
+    removed_at: str
+
+    @property
+    def standing(self) -> Standing:
+        return "removed" if self.removed_at else "here" if self.subject else "invited"
+
+    @property
+    def welcome(self) -> bool:
+        """Whether they may come in."""
+        return self.standing == "here" and self.role in GIVEN_ROLES
+
+    @property
+    def called(self) -> str:
+        """As the audit log and other people name them."""
+        return self.email or self.name or self.id
+
+
+class People:
+    """All people of one data folder or database. Thread-safe; several processes may share them.
+
+    `settings` are asked anew each time, so a changed one holds at once. Every method raises StorageError.
+    """
+
+    def __init__(self, store: Store, audit: AuditLog, settings: Callable[[], ServingSettings]) -> None:
+        self._store, self._audit, self._settings = store, audit, settings
+
+    def all(self) -> list[Person]:
+        """Everybody, in the order in which they came; invited and removed ones too."""
+        with self._store.read() as connection:
+            rows = connection.execute(select(people).order_by(people.c.made_at, people.c.id)).all()
+        return [self._person(row) for row in rows]
+
+    def get(self, id: str) -> Person:
+        """By id or, where one alone has it, e-mail; so it is for all that take an id. Raises NotFoundError."""
+        with self._store.read() as connection:
+            return self._person(_row(connection, id))
+
+    def of(self, issuer: str, subject: str) -> Person | None:
+        """Whoever signed in as this, removed ones too; None where nobody has."""
+        with self._store.read() as connection:
+            row = connection.execute(_as(issuer, subject)).one_or_none()
+        return self._person(row) if row else None
+
+    def admit(self, identity: Identity) -> Person:
+        """Who signed in now: known, invited, or new and let in by the settings. What the token says is kept.
+
+        Raises AccessError for who was removed, or is neither invited nor let in.
+        """
+        now = _now()
+        found = self.of(identity.issuer, identity.subject)
+        if found is not None and not found.removed_at and not _differs(found, identity, now):
+            return self._let_in(found)
+        said: dict[str, Any] = {"name": identity.name, "email": identity.email, "groups": list(identity.groups)}
+        said["seen_at"] = now
+        with self._store.write() as connection:
+            row = connection.execute(_as(identity.issuer, identity.subject)).one_or_none()
+            if row is None and (row := self._invitation(connection, identity.email)) is not None:
+                said |= {"issuer": identity.issuer, "subject": identity.subject}
+            if row is None:
+                id, new = _new_id(), self._settings().new_people
+                if new == "none" and self._by_settings(identity.subject, identity.email, identity.groups) is None:
+                    raise _not_invited()
+                said |= {"id": id, "issuer": identity.issuer, "subject": identity.subject, "made_at": now}
+                connection.execute(insert(people).values(**said, role="" if new == "none" else new))
+            else:
+                id = row.id
+                connection.execute(update(people).where(people.c.id == id).values(**said))
+            person = self._person(_row(connection, id))
+        return self._let_in(person)  # refused or not, what was said of groups is stored
+
+    def invite(self, email: str, role: Role, *, by: str) -> Person:
+        """Let whoever signs in with this e-mail in, as `role`; who was removed may come back.
+
+        Raises InputError for what is no e-mail or no role, and where somebody has it already.
+        """
+        wanted = email.strip().lower()
+        if not _EMAIL.fullmatch(wanted):
+            raise InputError("That is no e-mail address.", "Write it like name@example.org.")
+        _check_role(role)
+        with self._store.write() as connection:
+            rows = connection.execute(select(people).where(people.c.email == wanted).order_by(people.c.made_at)).all()
+            if any(not row.removed_at for row in rows):
+                raise InputError(f"{wanted} is here or invited already.", "Change the role instead.")
+            id = rows[-1].id if rows else _new_id()
+            if rows:
+                connection.execute(update(people).where(people.c.id == id).values(role=role, removed_at=""))
+            else:
+                connection.execute(insert(people).values(**_invited(id, wanted, role)))
+            person = self._person(_row(connection, id))
+        self._audit.note("role", by, what=person.called, detail=f"invited as {role}")
+        return person
+
+    def change_role(self, id: str, role: Role, *, by: str) -> Person:
+        """Give somebody another role. Raises NotFoundError; InputError where settings, a group or being the last admin
+        forbid it.
+        """
+        _check_role(role)
+        with self._store.write() as connection:
+            before = self._person(_row(connection, id))
+            if before.removed_at:
+                raise InputError(f"{before.called} was removed.", "Invite them again.")
+            connection.execute(update(people).where(people.c.id == before.id).values(role=role))
+            after = self._person(_row(connection, before.id))
+            if after.role != role:
+                raise InputError(
+                    f"{before.called} is {after.role} by the program's settings or by a group.",
+                    "Change the setting, or the group at the provider.",
+                )
+            self._check_admins(connection, before, after)
+        self._audit.note("role", by, what=after.called, detail=f"{before.role} to {role}")
+        return after
+
+    def remove(self, id: str, *, by: str) -> None:
+        """Shut somebody out from now on, whatever settings and groups say; their workspaces stay.
+
+        An invitation is taken back. Raises NotFoundError, and InputError for the last admin.
+        """
+        with self._store.write() as connection:
+            before = self._person(_row(connection, id))
+            if before.removed_at:
+                raise InputError(f"{before.called} was removed already.", "Reload the list.")
+            if before.standing == "invited":
+                connection.execute(delete(people).where(people.c.id == before.id))
+            else:
+                connection.execute(update(people).where(people.c.id == before.id).values(removed_at=_now()))
+            self._check_admins(connection, before, None)
+        self._audit.note("remove", by, what=before.called)
+
+    # Sign-ins, each named by a hash of what the provider said
+
+    def note_sign_in(self, sign_in: str, ends_at: str, *, by: str) -> None:
+        """Notes a sign-in the first time that it is seen, by whichever process."""
+        c = sign_ins.c
+        with self._store.write() as connection:
+            connection.execute(delete(sign_ins).where(c.ends_at < _now()))
+            if connection.scalar(select(c.hash).where(c.hash == sign_in)) is not None:
+                return
+            connection.execute(insert(sign_ins).values(hash=sign_in, ends_at=ends_at, over=False))
+        self._audit.note("sign-in", by)
+
+    def sign_out(self, sign_in: str, *, by: str) -> None:
+        """From now on it is over wherever its cookie lies: in other tabs, and wherever that was copied to."""
+        with self._store.write() as connection:
+            connection.execute(update(sign_ins).where(sign_ins.c.hash == sign_in).values(over=True))
+        self._audit.note("sign-out", by)
+
+    def signed_out(self, sign_in: str) -> bool | None:
+        """Whether it is over; None where it has not been noted yet."""
+        with self._store.read() as connection:
+            return connection.scalar(select(sign_ins.c.over).where(sign_ins.c.hash == sign_in))
+
+    # What settings say
+
+    def _person(self, row: Row[Any]) -> Person:
+        groups = tuple(str(each) for each in row.groups or ())
+        given = cast(Role, row.role) if row.role in GIVEN_ROLES else None
+        fixed = self._by_settings(row.subject, row.email, groups)
+        roles = [each for each in (given, fixed) if each is not None]
+        return Person(
+            id=row.id,
+            issuer=row.issuer,
+            subject=row.subject if row.issuer else "",
+            name=row.name,
+            email=row.email,
+            groups=groups,
+            role=higher(roles[0], roles[-1]) if roles else "reader",
+            fixed=fixed is not None and (given is None or ROLES.index(fixed) >= ROLES.index(given)),
+            made_at=row.made_at,
+            seen_at=row.seen_at,
+            removed_at=row.removed_at,
+        )
+
+    def _by_settings(self, subject: str, email: str, groups: tuple[str, ...]) -> Role | None:
+        settings = self._settings()
+        named = {each.strip().lower() for each in settings.admins if "@" in each}
+        subjects = {each.strip() for each in settings.admins}
+        if (email and email in named) or subject in subjects or _in(settings.admins_group, groups):
+            return "admin"
+        return "editor" if _in(settings.editors_group, groups) else None
+
+    def _let_in(self, person: Person) -> Person:
+        if person.removed_at:
+            raise _removed()
+        if person.role == "reader":  # the group that let them in is gone
+            raise _not_invited()
+        return person
+
+    def _invitation(self, connection: Connection, email: str) -> Row[Any] | None:
+        if not email:
+            return None
+        mine = (people.c.email == email) & (people.c.issuer == "")
+        return connection.execute(select(people).where(mine)).one_or_none()
+
+    def _check_admins(self, connection: Connection, before: Person, after: Person | None) -> None:
+        """Raises InputError where nobody would be left who may administer."""
+        if before.role != "admin" or before.standing != "here" or (after and after.role == "admin"):
+            return
+        here = connection.execute(select(people).where(people.c.removed_at == "", people.c.issuer != "")).all()
+        if not any(each.role == "admin" for each in map(self._person, here)):
+            raise InputError(
+                f"{before.called} is the last admin.", "Make somebody else admin first, or name one in CRAG_ADMINS."
+            )
+
+
+def _differs(person: Person, identity: Identity, now: str) -> bool:
+    """Whether there is anything to be stored."""
+    said = (identity.name, identity.email, identity.groups)
+    seen = datetime.fromisoformat(person.seen_at) if person.seen_at else None
+    late = seen is None or datetime.fromisoformat(now) - seen > _SEEN
+    return late or said != (person.name, person.email, person.groups)
+
+
+def _as(issuer: str, subject: str) -> Any:
+    return select(people).where(people.c.issuer == issuer, people.c.subject == subject, people.c.issuer != "")
+
+
+def _row(connection: Connection, id: str) -> Row[Any]:
+    by_email = (people.c.email == id.strip().lower()) & (people.c.email != "")
+    rows = connection.execute(select(people).where(or_(people.c.id == id, by_email)).limit(2)).all()
+    if not rows:
+        raise NotFoundError("There is no such person.", "Reload the list of people.")
+    if len(rows) > 1:
+        raise InputError("Several people have this e-mail.", "Name the person by id.")
+    return rows[0]
+
+
+def _invited(id: str, email: str, role: Role) -> dict[str, Any]:
+    return {
+        **{"id": id, "issuer": "", "subject": f"invited {email}", "name": "", "email": email, "groups": []},
+        **{"role": role, "made_at": _now(), "seen_at": "", "removed_at": ""},
+    }
+
+
+def _check_role(role: Role) -> None:
+    if role not in GIVEN_ROLES:
+        raise InputError("That is no role.", f"One of {', '.join(GIVEN_ROLES)}.")
+
+
+def _removed() -> AccessError:
+    return AccessError("You were removed from this program.", "Ask who runs it to let you in again.")
+
+
+def _not_invited() -> AccessError:
+    return AccessError("You are not invited to this program.", "Ask who runs it to invite you by your e-mail.")
+
+
+def _new_id() -> str:
+    return secrets.token_hex(8)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _in(group: str, groups: tuple[str, ...]) -> bool:
+    return bool(group) and group in groups
+
+
+def _line(value: Any) -> str:
+    """What a claim says, on one line of a bounded length: providers hand on what people typed."""
+    if not isinstance(value, str):
+        return ""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in value).split())[:_LONGEST]
+
+
+def _groups(said: Any) -> tuple[str, ...]:
+    """A list of names, or one name; of anything else none. In one order, so that they can be compared."""
+    each = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+    return tuple(sorted({_line(one) for one in each[:_GROUPS] if _line(one)}))

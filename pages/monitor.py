@@ -1,0 +1,20 @@
+"""Monitor: runs over time, what changed, whether it is drift, and the runs behind every mark."""
+
+from functools import partial
+
+import streamlit as st
+
+from ui.app import navigation, workspaces
+from ui.app.program import program
+from ui.app.session import Session
+from ui.kit import picker, problems
+from ui.monitor import page
+
+navigation.enter("monitor")
+st.title("Monitor", anchor=False)
+with problems.reported(stop=True):
+    session = Session()
+workspaces.show_key_notice(program().config)
+with problems.reported():
+    picker.handle_clicks(partial(page.follow, session))
+    page.show(session)

@@ -1,0 +1,154 @@
+"""Workspaces in the app: who signed in lands in their own, shares it, and finds no word of another's anywhere."""
+
+from __future__ import annotations
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from crag.core.errors import AccessError
+from crag.teams.actors import Actor
+from crag.teams.people import Identity
+from crag.teams.spaces import own_name
+from tests.support.app_text import said
+from tests.support.small_pdf import small_pdf
+from ui.app.program import program
+
+WORD = "Zanzibarine"
+TEXT = f"The {WORD} lighthouse of Alexandria guided ships into the harbour, and was built of stone."
+PAGES = ("ask", "documents", "tune", "compare", "evaluate", "settings")
+
+
+@pytest.fixture
+def people(data):
+    """Anna, an editor, Ben, who asks, and Cleo, who administers: each tab says by `as` whose it is."""
+    engine = program().engine
+    found = {}
+    for name, role in (("anna", "editor"), ("ben", "viewer"), ("cleo", "admin")):
+        engine.people.invite(f"{name}@example.org", role, by="owner")
+        identity = Identity(issuer="http://p", subject=name, name=name.capitalize(), email=f"{name}@example.org")
+        found[name] = engine.people.admit(identity)
+
+    def who():
+        name = st.session_state.get("as", "")
+        if not name:
+            raise AccessError("Nobody has signed in.", "Sign in.")
+        person = engine.people.get(found[name].id)
+        if not person.welcome:
+            raise AccessError("You were removed from this program.")
+        return person
+
+    program().who = who
+    return found
+
+
+def visit(app, name="", page="", **address) -> AppTest:
+    """A browser of somebody's own, opening the app at an address."""
+    app = AppTest.from_file(app._script_path, default_timeout=60)
+    app.session_state["as"] = name
+    for key, value in address.items():
+        app.query_params[key] = value
+    app.run()
+    if page:
+        app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception
+    return app
+
+
+def actor(person) -> Actor:
+    return Actor(name=person.called, id=person.id, administers=person.role == "admin")
+
+
+def filled(app, name="anna") -> AppTest:
+    """Anna's workspace with a document and a run about the planted word."""
+    tab = visit(app, name, "documents")
+    tab.file_uploader[0].set_value([(f"{WORD}.pdf", small_pdf(TEXT), "application/pdf")]).run()
+    assert "Added: 1 page" in said(tab)
+    tab.switch_page("pages/ask.py").run()
+    tab.chat_input(key="question").set_value(f"What did the {WORD} lighthouse guide?").run()
+    assert not tab.exception and tab.query_params["run"]
+    return tab
+
+
+def entries(**wanted):
+    return list(program().engine.audit.entries(**wanted))
+
+
+def test_each_person_lands_in_a_workspace_of_their_own_and_sees_no_word_of_another_s(people, app):
+    anna = filled(app)
+    own, run = anna.query_params["ws"], anna.query_params["run"]
+    assert own == own_name(people["anna"].id)
+    for page in PAGES:
+        ben = visit(app, "ben", page)
+        assert ben.query_params["ws"] == own_name(people["ben"].id)
+        assert WORD not in said(ben) and "Anna" not in said(ben)
+    for address in ({"ws": own}, {"ws": own, "run": run}, {"run": run}, {"ws": [own, own]}, {"ws": "u-" + "0" * 40}):
+        ben = visit(app, "ben", **address)
+        assert WORD not in said(ben) and "lighthouse" not in said(ben)
+        assert ben.query_params["ws"] == own_name(people["ben"].id) and "run" not in ben.query_params
+    refused = entries(who="ben@example.org", act="refused")
+    assert refused and refused[-1].workspace == own and all(each.refused for each in refused)
+    again = visit(app, "anna", ws=own, run=run)
+    assert WORD in said(again)
+
+
+def test_a_workspace_that_is_shared_is_entered_by_its_address_until_it_is_not_shared(people, app):
+    anna = filled(app)
+    own, run = anna.query_params["ws"], anna.query_params["run"]
+    spaces = program().engine.spaces
+    spaces.share(own, "person", "ben@example.org", "viewer", actor(people["anna"]))
+    ben = visit(app, "ben", ws=own, run=run)
+    assert WORD in said(ben)
+    job = program().jobs.start("run", "x", lambda cancel, emit: cancel.wait(60), workspace=own, who=people["ben"].id)
+    spaces.unshare(own, "person", people["ben"].id, actor(people["anna"]))
+    ben.run()
+    assert "no longer enter" in said(ben) and WORD not in said(ben) and "lighthouse" not in said(ben)
+    assert ben.query_params["ws"] == own_name(people["ben"].id)
+    from ui.app.removals import stop_of_removed
+
+    stop_of_removed(program().engine, program().jobs)
+    assert job.stopping
+
+
+def test_switching_takes_nothing_along_and_the_address_comes_back(people, app):
+    anna = filled(app)
+    own = anna.query_params["ws"]
+    other = program().engine.spaces.make("Harbour", actor(people["anna"]))
+    anna.run()
+    anna.selectbox(key=f"ws-choice-{own}").set_value(other.name).run()
+    assert not anna.exception
+    assert anna.query_params["ws"] == other.name and "run" not in anna.query_params
+    assert WORD not in said(anna)
+    assert WORD not in said(visit(app, "anna", ws=other.name))
+
+
+def test_a_link_lets_read_and_nothing_else_until_it_ends(people, app):
+    anna = filled(app)
+    own, run = anna.query_params["ws"], anna.query_params["run"]
+    links = program().engine.links
+    link, token = links.issue(own, 7, actor(people["anna"]))
+    reader = visit(app, "", link=token, run=run)
+    assert WORD in said(reader) and "Shared with you by Anna, to read" in said(reader)
+    assert not reader.chat_input and "delete-run" not in {each.key for each in reader.button}
+    reader.switch_page("pages/documents.py").run()
+    assert not reader.file_uploader and f"{WORD}.pdf" in str(reader.dataframe[0].value)
+    assert reader.query_params["link"] == token
+    links.end(link.id, actor(people["anna"]))
+    reader.run()
+    assert "lets nobody in" in said(reader) and WORD not in said(reader)
+    never = visit(app, "", link="A" * 43, run=run)
+    assert "lets nobody in" in said(never) and WORD not in said(never)
+
+
+def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(people, app):
+    filled(app)
+    cleo = visit(app, "cleo", "administration")
+    assert "Administration" in said(cleo) and "Anna" in str(cleo.dataframe[0].value)
+    cleo.segmented_control(key="admin-view").set_value("People").run()
+    assert "ben@example.org" in str(cleo.dataframe[0].value)
+    cleo.text_input(key="admin-invite-0").set_value("dora@example.org").run()
+    cleo.button(key="admin-invite").click().run()
+    assert "dora@example.org" in str(cleo.dataframe[0].value)
+    cleo.segmented_control(key="admin-view").set_value("Audit log").run()
+    assert "invited as" in str(cleo.dataframe[0].value)
+    assert not cleo.exception

@@ -1,0 +1,144 @@
+"""People: who they are by a token's claims, what they may do by settings, groups and admins, and who is shut out."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.errors import AccessError, InputError, NotFoundError
+from crag.teams.audit import AuditLog
+from crag.teams.people import Identity, People
+from crag.teams.store import Store
+
+ISSUER = "http://provider.example"
+
+
+def of(data: Path, **settings: Any) -> People:
+    store = Store(data)
+    return People(store, AuditLog(store), lambda: AppConfig.from_environment({}, **settings))
+
+
+def claims(subject: str, **more: Any) -> dict[str, Any]:
+    return {"iss": ISSUER, "sub": subject, "email": f"{subject}@example.org", "name": subject.capitalize(), **more}
+
+
+def who(subject: str, **more: Any) -> Identity:
+    return Identity.of(claims(subject, **more))
+
+
+def test_who_signs_in_first_is_what_the_settings_say(tmp_path: Path) -> None:
+    people = of(tmp_path, admins="ada@example.org, sub-7", editors_group="writers", admins_group="chiefs")
+    roles = {
+        "ada": people.admit(who("ada")).role,
+        "sub-7": people.admit(who("sub-7", email="other@example.org")).role,
+        "eve": people.admit(who("eve", groups=["writers", "x"])).role,
+        "carl": people.admit(who("carl", groups="chiefs")).role,
+        "ben": people.admit(who("ben")).role,
+    }
+    assert roles == {"ada": "admin", "sub-7": "admin", "eve": "editor", "carl": "admin", "ben": "viewer"}
+    assert next(each.email for each in people.all()) == "ada@example.org"
+
+
+@pytest.mark.parametrize("said", [False, "false", 0])
+def test_an_unverified_e_mail_makes_nobody_admin_and_takes_nobody_s_invitation(tmp_path: Path, said: Any) -> None:
+    people = of(tmp_path, admins="ada@example.org", new_people="none")
+    people.invite("ben@example.org", "editor", by="owner")
+    for subject in ("ada", "ben"):
+        with pytest.raises(AccessError, match="not invited"):
+            people.admit(who(subject, email_verified=said))
+    assert people.admit(who("ben", email_verified=True)).role == "editor"
+
+
+def test_an_invitation_becomes_the_person_who_signs_in_with_its_e_mail(tmp_path: Path) -> None:
+    people = of(tmp_path, new_people="none")
+    invited = people.invite(" Ben@Example.org ", "editor", by="ada@example.org")
+    assert (invited.standing, invited.email) == ("invited", "ben@example.org")
+    with pytest.raises(InputError, match="already"):
+        people.invite("ben@example.org", "viewer", by="ada@example.org")
+    came = people.admit(who("ben"))
+    assert (came.id, came.role, came.standing) == (invited.id, "editor", "here")
+    # the same e-mail at another provider is not the same person
+    with pytest.raises(AccessError):
+        people.admit(Identity(issuer="http://elsewhere.example", subject="ben", email="ben@example.org"))
+
+
+def test_who_was_removed_stays_out_until_invited_again(tmp_path: Path) -> None:
+    people = of(tmp_path, admins="ben@example.org, ada@example.org")
+    people.admit(who("ada"))
+    ben = people.admit(who("ben"))
+    people.remove(ben.id, by="ada@example.org")
+    with pytest.raises(AccessError, match="removed"):
+        people.admit(who("ben"))
+    found = people.of(ISSUER, "ben")
+    assert found is not None and found.standing == "removed"
+    people.invite("ben@example.org", "viewer", by="ada@example.org")
+    assert people.admit(who("ben")).id == ben.id
+
+
+def test_the_last_admin_stays_whoever_acts_at_once(tmp_path: Path) -> None:
+    people = of(tmp_path)
+    ids = [people.admit(who(name)).id for name in ("ada", "ben")]
+    for id in ids:
+        people.change_role(id, "admin", by="command line")
+
+    def remove(id: str) -> str:
+        try:
+            people.remove(id, by="the other")
+        except InputError as error:
+            return error.message
+        return "removed"
+
+    with ThreadPoolExecutor(2) as pool:
+        said = sorted(pool.map(remove, ids))
+    assert "removed" in said and any("last admin" in each for each in said)
+    [left] = [each for each in people.all() if each.standing == "here"]
+    with pytest.raises(InputError, match="last admin"):
+        people.change_role(left.id, "viewer", by="me")
+
+
+def test_a_role_that_settings_or_a_group_give_is_not_lowered_here(tmp_path: Path) -> None:
+    people = of(tmp_path, admins="ada@example.org", editors_group="writers")
+    ada, eve = people.admit(who("ada")), people.admit(who("eve", groups=["writers"]))
+    for person, role in ((ada, "viewer"), (eve, "viewer")):
+        with pytest.raises(InputError, match="settings or by a group"):
+            people.change_role(person.id, role, by="x")  # type: ignore[arg-type]
+    assert people.change_role(eve.id, "admin", by="x").role == "admin"
+
+
+def test_who_leaves_the_group_that_let_them_in_is_out_everywhere(tmp_path: Path) -> None:
+    people = of(tmp_path, editors_group="writers", new_people="none")
+    eve = people.admit(who("eve", groups=["writers"]))
+    assert eve.role == "editor"
+    with pytest.raises(AccessError, match="not invited"):
+        people.admit(who("eve", groups=[]))
+    assert people.get(eve.id).role == "reader"  # what was said is stored although she was refused
+
+
+def test_claims_of_any_kind_make_bounded_lines_or_nothing(tmp_path: Path) -> None:
+    odd = Identity.of(claims("x", name="a\nb\x00" + "c" * 999, email=["x"], groups={"writers": 1}))
+    assert (odd.email, odd.groups, len(odd.name)) == ("", (), 200) and "\n" not in odd.name
+    assert Identity.of(claims("x", roles=["b", 7, "a", "a"]), "roles").groups == ("a", "b")
+    for nobody in ({}, {"iss": ISSUER}, {"iss": ISSUER, "sub": ""}, {"iss": ISSUER, "sub": 7}):
+        with pytest.raises(AccessError):
+            Identity.of(nobody)
+
+
+def test_each_change_is_in_the_audit_log_with_who_did_it(tmp_path: Path) -> None:
+    people = of(tmp_path)
+    ben = people.invite("ben@example.org", "viewer", by="ada@example.org")
+    people.change_role("ben@example.org", "editor", by="ada@example.org")
+    people.remove(ben.id, by="command line")
+    with pytest.raises(NotFoundError):
+        people.remove(ben.id, by="command line")
+    noted = [(each.act, each.who, each.what) for each in AuditLog(Store(tmp_path)).entries()]
+    assert noted == [
+        ("remove", "command line", "ben@example.org"),
+        ("role", "ada@example.org", "ben@example.org"),
+        ("role", "ada@example.org", "ben@example.org"),
+    ]
+    with pytest.raises(InputError, match="no role"):
+        people.invite("c@example.org", "reader", by="x")

@@ -1,0 +1,85 @@
+"""A place filled with all that a program stores, and all that lies at one, to be compared."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import insert, select
+
+from crag.core.config import AppConfig
+from crag.library.kept import CHOSEN, SIGNED_WITH
+from crag.library.library import Library
+from crag.library.places import DatabaseHome, DataFolder
+from crag.library.private import PrivateLibraries, name_of
+from crag.teams.audit import AuditLog
+from crag.teams.store import Store
+from crag.teams.tables import audit, limits, links, members, metadata, people, usage, workspaces
+from tests.support.library_makers import HashEmbedder
+from tests.support.many_rows import fill, many, rows_of
+
+
+@dataclass(frozen=True)
+class Everything:
+    """What was put there: a private library's key, and the libraries' names."""
+
+    key: str
+    names: tuple[str, ...]
+
+    @classmethod
+    def made(cls, home: DataFolder | DatabaseHome, config: AppConfig, label: str) -> Everything:
+        server = home.server if isinstance(home, DatabaseHome) else None
+        data = config.data if isinstance(home, DatabaseHome) else home.data
+        private = PrivateLibraries(data, server)
+        key = private.issue()
+        names = ("default", name_of(key))
+        for name in names:
+            with Library.open(data / "workspaces" / name, HashEmbedder(), server=server) as library:
+                if name == "default":
+                    many(library)
+                fill(library, f"{label} of {name[:7]}")
+        home.kept.put(CHOSEN, f'{{"k": "{label}"}}'.encode())
+        with closing(Store(data, server)) as store:
+            _people(store, label)
+        return cls(key, names)
+
+    @classmethod
+    def found(cls, home: DataFolder | DatabaseHome, config: AppConfig) -> dict[str, object]:
+        server = home.server if isinstance(home, DatabaseHome) else None
+        data = config.data if isinstance(home, DatabaseHome) else home.data
+        kept = {name: home.kept.read(name) for name in (SIGNED_WITH, CHOSEN)}
+        with closing(Store(data, server)) as store, store.read() as rows:
+            teams: dict[str, object] = {
+                table.name: sorted(
+                    repr(tuple(row))
+                    for row in rows.execute(select(table))
+                    # What backing up and restoring note themselves is theirs alone.
+                    if table is not audit or row[3] not in ("backup", "restore")
+                )
+                for table in metadata.sorted_tables
+            }
+        return {**{name: rows_of(home.place(name)) for name in home.names()}, **kept, **teams}
+
+
+def _people(store: Store, label: str) -> None:
+    names = ("name", "email", "role", "made_at", "seen_at")
+    with store.write() as into:
+        for at in range(3):
+            person = {"id": f"{label}{at}", "issuer": "i", "subject": f"s{at}", "groups": ["größe", str(at)]}
+            into.execute(insert(people).values(**person, **dict.fromkeys(names, "x")))
+        into.execute(insert(workspaces).values(name="default", title=label, owner="o", made_at="a", used_at="b"))
+        into.execute(insert(members).values(workspace="default", kind="person", who="w", role="viewer", made_at="a"))
+        into.execute(
+            insert(links).values(id="1", hash=label, workspace="default", made_by="m", made_at="a", ends_at="b")
+        )
+        into.execute(
+            insert(limits).values(workspace="", name="n", value=1.5, edition=2, changed_by="c", changed_at="d")
+        )
+        into.execute(insert(usage).values(workspace="default", day="d", what="w", amount=0.1))
+    AuditLog(store).note("limit", "owner", what=label)
+
+
+def data_of(home: DataFolder) -> list[Path]:
+    """Every file in a data folder, but for what is only there while a program uses it."""
+    return sorted(path for path in home.data.rglob("*") if path.is_file() and "in-use" not in path.parts)

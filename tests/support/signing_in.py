@@ -1,0 +1,85 @@
+"""A real OpenID provider on loopback, the secrets that lead the app to it, and cookies made as Streamlit makes them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+
+SECRET = secrets.token_hex(32)
+CLIENT = "crag-test"
+
+
+@dataclass(frozen=True)
+class OpenIdProvider:
+    """Signs in whoever it is asked for by name. `url` is its issuer."""
+
+    url: str
+
+    def knows(self, subject: str, **claims: Any) -> None:
+        """From now on it says this of that subject."""
+        asked = urllib.request.Request(
+            f"{self.url}/users/{subject}",
+            data=json.dumps(claims).encode(),
+            method="PUT",
+            headers={"content-type": "application/json"},
+        )
+        urllib.request.urlopen(asked, timeout=10).close()
+
+    def section(self) -> str:
+        return (
+            f'client_id = "{CLIENT}"\nclient_secret = "x"\n'
+            f'server_metadata_url = "{self.url}/.well-known/openid-configuration"\n'
+        )
+
+
+@contextmanager
+def openid_provider(*options: str) -> Iterator[OpenIdProvider]:
+    """The provider, in a process of its own, until the block ends."""
+    port = free_port()
+    command = [sys.executable, "-m", "oidc_provider_mock", "--port", str(port), *options]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"http://localhost:{port}/.well-known/openid-configuration", timeout=5).close()
+                break
+            except OSError:
+                assert time.monotonic() < until and process.poll() is None, "the provider did not start"
+                time.sleep(0.05)
+        yield OpenIdProvider(f"http://localhost:{port}")
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def secrets_file(folder: Path, *sections: str, base: str = "") -> Path:
+    """A secrets.toml for the app wherever it listens; without named sections it has but what all share."""
+    path = folder / "secrets.toml"
+    shared = f'[auth]\nredirect_uri = "http://localhost:{{port}}{base}/oauth2callback"\ncookie_secret = "{SECRET}"\n'
+    path.write_text(shared + "\n".join(sections))
+    return path
+
+
+def cookie(claims: Mapping[str, Any], origin: str, secret: str = SECRET) -> str:
+    """What Streamlit would keep of somebody of whom the provider said this."""
+    said = {"is_logged_in": True, "provider": "default", "origin": origin, **claims}
+    return create_signed_value(secret, "_streamlit_user", json.dumps(said)).decode()

@@ -1,0 +1,106 @@
+"""People: who signed in or is invited, what they may do, and who may come no more."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag.core.roles import Role
+from crag.questions.tables import guarded
+from crag.teams.people import GIVEN_ROLES, Person
+from ui.app.program import program
+from ui.app.session import Session
+from ui.kit import problems, words
+from ui.kit.safe import markdown, visible
+
+_TURN = "admin-people-turn"
+_STANDINGS = {"here": "", "invited": "invited", "removed": "removed"}
+_COLUMNS = {
+    "Name": st.column_config.TextColumn(width=180, pinned=True),
+    "E-mail": st.column_config.TextColumn(width=240),
+    "Groups": st.column_config.TextColumn(width=200),
+}
+
+
+def show(session: Session) -> None:
+    """The table, what is done with the row selected, and an invitation. Raises CragError."""
+    found = program().engine.people.all()
+    if not found:
+        st.caption(
+            "Nobody has signed in here. Sign-in is set up in Streamlit's secrets, in the section [auth]; the page on "
+            "security and the one on deployment say how."
+        )
+    turn = st.session_state.setdefault(_TURN, 0)
+    if found:
+        rows = st.dataframe(
+            [_row(each) for each in found],
+            hide_index=True,
+            column_config=_COLUMNS,
+            on_select="rerun",
+            selection_mode="single-row",
+            key=f"admin-people-{turn}-{len(found)}",
+            alt="The people who may sign in",
+        ).selection.rows
+        if rows and rows[0] < len(found):
+            _change(session, found[rows[0]])
+        else:
+            st.caption("Select a row to change a role, or to shut somebody out.")
+    _invite(session)
+
+
+def _row(person: Person) -> dict[str, str]:
+    return {
+        "Name": guarded(visible(person.name)),
+        "E-mail": guarded(visible(person.email)),
+        "Role": f"{person.role} (by the settings or a group)" if person.fixed else person.role,
+        "Last seen": words.ago(person.seen_at) if person.seen_at else _STANDINGS[person.standing],
+        "Groups": guarded(visible(", ".join(person.groups))),
+        "Standing": _STANDINGS[person.standing] or "may sign in",
+    }
+
+
+def _change(session: Session, person: Person) -> None:
+    people = program().engine.people
+    with st.container(border=True):
+        st.markdown(f"**{markdown(person.called)}**")
+        if person.standing == "removed":
+            st.caption("Removed. Inviting the same e-mail lets them in again.")
+            return
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            role: Role = st.selectbox(
+                "Role",
+                GIVEN_ROLES,
+                index=GIVEN_ROLES.index(person.role) if person.role in GIVEN_ROLES else 0,
+                key=f"admin-role-{person.id}-{person.role}",
+                width=160,
+            )
+            if st.button("Change the role", key="admin-role", disabled=role == person.role):
+                with problems.reported():
+                    session.require("administer")
+                    people.change_role(person.id, role, by=session.visitor.name)
+                    _anew()
+            with st.popover("Remove…"):
+                st.caption("They are shut out at once, and what they began is stopped. Their workspaces stay.")
+                if st.button(f"Remove {markdown(person.called)}", key="admin-remove", type="primary"):
+                    with problems.reported():
+                        session.require("administer")
+                        people.remove(person.id, by=session.visitor.name)
+                        _anew()
+
+
+def _invite(session: Session) -> None:
+    st.subheader("Invite", anchor=False)
+    turn = st.session_state[_TURN]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        email = st.text_input("E-mail", key=f"admin-invite-{turn}", placeholder="name@example.org")
+        role: Role = st.selectbox("Role", GIVEN_ROLES, key=f"admin-invite-role-{turn}", width=160)
+        if st.button("Invite", key="admin-invite", type="primary"):
+            with problems.reported():
+                session.require("administer")
+                program().engine.people.invite(email, role, by=session.visitor.name)
+                _anew()
+    st.caption("Nothing is sent: tell them the address. Who signs in with this e-mail is let in with this role.")
+
+
+def _anew() -> None:
+    st.session_state[_TURN] += 1
+    st.rerun()

@@ -1,0 +1,137 @@
+"""Workspaces: all there are, with their owners and sizes; opening, renaming and deleting one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from crag.questions.tables import guarded
+from crag.teams.spaces import Workspace
+from ui.app import entering, removing
+from ui.app.program import program
+from ui.app.session import Session
+from ui.kit import problems, words
+from ui.kit.safe import markdown, visible
+
+_TURN = "admin-spaces-turn"
+_COUNTED = 300
+"""Documents are counted in so many libraries at most: each is opened for it."""
+_COLUMNS = {
+    "Title": st.column_config.TextColumn(width=240, pinned=True),
+    "Owner": st.column_config.TextColumn(width=200),
+    "Documents": st.column_config.NumberColumn(width=100),
+    "Size": st.column_config.TextColumn(width=90),
+    "Last used": st.column_config.DatetimeColumn(format="distance"),
+    "Library": st.column_config.TextColumn(width=160),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """One workspace: what is known of who may enter it, if anything is, and how large its library is."""
+
+    name: str
+    space: Workspace | None
+    owner: str
+    size: int
+    members: int
+
+    @property
+    def title(self) -> str:
+        if self.space is not None:
+            return self.space.title
+        return "Library of a key" if self.name.startswith("p-") else f"Library {self.name}"
+
+
+def show(session: Session) -> None:
+    """The table, and what is done with the row selected. Raises CragError."""
+    found = _rows()
+    if not found:
+        st.caption("There are no workspaces yet: each is made when something is added to it.")
+        return
+    turn = st.session_state.setdefault(_TURN, 0)
+    st.caption(f"{words.count(len(found), 'workspace')}, {words.size(sum(each.size for each in found))} in all.")
+    rows = st.dataframe(
+        [_drawn(each, counted=number < _COUNTED) for number, each in enumerate(found)],
+        hide_index=True,
+        column_config=_COLUMNS,
+        on_select="rerun",
+        selection_mode="single-row",
+        key=f"admin-spaces-{turn}-{len(found)}",
+        alt="All workspaces",
+    ).selection.rows
+    if rows and rows[0] < len(found):
+        _change(session, found[rows[0]])
+    else:
+        st.caption("Select a row to open, rename or delete a workspace.")
+
+
+def _rows() -> list[_Row]:
+    engine = program().engine
+    known = {each.name: each for each in engine.spaces.all()}
+    people = {each.id: each.called for each in engine.people.all()}
+    sizes = engine.private_libraries.sizes()
+    return [
+        _Row(
+            name=name,
+            space=known.get(name),
+            owner=people.get(known[name].owner, "") if name in known else "",
+            size=sizes.get(name, 0),
+            members=len(engine.spaces.members(name)) if name in known else 0,
+        )
+        for name in [*known, *sorted(set(sizes) - set(known))]
+    ]
+
+
+def _drawn(row: _Row, *, counted: bool) -> dict[str, object]:
+    used = datetime.fromisoformat(row.space.used_at) if row.space is not None else None
+    return {
+        "Title": guarded(visible(row.title)),
+        "Owner": guarded(visible(row.owner)),
+        "Documents": _documents(row.name, row.size) if counted and row.size else 0 if not row.size else None,
+        "Size": words.size(row.size),
+        "Last used": used,
+        "Members": row.members,
+        "Library": row.name,
+    }
+
+
+@st.cache_data(ttl=600, max_entries=2000, show_spinner=False)
+def _documents(name: str, size: int) -> int | None:
+    """How many documents it holds, counted again when its size has changed; None where it can't be read."""
+    try:
+        return program().engine.library(name).documents.count()
+    except CragError:
+        return None
+
+
+def _change(session: Session, row: _Row) -> None:
+    spaces, actor = program().engine.spaces, session.entered.actor
+    with st.container(border=True):
+        st.markdown(f"**{markdown(row.title)}**")
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            if actor.id:
+                st.button("Open it", key="admin-open", on_click=_open, args=(row.name,))
+            title = st.text_input("Title", value=row.title, max_chars=80, key=f"admin-title-{row.name}")
+            if st.button("Rename", key="admin-rename", disabled=title.strip() == row.title):
+                with problems.reported():
+                    session.require("administer")
+                    if row.space is None:
+                        spaces.adopt(row.name, title, actor)
+                    else:
+                        spaces.rename(row.name, title, actor)
+                    _anew()
+            with st.popover("Delete…"):
+                removing.ask(session, row.name, row.title, _anew)
+
+
+def _open(name: str) -> None:
+    entering.go(name)
+
+
+def _anew() -> None:
+    st.session_state[_TURN] += 1
+    st.rerun()

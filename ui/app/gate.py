@@ -1,0 +1,113 @@
+"""Who is there, where people sign in: asked for each run of the script, and by whatever does something."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+import streamlit as st
+
+from crag.core.errors import AccessError
+from crag.teams.people import Person
+from ui.app import signin
+from ui.app.program import program
+
+_KEPT = 2.0
+"""Seconds that an answer is kept: so soon at the latest whoever is removed can do nothing more."""
+_COOKIE = "_streamlit_user"
+_HERE, _SAID = "gate-here", "gate-refused"
+_NOTED = 60
+"""Refusals a minute that are noted, of all visitors: a stranger can't fill the audit log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    person: Person
+    signed: signin.Signed
+    at: float
+
+
+def person() -> Person | None:
+    """Whoever signed in in this browser session; None where nobody has to.
+
+    Raises AccessError where nobody has signed in, or who has may not come in (any more), and StorageError.
+    """
+    if (told := program().who) is not None:
+        return told()
+    seen = _seen()
+    return seen.person if seen else None
+
+
+def _seen() -> _Seen | None:
+    sign_in = signin.configured()
+    if sign_in is None:
+        return None
+    if sign_in.problem:
+        raise AccessError("Sign-in is not set up rightly, so nobody is let in.", "Who runs this program is told why.")
+    seen: _Seen | None = st.session_state.get(_HERE)
+    if seen is not None and time.monotonic() - seen.at < _KEPT and time.time() < seen.signed.ends and arrived():
+        return seen
+    st.session_state.pop(_HERE, None)
+    if not arrived():
+        if _COOKIE in st.context.cookies and not st.session_state.get("gate-left"):
+            _refuse("visitor", "a cookie that is forged, too old, or of another address")
+        raise AccessError("Nobody has signed in.", "Sign in.")
+    engine = program().engine
+    try:
+        config = engine.config
+        signed = signin.signed(st.user.to_dict(), sign_in, config.signin_hours, config.groups_claim)
+        over = engine.people.signed_out(signed.hash)
+        if over:
+            raise AccessError("You have signed out.", "Sign in again.")
+    except AccessError as error:
+        _refuse("visitor", error.message)
+        raise
+    try:
+        found = engine.people.admit(signed.identity)
+    except AccessError as error:
+        _refuse(signed.identity.email or signed.identity.name or "visitor", error.message)
+        raise
+    if over is None:
+        engine.people.note_sign_in(signed.hash, signed.forgotten_at, by=found.called)
+    st.session_state[_HERE] = seen = _Seen(person=found, signed=signed, at=time.monotonic())
+    st.session_state.pop(_SAID, None)
+    return seen
+
+
+def arrived() -> bool:
+    """Whether the browser came with what a provider said, whatever that is worth."""
+    return bool(st.user.to_dict().get("is_logged_in"))
+
+
+def leave() -> None:
+    """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
+    seen: _Seen | None = st.session_state.get(_HERE)
+    if seen is not None:
+        program().engine.people.sign_out(seen.signed.hash, by=seen.person.called)
+    st.session_state.clear()
+    st.session_state["gate-left"] = True
+    st.logout()
+
+
+def _refuse(who: str, why: str) -> None:
+    """Notes it, once for each session and reason."""
+    if st.session_state.get(_SAID) != why:
+        st.session_state[_SAID] = why
+        if room_to_note():
+            program().engine.audit.note("refused", who, what="sign-in", detail=why, refused=True)
+
+
+_lock = threading.Lock()
+_bucket = (float(_NOTED), 0.0)
+
+
+def room_to_note() -> bool:
+    """Whether one more refusal is noted now."""
+    global _bucket
+    with _lock:
+        left, since = _bucket
+        now = time.monotonic()
+        left = min(float(_NOTED), left + (now - since) * _NOTED / 60)
+        _bucket = (left - 1 if left >= 1 else left, now)
+        return left >= 1

@@ -1,0 +1,97 @@
+"""What every page begins with where people sign in or read by a link: the workspace that is shown, and the others."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag.core.errors import AccessError, CragError
+from crag.core.roles import may
+from crag.teams.actors import Actor
+from ui.app import entering, gate, sharing
+from ui.app.entering import Entered
+from ui.app.program import program
+from ui.kit import problems
+from ui.kit.safe import markdown, visible
+
+_CHOSEN, _TITLE = "ws-choice", "ws-title"
+_FEW = 60
+"""Characters of a title that the menu's button shows."""
+
+
+def arrive() -> Entered | CragError:
+    """Which workspace this tab shows, and to whom, or why none."""
+    try:
+        return entering.enter(program().engine, gate.person)
+    except CragError as error:
+        return error
+
+
+def show(entered: Entered | CragError) -> None:
+    """The workspace's name, which opens the menu; nothing where there are neither people nor links.
+
+    A link that lets nobody in ends the page here. What else fails is told by the page itself.
+    """
+    if isinstance(entered, AccessError):
+        problems.show(entered)
+        st.stop()
+    if isinstance(entered, CragError):
+        return
+    if entered.link is not None:
+        _by_link(entered)
+    elif entered.title:
+        _of_person(entered)
+
+
+def _by_link(entered: Entered) -> None:
+    link = entered.link
+    assert link is not None
+    by = f" by {markdown(link.made_by)}" if link.made_by and link.made_by != "visitor" else ""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="whose"):
+        st.caption(f"Shared with you{by}, to read, until {sharing.day(link.ends_at)}.", width="content")
+        st.button("Leave", key="link-leave", type="tertiary", on_click=entering.leave_link)
+
+
+def _of_person(entered: Entered) -> None:
+    row = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center", key="whose")
+    with row, st.popover(markdown(visible(entered.title)[:_FEW]), type="tertiary"):
+        _menu(entered)
+    if entered.refused:
+        st.warning(entered.refused)
+
+
+def _menu(entered: Entered) -> None:
+    titles = {each.workspace.name: each.workspace.title for each in entered.choices}
+    titles.setdefault(entered.workspace, entered.title)
+    if len(titles) > 1:
+        st.selectbox(
+            "Workspace",
+            list(titles),
+            index=list(titles).index(entered.workspace),
+            format_func=lambda name: visible(titles[name]),
+            key=f"{_CHOSEN}-{entered.workspace}",
+            on_change=_chose,
+            args=(entered.workspace,),
+        )
+    st.caption(f"Here {markdown(entered.visitor.name)} {sharing.MAY[entered.visitor.role]}.")
+    if entered.manages and st.button("Share…", key="share", width="stretch"):
+        sharing.dialog()
+    own = entered.visitor.administers or any(may(each.role, "edit") for each in entered.choices)
+    if own:
+        with st.expander("New workspace"):
+            st.text_input("Title", key=_TITLE, max_chars=80)
+            st.button("Make it", key="ws-make", on_click=_make, args=(entered.actor,))
+    if (problem := st.session_state.pop("ws-problem", None)) is not None:
+        problems.show(problem)
+
+
+def _chose(before: str) -> None:
+    entering.go(st.session_state[f"{_CHOSEN}-{before}"])
+
+
+def _make(by: Actor) -> None:
+    try:
+        entering.go(program().engine.spaces.make(st.session_state[_TITLE], by).name)
+    except CragError as error:
+        st.session_state["ws-problem"] = error
+    else:
+        st.session_state[_TITLE] = ""

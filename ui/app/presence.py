@@ -1,0 +1,80 @@
+"""Who is at this browser tab and which workspace it shows, what they may do there, and that it is noted."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from crag.core.errors import AccessError
+from crag.core.roles import Act
+from crag.teams.audit import AuditedAct
+from ui.app import entering, gate
+from ui.app.entering import Entered
+from ui.app.jobs import Job
+from ui.app.program import program
+from ui.app.visitor import Visitor
+
+_BELIEVED = 2.0
+"""Seconds for which it is believed who may do what here."""
+
+REFUSALS: dict[Act, str] = {
+    "see": "This can't be seen with your role.",
+    "ask": "With your role runs are read and nothing is asked.",
+    "edit": "With your role documents, labels and settings of this library are not changed.",
+    "administer": "Only an admin changes the program.",
+}
+"""Why something is not offered, or not done, in a sentence."""
+
+
+class Presence:
+    """Asks again and again, so that who is shut out, or whose role was changed, finds that at the next step."""
+
+    def __init__(self) -> None:
+        """Raises CragError where nobody may be here."""
+        self._entered, self._asked = entering.enter(program().engine, gate.person), time.monotonic()
+
+    @property
+    def entered(self) -> Entered:
+        """Which workspace this is and to whom it is shown: asked anew, so that who is shut out can do nothing more.
+
+        Raises AccessError for who may not enter it any more, StorageError.
+        """
+        if time.monotonic() - self._asked >= _BELIEVED:
+            now = entering.enter(program().engine, gate.person)
+            if now.workspace != self._entered.workspace:
+                raise AccessError("You may no longer enter this workspace.", "Reload the page.")
+            self._entered, self._asked = now, time.monotonic()
+        return self._entered
+
+    @property
+    def workspace(self) -> str:
+        """Names the library that this browser may see. Raises as `entered`."""
+        return self.entered.workspace
+
+    @property
+    def visitor(self) -> Visitor:
+        """Who signed in or reads by a link. Without sign-in: the owner, who may do all, or a visitor whose own the
+        library is that the key opens. Raises as `entered`.
+        """
+        return self.entered.visitor
+
+    def may(self, act: Act) -> bool:
+        """Whether whoever is here may do this. Each page asks before it offers, and whatever does it asks again."""
+        return self.visitor.may(act)
+
+    def require(self, act: Act, what: str = "") -> None:
+        """Called by whatever does something. Raises AccessError for who may not, which the audit log has then."""
+        if not self.may(act):
+            self.note("refused", what or act, refused=True)
+            raise AccessError(REFUSALS[act])
+
+    def note(self, act: AuditedAct, what: str, detail: str = "", *, refused: bool = False) -> None:
+        """Have it in the audit log that whoever is here did this in this workspace."""
+        name, workspace = self.visitor.name, self.workspace
+        program().engine.audit.note(act, name, workspace=workspace, what=what, detail=detail, refused=refused)
+
+    def stop(self, job: Job[Any]) -> None:
+        """End work of this workspace. Raises AccessError for who could not have begun it."""
+        self.require("ask" if job.kind == "run" else "edit")
+        if job.workspace == self.workspace:
+            job.stop()

@@ -1,0 +1,41 @@
+"""Stops what people began who were removed since, whoever removed them and from which process."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from crag.core.errors import StorageError
+from crag.engine import Engine
+from ui.app.jobs import Jobs
+
+_EVERY = 3.0
+"""Seconds between two looks; one without anything under way costs nothing."""
+
+_log = logging.getLogger(__name__)
+
+
+def begin(engine: Engine, jobs: Jobs) -> threading.Event:
+    """Look after it in a thread of its own, until the event that is returned is set."""
+    stop = threading.Event()
+    threading.Thread(target=_watch, args=(engine, jobs, stop), name="removals", daemon=True).start()
+    return stop
+
+
+def _watch(engine: Engine, jobs: Jobs, stop: threading.Event) -> None:
+    while not stop.wait(_EVERY):
+        try:
+            stop_of_removed(engine, jobs)
+        except StorageError as error:
+            _log.warning("Who was removed could not be read: %s", error.message)
+
+
+def stop_of_removed(engine: Engine, jobs: Jobs) -> None:
+    """Stop each job of a person who may not come in any more. Raises StorageError."""
+    theirs = [job for job in jobs.running() if job.who]
+    if not theirs:
+        return
+    welcome = {each.id for each in engine.people.all() if each.welcome}
+    for job in theirs:
+        if job.who not in welcome:
+            job.stop()

@@ -1,0 +1,47 @@
+"""Deleting a workspace with all that it holds: asked twice, and what goes on in it is stopped first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from crag.core.errors import AccessError, NotFoundError
+from ui.app.entering import Entered
+from ui.app.program import program
+from ui.app.session import Session
+from ui.kit import problems
+from ui.kit.safe import markdown
+
+
+def ask(session: Session, name: str, title: str, then: Callable[[], object]) -> None:
+    """Says what goes, and deletes it after a tick and a click."""
+    st.caption(
+        "Deletes its documents, runs, question sets and links for good. Nobody can bring them back but from a backup."
+    )
+    sure = st.checkbox(f"Delete all of {markdown(title)}", key=f"delete-sure-{name}")
+    if st.button("Delete for good", key=f"delete-{name}", type="primary", disabled=not sure):
+        with problems.reported():
+            delete(session.entered, name)
+            then()
+
+
+def delete(entered: Entered, name: str) -> None:
+    """Ends what is under way there, shuts everybody out and removes the library. Raises CragError."""
+    engine = program().engine
+    actor = entered.actor
+    try:
+        owner = engine.spaces.get(name).owner
+    except NotFoundError:
+        owner = ""
+    if not actor.manages(name, owner):
+        engine.audit.note("workspace", actor.name, workspace=name, what="delete", refused=True)
+        raise AccessError("Only the owner of a workspace, or who administers, deletes it.", "Ask the owner.")
+    for job in program().jobs.running(workspace=name):
+        job.stop()
+    engine.remove(name)  # first of all what is in it: if this ends half-way, it can be done again
+    try:
+        engine.spaces.delete(name, actor)
+    except NotFoundError:  # a library that nobody shared
+        engine.audit.note("workspace", actor.name, workspace=name, what="deleted")
+    engine.remove(name)  # what somebody was still writing when it began

@@ -1,0 +1,144 @@
+"""Who else may enter a workspace: its members, and links that let read until they end."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from urllib.parse import urlsplit
+
+import streamlit as st
+from streamlit.config import get_option
+
+from crag.core.errors import AccessError
+from crag.core.roles import Role
+from crag.engine import Engine
+from crag.teams.links import LONGEST, Link
+from crag.teams.spaces import Kind, Member
+from ui.app import entering, gate
+from ui.app.entering import Entered
+from ui.app.program import program
+from ui.kit import problems
+from ui.kit.safe import markdown, visible
+
+MAY: dict[Role, str] = {
+    "reader": "reads",
+    "viewer": "reads and asks",
+    "editor": "reads, asks, and changes documents",
+    "admin": "may do everything",
+}
+"""What each role may do in a workspace, after the name of who has it."""
+_SHORT: dict[Role, str] = {"reader": "Reads", "viewer": "Asks", "editor": "Changes"}
+_KINDS: dict[Kind, str] = {"person": "Person", "group": "Group"}
+_TURN, _MADE = "share-turn", "share-made"
+"""In the session: counts what was added, so that its form is empty then; and the link made last, to be copied."""
+
+
+@st.dialog("Share", width="medium")
+def dialog() -> None:
+    """Members and links of the workspace that is shown; whatever is done in it is asked for anew each time."""
+    with problems.reported():
+        engine = program().engine
+        entered = entering.enter(engine, gate.person)
+        if not entered.manages:
+            raise AccessError("Only the owner of a workspace says who may enter it.", "Ask the owner.")
+        if entered.title:
+            with problems.reported():
+                _members(engine, entered)
+        with problems.reported():
+            _links(engine, entered)
+
+
+def day(at: str) -> str:
+    """A moment, as the day that people call it."""
+    moment = datetime.fromisoformat(at)
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def address(token: str) -> str:
+    """The address that a link is: this app's own, with what lets in."""
+    parts = urlsplit(st.context.url or "")
+    base = str(get_option("server.baseUrlPath") or "").strip("/")
+    start = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+    return f"{start}/{base}{'/' if base else ''}?{entering.LINK}={token}"
+
+
+def _members(engine: Engine, entered: Entered) -> None:
+    members = engine.spaces.members(entered.workspace)
+    st.markdown(f"**{markdown(entered.title)}** is shared with")
+    if not members:
+        st.caption("Nobody yet: it is private to its owner.")
+    for member in members:
+        _member(engine, entered, member)
+    turn = st.session_state.setdefault(_TURN, 0)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        kind = st.segmented_control(
+            "Share with",
+            list(_KINDS),
+            default="person",
+            required=True,
+            format_func=_KINDS.__getitem__,
+            key="share-kind",
+        )
+        who = st.text_input(
+            "E-mail" if kind == "person" else "Name of the group, as the sign-in has it", key=f"share-who-{turn}"
+        )
+        role: Role = st.selectbox("Role", list(_SHORT), index=1, format_func=_SHORT.__getitem__, key="share-role")
+        if st.button("Add", key="share-add", type="primary") and kind is not None:
+            engine.spaces.share(entered.workspace, kind, who, role, entered.actor, was=None)
+            st.session_state[_TURN] = turn + 1
+            st.rerun(scope="fragment")
+    st.caption("Nobody may do more in a workspace than in the program: a role here can only be less.")
+
+
+def _member(engine: Engine, entered: Entered, member: Member) -> None:
+    key = f"share-{member.kind}-{member.who}"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        group = " (group)" if member.kind == "group" else ""
+        st.markdown(f"{markdown(member.shown)}{group}", width="stretch")
+        role: Role = st.selectbox(
+            f"Role of {visible(member.shown)}",
+            list(_SHORT),
+            index=list(_SHORT).index(member.role),
+            format_func=_SHORT.__getitem__,
+            key=f"{key}-{member.role}",
+            label_visibility="collapsed",
+            width=120,
+        )
+        out = st.button("Remove", key=f"{key}-out", type="tertiary")
+    if out:
+        engine.spaces.unshare(entered.workspace, member.kind, member.who, entered.actor)
+        st.rerun(scope="fragment")
+    if role != member.role:
+        engine.spaces.share(entered.workspace, member.kind, member.who, role, entered.actor, was=member.role)
+        st.rerun(scope="fragment")
+
+
+def _links(engine: Engine, entered: Entered) -> None:
+    st.markdown("**Links to read**")
+    st.caption(
+        "Who has such a link sees the documents, runs and exports here, and can neither ask nor change anything."
+    )
+    made: tuple[str, str] | None = st.session_state.get(_MADE)
+    for link in engine.links.of(entered.workspace):
+        _link(engine, entered, link)
+        if made is not None and made[0] == link.id:
+            st.code(address(made[1]), language=None, wrap_lines=True)
+            st.caption("Copy it now: it is stored nowhere and not shown again.")
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        days = st.number_input("Days until it ends", 1, LONGEST, 7, key="share-days", width=160)
+        if st.button("Make a link", key="share-link"):
+            link, token = engine.links.issue(entered.workspace, int(days), entered.actor)
+            st.session_state[_MADE] = link.id, token
+            st.rerun(scope="fragment")
+
+
+def _link(engine: Engine, entered: Entered, link: Link) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"Made {_ago(link.made_at)}, ends {day(link.ends_at)}", width="stretch")
+        if st.button("End", key=f"link-{link.id}-end", type="tertiary"):
+            engine.links.end(link.id, entered.actor)
+            st.rerun(scope="fragment")
+
+
+def _ago(at: str) -> str:
+    days = (date.today() - datetime.fromisoformat(at).date()).days
+    return "today" if days <= 0 else f"on {day(at)}"

@@ -1,0 +1,156 @@
+"""The edge where people sign in: how often one may try, what is noted, whose uploads are taken, and safe cookies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.types import Message, Scope, Send
+from streamlit.auth_util import get_cookie_with_chunks
+from streamlit.web.server.server_util import get_cookie_secret
+from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
+
+from crag.core.errors import CragError
+from crag.core.roles import may
+from ui.app import gate, signin
+from ui.app.program import program
+from ui.app.signin import SignIn
+from ui.edge.headers import Header
+from ui.edge.sizes import TooMuch
+
+ROUTES = ("/auth/login", "/auth/logout", "/oauth2callback")
+COOKIE = "_streamlit_user"
+_A_MINUTE = 60
+"""Requests to the routes above that one address may make: a sign-in is two, and each asks the provider something."""
+_ADDRESSES = 10_000
+_ERROR = re.compile(r"[a-z_]{1,40}")
+
+
+class Attempts:
+    """A bucket of requests for each address, filled again within a minute."""
+
+    def __init__(self, rate: int = _A_MINUTE, now: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._now = rate, now
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, address: str) -> None:
+        """One more of this address. Raises TooMuch where there were too many."""
+        at = self._now()
+        left, since = self._left.pop(address, (float(self._rate), at))
+        left = min(float(self._rate), left + (at - since) * self._rate / 60)
+        self._left[address] = (max(left - 1, 0.0), at)
+        if len(self._left) > _ADDRESSES:
+            self._left.popitem(last=False)
+        if left < 1:
+            raise TooMuch(429, "Too many sign-ins from this address. Try again in a minute.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signing:
+    """`note` writes a refused callback into the audit log; `editor` says whose cookies may send files."""
+
+    sign_in: SignIn
+    attempts: Attempts
+    note: Callable[[str], None]
+    editor: Callable[[Mapping[str, str]], bool]
+
+    def check(self, scope: Scope, path: str) -> None:
+        """Raises TooMuch for a request to the routes of sign-in that another site led here, or of too many."""
+        if path != "/oauth2callback" and _values(scope, b"sec-fetch-site") == ["cross-site"]:
+            raise TooMuch(403, "Pages of other sites may not sign anybody in or out here.")
+        self.attempts.take(str((scope.get("client") or ("",))[0]))
+
+    async def may_upload(self, scope: Scope) -> bool:
+        """Whether who sends a file has signed in and may add documents somewhere."""
+        return await asyncio.to_thread(self.editor, _cookies(scope))
+
+    def watched(self, scope: Scope, path: str, send: Send) -> Send:
+        """`send` that keeps answers of sign-in out of caches, and notes a callback that let nobody in."""
+
+        async def watching(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", ())]
+                message = {**message, "headers": [*headers, (b"cache-control", b"no-store")]}
+                why = _refused(scope) if path == "/oauth2callback" and not _let_in(headers) else ""
+                if why and gate.room_to_note():
+                    await asyncio.to_thread(self.note, why)
+            await send(message)
+
+        return watching
+
+    def secured(self, headers: list[Header]) -> list[Header]:
+        """Where browsers come by TLS, cookies go by nothing else; Streamlit leaves that out."""
+        if not self.sign_in.secure:
+            return headers
+        return [(name, _secure(value) if name.lower() == b"set-cookie" else value) for name, value in headers]
+
+
+def may_edit(cookies: Mapping[str, str]) -> bool:
+    """Whether a browser with these cookies is of somebody who signed in and may edit."""
+    sign_in, said = signin.configured(), _claims(cookies)
+    if sign_in is None or sign_in.problem or said is None or said.get("origin") != sign_in.origin:
+        return False
+    engine = program().engine
+    try:
+        signed = signin.signed(said, sign_in, engine.config.signin_hours, engine.config.groups_claim)
+        person = engine.people.of(signed.identity.issuer, signed.identity.subject)
+        over = engine.people.signed_out(signed.hash)
+    except CragError:
+        return False
+    return person is not None and person.welcome and may(person.role, "edit") and not over
+
+
+def _claims(cookies: Mapping[str, str]) -> dict[str, Any] | None:
+    """What the signed cookie says, if its signature is this program's."""
+    secret = get_cookie_secret()
+
+    def one(name: str) -> bytes | None:
+        value = cookies.get(name)
+        return decode_signed_value(secret, name, value.encode("latin-1")) if value else None
+
+    whole = get_cookie_with_chunks(one, COOKIE)
+    try:
+        said = json.loads(whole) if whole else None
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def _refused(scope: Scope) -> str:
+    """Why a callback let nobody in; "" for a call of nothing, as after signing out."""
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    if error := query.get("error"):
+        return f"the provider said {error[0]}" if _ERROR.fullmatch(error[0]) else "the provider said no"
+    return "a callback whose state, code or token does not fit" if "code" in query or "state" in query else ""
+
+
+def _let_in(headers: list[Header]) -> bool:
+    ours = (value for name, value in headers if name.lower() == b"set-cookie" and value.startswith(COOKIE.encode()))
+    return any(not re.match(rb'[^=]+=("")?;', value) for value in ours)
+
+
+def _secure(cookie: bytes) -> bytes:
+    named = any(part.strip().lower() == b"secure" for part in cookie.split(b";"))
+    return cookie if named else cookie + b"; Secure"
+
+
+def _cookies(scope: Scope) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in _values(scope, b"cookie"):
+        try:
+            found |= {name: each.value for name, each in SimpleCookie(line).items()}
+        except CookieError:
+            continue
+    return found
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]

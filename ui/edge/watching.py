@@ -1,0 +1,93 @@
+"""What whoever watches over the app may ask: whether it lives, whether it is ready, and its metrics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
+from streamlit import runtime
+from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
+
+from crag.core.errors import CragError
+from crag.core.trace import Trace
+from crag.monitoring.health import Health
+from crag.monitoring.metrics import Metrics, Sources, standing
+from crag.monitoring.scraping import Scrape, Scraping
+from crag.spending.prices import Price, table
+from ui.app.program import program
+from ui.edge.sizes import Uploads
+
+
+class Watch:
+    """Answers for one process. What may take long is done in threads, so that nobody's page waits for it."""
+
+    def __init__(self, health: Health, scraping: Scraping, uploads: Uploads) -> None:
+        self._health, self._scraping = health, scraping
+        self._metrics = Metrics(_prices, {**_standing(health), **_of_the_app(uploads)}) if scraping.on else None
+
+    def begin(self) -> None:
+        """From now on runs are counted, where anybody may read the counts."""
+        if self._metrics is not None:
+            program().watch(self._count)
+
+    async def ready(self) -> Response:
+        """200 where it can be asked, else 503 with the names of what is missing. Who asks first begins the loading."""
+        lacking = await asyncio.to_thread(self._lacking)
+        if lacking:
+            return JSONResponse(
+                {"status": "not ready", "lacking": lacking}, 503, {"retry-after": "2", "cache-control": "no-store"}
+            )
+        return JSONResponse({"status": "ready"}, headers={"cache-control": "no-store"})
+
+    async def metrics(self, scope: Scope) -> Response:
+        """The metrics, for who may have them."""
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        asked = Scrape(headers=headers, peer=str((scope.get("client") or ("",))[0]))
+        reply = await asyncio.to_thread(self._scraping.reply, asked, self._metrics)
+        return Response(reply.body, reply.status, dict(reply.headers))
+
+    def _lacking(self) -> tuple[str, ...]:
+        try:
+            _ = program().engine
+        except CragError:
+            return ("settings",)
+        return self._health.lacking(models=program().ready)
+
+    def _count(self, trace: Trace) -> None:
+        if self._metrics is not None:
+            self._metrics.watch(trace)
+
+
+def audited(why: str) -> None:
+    """A refused request for the metrics, told to the audit log, once there is an engine."""
+    engine = program().made
+    if engine is not None:
+        engine.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
+
+
+def _prices() -> Mapping[str, Price]:
+    return table(program().config.prices)
+
+
+def _standing(health: Health) -> Sources:
+    return standing(lambda: program().made, health, lambda: program().ready)
+
+
+def _of_the_app(uploads: Uploads) -> Sources:
+    return {
+        "sessions": ("Browser tabs that are open.", _sessions),
+        "upload_bytes": ("Bytes of uploads that are on their way or not yet read.", lambda: float(uploads.held)),
+    }
+
+
+def _sessions() -> float | None:
+    if not runtime.exists():
+        return None
+    stats: Sequence[object] = (
+        runtime.get_instance().stats_mgr.get_stats([ACTIVE_SESSIONS_FAMILY]).get(ACTIVE_SESSIONS_FAMILY, ())
+    )
+    return float(sum(each.value for each in stats if isinstance(each, GaugeStat)))

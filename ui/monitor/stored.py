@@ -1,0 +1,70 @@
+"""The figures of the runs that may be seen: of this session's library, and, for who administers, of every one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from crag.core.runfacts import RunFacts
+from crag.library.library import Library
+from crag.monitoring.ledger import Ledger
+from ui.app.program import program
+from ui.app.session import Session
+from ui.run.meter import in_use
+
+ALL = "*"
+"""All libraries together."""
+_LEDGERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Runs in the order of their beginning; `key` differs where they do. `missing` have no figures yet, `unread`
+    libraries could not be read. `whose`: the workspace of each run's library, where there are several."""
+
+    runs: Sequence[RunFacts]
+    key: tuple[object, ...]
+    missing: int = 0
+    unread: int = 0
+
+
+def workspaces(session: Session) -> list[str]:
+    """The libraries that may be chosen from: this session's alone, and all others for who administers."""
+    if not session.may("administer"):
+        return [session.workspace]
+    others = sorted(set(program().engine.private_libraries.stored()) - {session.workspace})
+    return [session.workspace, *others]
+
+
+def seen(session: Session, workspace: str) -> Seen:
+    """The runs of a library, or of all. Raises CragError, also where this visitor may not see them."""
+    if workspace == session.workspace:
+        reading = _ledger(workspace).read(session.library.facts, in_use())
+        return Seen(reading.runs, (workspace, reading.version), reading.missing)
+    wanted = [name for name in workspaces(session) if workspace in (ALL, name)]
+    runs: list[RunFacts] = []
+    key: list[object] = [workspace]
+    missing = unread = 0
+    for name in wanted:
+        try:
+            reading = _ledger(name).read(program().engine.library(name).facts, in_use())
+        except CragError:
+            unread += 1
+            continue
+        runs += reading.runs
+        key += [name, reading.version]
+        missing += reading.missing
+    return Seen(sorted(runs, key=lambda run: run.started_at), tuple(key), missing, unread)
+
+
+@st.cache_resource(max_entries=_LEDGERS, show_spinner=False)
+def _ledger(workspace: str) -> Ledger:
+    return Ledger()
+
+
+def added(library: Library) -> list[tuple[str, str]]:
+    """When each document was added, ISO 8601, and its name."""
+    return [(document.added_at, document.name) for document in library.documents.all()]

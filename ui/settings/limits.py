@@ -1,0 +1,190 @@
+"""The Limits tab of Settings: how much of each limit is used, and, for who runs the program, the limits themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from crag.core.config import AppConfig
+from crag.core.errors import CragError
+from crag.core.fields import meta
+from crag.limits import told
+from crag.limits.quantities import QUANTITIES, Bound
+from crag.limits.quotas import Standing
+from ui.app.program import program
+from ui.app.session import Session
+from ui.kit import forms, problems
+from ui.kit import html as h
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.kit.safe import markdown
+
+_PER = {"minute": "this minute", "hour": "this hour", "day": "today (UTC)", "": ""}
+_EVERYONE = ""
+"""Stands for the whole server."""
+
+
+def show(session: Session) -> None:
+    """What applies to this workspace, and how much of it is used. Raises CragError."""
+    found = program().engine.quotas.standing(session.workspace, session.library)
+    st.subheader("This workspace", anchor=False)
+    draw(_bars([(each, each.own) for each in found]))
+    st.subheader("All workspaces together", anchor=False)
+    if session.visitor.administers:
+        draw(_bars([(each, each.all) for each in found if each.all is not None]))
+        _clock()
+        st.subheader("Change limits", anchor=False)
+        whose = st.segmented_control(
+            "Whose",
+            ["This workspace", "All"],
+            default="This workspace",
+            required=True,
+            key="limits-whose",
+            label_visibility="collapsed",
+        )
+        edit(session, session.workspace if whose == "This workspace" else _EVERYONE)
+    else:
+        draw(_bars([(each, each.all) for each in found if each.all is not None and each.all.most], used=False))
+        st.caption("Who runs this program sets these limits. Ask them if one is too low for what you do.")
+
+
+def edit(session: Session, workspace: str) -> None:
+    """The limits of one workspace, or with "" of the whole server and what workspaces begin with, to be changed.
+
+    For who administers alone; others are shown nothing. Raises CragError.
+    """
+    if not session.visitor.administers:
+        return
+    quotas = program().engine.quotas
+    names = [each.own for each in QUANTITIES.values()]
+    if workspace == _EVERYONE:
+        names += [each.all for each in QUANTITIES.values() if each.all]
+    changed = quotas.overrides.all()
+    turn = st.session_state.setdefault(f"limits-turn-{workspace}", 0)
+    seen: dict[str, int] = st.session_state.setdefault(
+        f"limits-seen-{workspace}-{turn}",
+        {name: found.edition for (where, name), found in changed.items() if where == workspace},
+    )
+    said = (
+        "What every workspace may take that has no limits of its own, and what all of them may take together."
+        if workspace == _EVERYONE
+        else "These apply to this workspace alone."
+    )
+    st.caption(f"{said} 0 stands for no limit.")
+    if st.session_state.pop(f"limits-saved-{workspace}", False):
+        st.success("Saved. What begins from now on is held to these.")
+    if (problem := st.session_state.pop(f"limits-problem-{workspace}", None)) is not None:
+        problems.show(problem)
+    keys = {name: f"limit-{workspace}-{turn}-{name}" for name in names}
+    with st.form(f"limits-form-{workspace}", border=False):
+        for first in range(0, len(names), 2):
+            for name, place in zip(names[first : first + 2], st.columns(2, gap="large"), strict=False):
+                found = changed.get((workspace, name))
+                own = found is not None and found.value is not None
+                with place:
+                    _field(name, quotas.most(name, workspace), keys[name])
+                    if own and found is not None:
+                        st.caption(markdown(f"Changed by {found.by}, {found.at[:10]}."))
+        with st.container(horizontal=True):
+            st.form_submit_button(
+                "Save limits", type="primary", on_click=_save, args=(session, workspace, keys, dict(seen))
+            )
+            st.form_submit_button(
+                "Back to what was set before" if workspace else "Back to what is configured",
+                on_click=_back,
+                args=(session, workspace, dict(seen)),
+                disabled=not any(where == workspace and each.value is not None for (where, _), each in changed.items()),
+            )
+
+
+def _field(name: str, value: float, key: str) -> None:
+    """One limit, typed: its range reaches too far for a hand to slide."""
+    about = meta(AppConfig, name)
+    number = float if AppConfig.model_fields[name].annotation is float else int
+    bounds: dict[str, Any] = {"min_value": number(about["minimum"]), "max_value": number(about["maximum"])}
+    st.number_input(
+        forms.label(AppConfig, name),
+        value=number(value),
+        step=number(about["step"] or 1),
+        key=key,
+        help=markdown(about["help"]),
+        **bounds,
+    )
+
+
+def _save(session: Session, workspace: str, keys: dict[str, str], seen: dict[str, int]) -> None:
+    """Store what was changed on this page; what somebody else changed meanwhile is not overwritten."""
+    quotas = program().engine.quotas
+    typed = {name: st.session_state.get(key) for name, key in keys.items()}
+    wanted = {
+        name: float(value)
+        for name, value in typed.items()
+        if value is not None and float(value) != quotas.most(name, workspace)
+    }
+    _change(session, workspace, wanted, seen)
+
+
+def _back(session: Session, workspace: str, seen: dict[str, int]) -> None:
+    """Every limit that was changed here is as it was set before."""
+    changed = program().engine.quotas.overrides.all()
+    own = [name for (where, name), each in changed.items() if where == workspace and each.value is not None]
+    _change(session, workspace, dict.fromkeys(own), seen)
+
+
+def _change(session: Session, workspace: str, wanted: Any, seen: dict[str, int]) -> None:
+    engine, who = program().engine, session.visitor.name
+    if not session.may("administer"):
+        engine.audit.note("limit", who, workspace=workspace, refused=True)
+        return
+    state = st.session_state
+    try:
+        for name, value in wanted.items():
+            before = engine.quotas.most(name, workspace)
+            engine.quotas.change(workspace, name, value, seen=seen.get(name, 0), by=who)
+            after = "as configured" if value is None else f"{value:g}"
+            engine.audit.note("limit", who, workspace=workspace, what=name, detail=f"{before:g} → {after}")
+        state[f"limits-saved-{workspace}"] = bool(wanted)
+    except CragError as error:
+        state[f"limits-problem-{workspace}"] = error
+    state[f"limits-turn-{workspace}"] += 1  # the form begins anew with what holds now
+
+
+def _clock() -> None:
+    """Says where use is counted to a day that is not today, and offers to end that."""
+    ledger = program().engine.quotas.ledger
+    day, today = ledger.today(), ledger.now().date()
+    if day == today:
+        return
+    st.warning(
+        f"The clock stood at {day} before and stands at {today} now. Until that day is over, calls and dollars are "
+        "counted to it, so that a clock that is set back gives no day back."
+    )
+    if st.button("The clock is right now: begin today", key="limits-day"):
+        ledger.begin_day()
+        st.rerun()
+
+
+def _bars(rows: Sequence[tuple[Standing, Bound | None]], *, used: bool = True) -> Html:
+    """A line for each limit: its name, a bar, and the numbers."""
+    return h.div("cx limits")[(_bar(each, bound, used) for each, bound in rows if bound is not None)]
+
+
+def _bar(standing: Standing, bound: Bound, used: bool) -> Html:
+    quantity = standing.quantity
+    most = told.amount(quantity, bound.most) if bound.most else "no limit"
+    counted = used and quantity.name != "runs"
+    now = told.amount(quantity, bound.used).removesuffix(f" {quantity.noun}") if bound.most else ""
+    numbers = (
+        f"{now} of {most}"
+        if counted and bound.most
+        else (f"{told.amount(quantity, bound.used)}, no limit" if counted else most)
+    )
+    share = min(1.0, bound.share) if counted else 0.0
+    full = "full" if share >= 1 else ("near" if share >= 0.8 else "")
+    return h.div("limit")[
+        h.span("what")[quantity.title],
+        h.span("bar")[h.i(full, style=f"width:{share:.1%}")],
+        h.span("num")[numbers, h.span("quiet")[f" {_PER[quantity.period]}"]],
+    ]

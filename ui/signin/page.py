@@ -1,0 +1,80 @@
+"""The page before all others where people sign in: where one can, what is asked there, and why somebody stays out."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from crag.core.errors import AccessError, CragError
+from crag.teams.people import Person
+from ui.app import gate, signin
+from ui.app.signin import NO_AUTHLIB, SignIn
+from ui.kit import drawing, problems
+from ui.kit import html as h
+from ui.kit.safe import markdown
+
+_ASKED = (
+    "The provider is asked for your name, your e-mail and your groups, and nothing else. Your password stays there; "
+    "here a cookie is kept that says who you are."
+)
+
+
+def who_is_there() -> CragError | Person | None:
+    """The person who signed in, None where nobody has to, or why nobody may come in."""
+    try:
+        return gate.person()
+    except CragError as error:
+        return error
+
+
+def show(why: CragError) -> None:
+    """The page, for who is not in: nothing of any library is on it."""
+    sign_in = signin.configured()
+    if sign_in is None:
+        return
+    with st.container(key="signin", horizontal_alignment="center"):
+        drawing.draw(
+            h.div("cx signin")[
+                h.h1["CRAG Explorer"],
+                h.p("quiet")["Answers from your documents, checked and cited. Sign in to see your library."],
+            ]
+        )
+        if sign_in.problem:
+            _unready(sign_in)
+            return
+        if elsewhere := _elsewhere(sign_in):
+            st.info(markdown(f"Signing in works at {elsewhere} alone. Open the app there."))
+            return
+        if not isinstance(why, AccessError):
+            problems.show(why)
+            return
+        if gate.arrived():
+            st.warning(f"**{markdown(why.message)}**  \n{markdown(why.remedy)}")
+        for each in sign_in.providers:
+            label = f"Sign in with {each.title}" if each.title else "Sign in"
+            key = f"signin-{each.name}"
+            if st.button(markdown(label), key=key, type="primary", width="stretch"):
+                _to(each)
+        if gate.arrived():
+            st.button("Use another account", key="signin-leave", type="tertiary", on_click=gate.leave)
+        st.caption(_ASKED)
+
+
+def _to(provider: signin.Provider) -> None:
+    st.login(None if provider.name == "default" else provider.name)
+
+
+def _unready(sign_in: SignIn) -> None:
+    """A stranger learns that it does not work; the line itself is in the log."""
+    if sign_in.problem == NO_AUTHLIB:
+        st.error(markdown(NO_AUTHLIB))
+        return
+    st.error("**Sign-in is not set up rightly, so nobody is let in.**  \nWho runs this program finds why in its log.")
+
+
+def _elsewhere(sign_in: SignIn) -> str:
+    """The address at which signing in works, where this is another one: the cookie would not count here."""
+    parts = urlsplit(str(st.context.url or ""))
+    here = f"{parts.scheme}://{parts.netloc}"
+    return sign_in.origin if parts.netloc and here != sign_in.origin else ""
