@@ -125,9 +125,9 @@ async def _until(ledger: Ledger, acts: int, seconds: float) -> None:
         await asyncio.sleep(0.05)
 
 
-def stock(data: Path, names: list[str]) -> None:
+def stock(data: Path, names: list[str], config: AppConfig | None = None) -> None:
     """A library of small files."""
-    engine = made(AppConfig(data=data))
+    engine = made(config or AppConfig(data=data))
     for _ in engine.add_files([(name, lambda name=name: text_of(name)) for name in names]):  # type: ignore[misc]
         pass
     engine.close()
