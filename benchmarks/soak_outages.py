@@ -22,11 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from streamlit.proto.WidgetStates_pb2 import WidgetState
-
 from benchmarks.soak_app import engine
 from benchmarks.soak_client import Lost, Missing, Rerun, Tab
-from benchmarks.soak_kills import Ledger, stock, text_of
+from benchmarks.soak_kills import Ledger, save_setting, stock, text_of
 from benchmarks.soak_served import Supervised
 from benchmarks.soak_world import closed
 from crag.core.config import AppConfig
@@ -187,7 +185,7 @@ class _Session:
     """One tab that does one kind of work."""
 
     def __init__(self, app: Supervised, kind: str, ledger: Ledger, found: Found) -> None:
-        self.tab, self.kind, self.ledger, self.found = Tab(app.url, patience=90), kind, ledger, found
+        self.tab, self.kind, self.ledger, self.found = Tab(app.url, patience=45), kind, ledger, found
         self.number, self.last = 0, ""
 
     async def begin(self) -> None:
@@ -260,11 +258,7 @@ class _Session:
         return done, fine
 
     async def _setting(self) -> tuple[Rerun, bool]:
-        calls = WidgetState(
-            id=self.tab.find("number_input", "Calls in a run").element.id, double_value=100.0 + self.number
-        )
-        save = WidgetState(id=self.tab.find("button", "Save").element.id, trigger_value=True)
-        done = await self.tab._run(calls, save)
+        done = await save_setting(self.tab, 100 + self.number)
         return done, "Saved and in use" in self.tab.texts()
 
 
@@ -312,20 +306,6 @@ def _full(folder: Path) -> Iterator[World]:
 
 
 @contextmanager
-def _read_only(folder: Path) -> Iterator[World]:
-    with _small_disk(folder) as data:
-
-        def remount(how: str) -> None:
-            ran = subprocess.run(["mount", "-o", f"remount,{how}", str(data)], capture_output=True, text=True)
-            if (
-                ran.returncode
-            ):  # a file is open for writing: the kernel refuses, so the device is made read-only by force
-                raise Skipped(f"the file system can't be made read-only while it is written to: {ran.stderr.strip()}")
-
-        yield World(lambda _: remount("ro"), lambda _: remount("rw"))
-
-
-@contextmanager
 def _database(folder: Path) -> Iterator[World]:
     from tests.support.postgres_server import postgres_server
 
@@ -354,22 +334,14 @@ def _milvus(folder: Path) -> Iterator[World]:
 
 @contextmanager
 def _clock(folder: Path) -> Iterator[World]:
-    found = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-    if found is None:
-        raise Skipped("libfaketime is not installed: apt-get install faketime")
+    """The app's own modules and `time.time` are told another time; see `benchmarks.soak_app`."""
     said = folder / "clock"
-    said.write_text("+0\n", encoding="utf-8")
-    environment = {
-        "LD_PRELOAD": str(found),
-        "FAKETIME_TIMESTAMP_FILE": str(said),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
-    yield World(
-        lambda _: said.write_text("-3600\n", encoding="utf-8") and None,
-        lambda _: said.write_text("+0\n", encoding="utf-8") and None,
-        environment=environment,
-    )
+
+    def set_to(seconds: int) -> None:
+        said.write_text(str(seconds), encoding="utf-8")
+
+    set_to(0)
+    yield World(lambda _: set_to(-3600), lambda _: set_to(0), environment={"CRAG_SOAK_CLOCK": str(said)})
 
 
 @contextmanager
@@ -385,7 +357,6 @@ def _files(folder: Path) -> Iterator[World]:
 
 CASES: dict[str, Callable[[Path], Any]] = {
     "disk full": _full,
-    "data folder read-only": _read_only,
     "database gone": _database,
     "Milvus gone": _milvus,
     "clock set back by an hour": _clock,
