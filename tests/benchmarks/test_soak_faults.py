@@ -1,4 +1,4 @@
-"""The soak's faults in small, on the real app: kills, leaks, a provider that is down, and what the app stands on gone."""
+"""The soak's faults in small, on the real app: kills, leaks, a provider that is down, outages of what it stands on."""
 
 from __future__ import annotations
 
