@@ -231,6 +231,7 @@ def _as_if(session: Session, trace: Trace) -> None:
 def _delete(session: Session, run: str) -> None:
     session.require("edit")
     session.library.runs.delete(run)
+    session.note("delete", "run", run)
     session.forget(run)
 
 
