@@ -91,6 +91,7 @@ UI = {
     "app": {"kit"},
     "edge": {"app"},
     "run": {"kit", "app"},
+    "signin": {"kit", "app"},
     "documents": {"kit", "app", "run"},
     "compare": {"kit", "app", "run"},
     "ask": {"kit", "app", "run", "documents", "compare"},
@@ -98,7 +99,6 @@ UI = {
     "evaluate": {"kit", "app", "run", "documents"},
     "monitor": {"kit", "app", "run"},
     "settings": {"kit", "app", "run"},
-    "signin": {"kit", "app"},
     "administration": {"kit", "app"},
 }
 
