@@ -92,6 +92,7 @@ UI = {
     "app": {"kit"},
     "edge": {"app"},
     "run": {"kit", "app"},
+    "signin": {"kit", "app"},
     "documents": {"kit", "app", "run"},
     "compare": {"kit", "app", "run"},
     "ask": {"kit", "app", "run", "documents", "compare"},
@@ -100,7 +101,6 @@ UI = {
     "monitor": {"kit", "app", "run"},
     "settings": {"kit", "app", "run"},
     "administration": {"kit", "app", "run", "settings"},
-    "signin": {"kit", "app"},
 }
 
 # Outside crag only the pure parts of a step may be used beside the engine.
