@@ -99,6 +99,18 @@ class ServingSettings(BaseModel):
         at_start=True,
     )
 
+    processes: int = setting(
+        1,
+        "Server processes",
+        "So many processes serve the app behind its one address, each browser one of them. More than one pays where "
+        "many people work at once and there are cores and memory: each holds its own models, about half a GB.",
+        group="serving",
+        at_start=True,
+        step=1,
+        ge=1,
+        le=64,
+    )
+
     @field_validator("framed_by")
     @classmethod
     def _origins(cls, given: tuple[str, ...]) -> tuple[str, ...]:

@@ -54,6 +54,14 @@ class OpenLibraries:
         if found is not None:
             found.close()
 
+    def names(self, shelf: PrivateLibraries) -> list[str]:
+        """All libraries of a shelf that hold anything, in order. Raises StorageError."""
+        names, root = shelf.stored(), shelf.root.absolute()
+        with self._lock:
+            # What was just written may not show in its file yet.
+            used = [folder.name for folder, each in self._libraries.items() if folder.parent == root and each.made]
+        return sorted({*names, *used})
+
     def tidy(
         self,
         shelf: PrivateLibraries,
@@ -69,15 +77,11 @@ class OpenLibraries:
         is logged, and the next library goes on. `stop` ends it between two libraries.
         """
         try:
-            names = shelf.stored()
+            names = self.names(shelf)
         except StorageError as error:
             _log.warning("the libraries were not purged: %s", error.message)
             return
-        root = shelf.root.absolute()
-        with self._lock:
-            # What was just written may not show in its file yet.
-            used = [folder.name for folder, each in self._libraries.items() if folder.parent == root and each.made]
-        for name in sorted({*names, *used}):
+        for name in names:
             if stop.is_set():
                 return
             try:

@@ -39,7 +39,7 @@ CRAG = {
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
     "teams": {"text", "core", "library"},
     "limits": {"text", "core", "library", "spending", "teams"},
-    "monitoring": {"text", "core", "library", "spending"},
+    "monitoring": {"text", "core", "library", "providers", "spending"},
     "run": {
         *("text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"),
         *("conversation", "limits"),
@@ -96,6 +96,7 @@ UI = {
     "ask": {"kit", "app", "run", "documents", "compare"},
     "tune": {"kit", "app", "run"},
     "evaluate": {"kit", "app", "run", "documents"},
+    "monitor": {"kit", "app", "run"},
     "settings": {"kit", "app", "run"},
     "administration": {"kit", "app", "run", "settings"},
     "signin": {"kit", "app"},
