@@ -103,7 +103,6 @@ class Engine:
         self.audit = AuditLog(self.teams)
         self.census = Census(self.private_libraries.root, self._server)
         self.spaces, self.links = Workspaces(self.teams, self.audit), Links(self.teams, self.audit)
-        """Who may enter which library."""
         self.people = People(self.teams, self.audit, lambda: self.config)
         self.quotas = Quotas(self.teams, lambda: self.config, self.private_libraries.holds)
         """What workspaces and the whole server may take, and what is used of it."""

@@ -9,11 +9,11 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 from sqlalchemy import delete, func, insert, select
 
 from crag.core.errors import StorageError
+from crag.teams.acts import AuditedAct
 from crag.teams.floods import Floods
 from crag.teams.store import Store
 from crag.teams.tables import audit
@@ -25,26 +25,6 @@ _log = logging.getLogger("crag.audit")
 MOST = 1_000_000
 """Entries that are kept, whatever their age: some 300 MB."""
 _NAMED, _VALUE = 2000, 120
-
-AuditedAct = Literal[
-    "sign-in",
-    "sign-out",
-    "refused",
-    "delete",
-    "setting",
-    "limit",
-    "key",
-    "role",
-    "remove",
-    "workspace",
-    "share",
-    "link",
-    "token",
-    "backup",
-    "restore",
-    "scrape",
-]
-"""setting: of the program. key: one was entered, forgotten or used for a server; never its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ PUBLIC = {
     "crag.monitoring.sentences": ["MOST_REWRITES", "Said", "change_sentence", "drift_sentence", "said"],
     "crag.teams.store": ["Store"],
     "crag.teams.people": ["GIVEN_ROLES", "Identity", "People", "Person", "Standing", "people_of"],
+    "crag.teams.acts": ["AuditedAct"],
     "crag.teams.actors": ["Actor", "Somebody", "check", "one_line", "refusals_noted"],
     "crag.teams.audit": ["AuditLog", "AuditedAct", "Entry", "told"],
     "crag.teams.floods": ["Floods"],

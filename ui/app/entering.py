@@ -110,6 +110,7 @@ def _by_link(engine: Engine) -> Entered | None:
         link = engine.links.opened(token)
     except AccessError:
         st.session_state.pop(_LINK, None)
+        st.query_params[LINK] = token  # so that it is told why, and not asked to sign in, until another page is opened
         workspaces.switch_to("")
         raise
     if st.query_params.get(LINK) != token:
