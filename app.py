@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.teams.people import Person
-from ui.app import entering, limits, menu, navigation, returning, warmup
+from ui.app import collector, entering, limits, menu, navigation, returning
 from ui.edge import start
 from ui.kit import drawing
 from ui.signin import menu as who
@@ -22,7 +22,7 @@ def draw() -> None:
     """The page that this visitor wants, in the app's style."""
     st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
     returning.note()
-    warmup.settle()
+    collector.note_run()
     drawing.apply_style()
     st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
     pages = {

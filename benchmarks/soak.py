@@ -2,9 +2,9 @@
 
 python -m benchmarks.soak [--part reruns mixed …] [--sessions 10 25 50] [--minutes 60]
 
-Each part is a module `benchmarks.soak_<part>`: `GOAL` says what is asked of it, `options(parser)` adds its own options,
-`measure(options)` returns figures that JSON can hold, and `told(figures)` tells them as lines of Markdown. The figures of
-a part lie in `results/soak_<part>.json`; the page `results/soak.md` is made of all that are there.
+Each part is a module `benchmarks.soak_<part>`: `GOAL` says what is asked of it, `options(parser)` adds its options,
+`measure(options)` returns figures that JSON can hold, and `told(figures)` tells them as lines of Markdown. The figures
+of a part lie in `results/soak_<part>.json`; the page `results/soak.md` is made of all that are there.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Part `reruns`: how soon pages answer while 10, 25 and 50 sessions each ask for a rerun every two seconds.
 
-Three pages in turns, in one run of the command: Ask with an answered run, whose thresholds are moved; Tune over 150
-stored runs, moved likewise; and a page of one slider that the same Streamlit serves. Each session is a socket of its own.
+Pages in turns, in one run of the command: Ask with an answered run, whose thresholds are moved; Tune over 150 stored
+runs, moved likewise; and a page of one slider that the same Streamlit serves, with its collector's round after each run
+of the script, as Streamlit comes, and without. Each session is a socket of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import random
 import tempfile
 import time
 from contextlib import ExitStack
@@ -20,7 +22,12 @@ from tests.support.app_server import serving
 
 GOAL = "with 25 sessions a median of at most 2 times that of a page of one slider; with 50 of at most 1.5 s"
 EVERY = 2.0
-PAGES = {"ask": "Ask, an answered run open", "tune": "Tune, 150 runs", "slider": "a page of one slider"}
+PAGES = {
+    "ask": "Ask, an answered run open",
+    "tune": "Tune, 150 runs",
+    "slider": "a page of one slider, Streamlit as it comes",
+    "lean": "the same, with the app's options",
+}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +38,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 async def slide(tab: Tab, number: int) -> Rerun:
-    """The thresholds, a little to and fro."""
-    return await tab.slide("Thresholds", 0.10 + number % 7 / 100, 0.50 + number % 5 / 100)
+    """The thresholds, to anywhere."""
+    draw = random.Random(f"{tab.session} {number}")
+    return await tab.slide("Thresholds", draw.randrange(5, 40) / 100, draw.randrange(45, 90) / 100)
 
 
 async def _figures(url: str, pid: int, count: int, page: str, query: str, seconds: float) -> dict[str, Any]:
@@ -66,12 +74,15 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
         for processes in chosen.processes:
             with ExitStack() as stack:
                 app = stack.enter_context(serving(folder, CRAG_PROCESSES=str(processes)))
-                one = stack.enter_context(bare(folder / "bare"))
+                one = stack.enter_context(bare(folder / "bare", STREAMLIT_RUNNER_POST_SCRIPT_GC="true"))
+                lean = stack.enter_context(bare(folder / "lean"))
                 for count in chosen.sessions:
                     for page in chosen.pages:
-                        where = (one, "", "") if page == "slider" else (app, page.removeprefix("ask"), f"run={run}")
-                        served, path, query = where
-                        asked = await _figures(served.url, served.process.pid, count, path, query, chosen.rerun_seconds)
+                        served = {"slider": one, "lean": lean}.get(page, app)
+                        query = f"run={run}" if page == "ask" else ""
+                        path = page if page == "tune" else ""
+                        at = served.url, served.process.pid
+                        asked = await _figures(*at, count, path, query, chosen.rerun_seconds)
                         rows.append({"processes": processes, "sessions": count, "page": page, **asked})
                         print(rows[-1], flush=True)
     return {"rows": rows, "seconds": chosen.rerun_seconds}
@@ -83,13 +94,13 @@ def told(found: dict[str, Any]) -> list[str]:
         f"Each figure over {found['seconds']:.0f} s; a session moves the thresholds every two seconds. Server's "
         "processor: all that its processes took, for one rerun. The clients share the cores.",
         "",
-        "| processes | sessions | page | median | p95 | times the slider's | server's processor | client's | reruns | faults |",
+        "| processes | sessions | page | median | p95 | × slider | server's processor | client's | reruns | faults |",
         "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     beside = {(row["processes"], row["sessions"]): row["median"] for row in found["rows"] if row["page"] == "slider"}
     for row in found["rows"]:
         slider = beside.get((row["processes"], row["sessions"]))
-        times = f"{row['median'] / slider:.1f}" if slider and row["page"] != "slider" else "–"
+        times = f"{row['median'] / slider:.1f}" if slider and row["page"] not in ("slider", "lean") else "–"
         lines.append(
             f"| {row['processes']} | {row['sessions']} | {PAGES[row['page']]} | {1000 * row['median']:.0f} ms | "
             f"{1000 * row['p95']:.0f} ms | {times} | {row['server_ms']:.1f} ms | {row['client_ms']:.1f} ms | "

@@ -1,4 +1,4 @@
-"""What the soak drives: the real app as a process of its own over a library with many runs, and a page of one slider."""
+"""What the soak drives: the real app as its own process over a library with many runs, and a page of one slider."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from crag.core.exchanges import Exchange
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Retriever, Rewriter, WebSearch
+from crag.core.purging import Due
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turns
@@ -210,12 +211,16 @@ class Engine:
         """
         days = self.config.refresh_days
         renew = partial(self.pages.renew, days=days, stop=stop) if days else None
-        self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew)
+        self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew, self._purged)
         try:
             self.audit.tidy(self.config.audit_days)
             self.idle.look(self._libraries.names(self.private_libraries), stop)
         except StorageError as error:
             _log.warning("what is old was not removed: %s", error.message)
+
+    def _purged(self, workspace: str, each: Due) -> None:
+        said = f"{each.document.name}: {each.why}"
+        self.audit.note("delete", "program", workspace=workspace, what="document purged", detail=said)
 
     @cached_property
     def pages(self) -> Pages:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import crag
 from crag.cli import (
     ask,
+    audit,
     backup,
     copy,
     documents,
@@ -110,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
         copy,
         backup,
         restore,
+        audit,
         serve,
         mcp,
         people,

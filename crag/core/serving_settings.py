@@ -66,11 +66,11 @@ class ServingSettings(BaseModel):
     signin_hours: int = setting(
         12,
         "Hours of a sign-in",
-        "After so many hours people are asked to sign in again.",
+        "After so many hours people are asked to sign in again. 0: when the provider's token ends, often within one.",
         group="people",
         unit="hours",
         step=1,
-        ge=1,
+        ge=0,
         le=720,
     )
     keys_for: Literal["admins", "everyone"] = setting(
@@ -97,6 +97,18 @@ class ServingSettings(BaseModel):
         "whoever sends what CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names.",
         group="serving",
         at_start=True,
+    )
+
+    processes: int = setting(
+        1,
+        "Server processes",
+        "So many processes serve the app behind its one address, each browser one of them. More than one pays where "
+        "many people work at once and there are cores and memory: each holds its own models, about half a GB.",
+        group="serving",
+        at_start=True,
+        step=1,
+        ge=1,
+        le=64,
     )
 
     @field_validator("framed_by")

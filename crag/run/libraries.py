@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from crag.core.errors import CragError, StorageError
-from crag.core.purging import conditions_of
+from crag.core.purging import Due, conditions_of
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries
 
@@ -68,10 +68,12 @@ class OpenLibraries:
         purge: str,
         stop: threading.Event,
         renew: Callable[[Library], None] | None = None,
+        told: Callable[[str, Due], None] | None = None,
     ) -> None:
         """Purge every library of a shelf as `purge` says (`crag.core.purging.conditions_of`; empty: not at all).
 
-        In each, what no purge can be undone of any more is deleted for good, and what `renew` does is done. What fails
+        In each, what no purge can be undone of any more is deleted for good, and what `renew` does is done. `told`
+        hears of each document that was purged, with the library's name. What fails
         is logged, and the next library goes on. `stop` ends it between two libraries.
         """
         try:
@@ -84,7 +86,9 @@ class OpenLibraries:
                 return
             try:
                 with self._lent(shelf.root / name) as library:
-                    _tidied(library, purge)
+                    for each in _tidied(library, purge):
+                        if told is not None:
+                            told(name, each)
                     if renew is not None:
                         renew(library)
             except CragError as error:
@@ -108,9 +112,12 @@ class OpenLibraries:
             yield library
 
 
-def _tidied(library: Library, purge: str) -> None:
+def _tidied(library: Library, purge: str) -> list[Due]:
+    """What was purged."""
     if not purge:
         library.purges.settle()
-        return
-    for each in library.purges.purge(conditions_of(purge)):
+        return []
+    found = list(library.purges.purge(conditions_of(purge)))
+    for each in found:
         _log.info("purged from %s: %s (%s)", library.folder.name, each.document.id[:12], each.why)
+    return found

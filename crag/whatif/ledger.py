@@ -70,6 +70,10 @@ class Ledger:
         return Outcome(rows=tuple(facts.row(settings, passing) for facts in self._facts))
 
 
+_COUNTS = 16
+"""So many counts of strips are remembered of a run."""
+
+
 class _Facts:
     """One run with what no setting changes about it worked out."""
 
@@ -77,6 +81,7 @@ class _Facts:
         self.entry, self.place, self.planner = entry, place, Planner(entry)
         self.pages = tuple(place[source.id] for source in entry.sources if source.is_page)
         self._facts: dict[bool, Facts] = {}
+        self._counts: dict[tuple[object, ...], int] = {}
         self.kept = sum(sum(source.kept) for source in entry.sources)
         was, before = entry.settings, entry.before
         self.meant_web = searches_web(before, was)
@@ -125,10 +130,17 @@ class _Facts:
         return _room(sum(passing[place] for place in self.pages), settings)
 
     def _chosen(self, used: frozenset[str], settings: Settings, anchor: str | None = None) -> int:
-        """How many strips of these sources `choose` keeps."""
-        heeds = settings.strip_judge == "llm"
-        facts = self._facts.get(heeds) or self._facts.setdefault(heeds, _facts_of(self.entry, heeds))
-        return len(choose(facts, Rule.of(settings), used=used, anchor=anchor))
+        """How many strips of these sources `choose` keeps; remembered, because a moved threshold changes none of it."""
+        heeds, rule = settings.strip_judge == "llm", Rule.of(settings)
+        key = used, rule, anchor, heeds
+        found = self._counts.get(key)
+        if found is None:
+            facts = self._facts.get(heeds) or self._facts.setdefault(heeds, _facts_of(self.entry, heeds))
+            found = len(choose(facts, rule, used=used, anchor=anchor))
+            if len(self._counts) >= _COUNTS:
+                self._counts = {}
+            self._counts[key] = found
+        return found
 
     def _saved(self, action: Action | None, number: int, settings: Settings) -> Saved:
         """What the stages took that would not be taken."""

@@ -88,21 +88,3 @@ def test_nothing_is_sent_before_anybody_asked(data, model_server):
     thread.join(60)
     assert not thread.is_alive() and model_server.seen == []
     assert list(engine.grade("?", ["Any text."])) and model_server.seen  # it would be seen
-
-
-def test_what_is_loaded_is_left_out_of_the_collectors_rounds_once():
-    code = """
-import gc, sys
-from ui.app import warmup
-warmup.settle()
-kept = gc.get_freeze_count()
-assert kept > 1000 and len(gc.get_objects()) < 1000
-later = [[number] for number in range(5000)]
-warmup.settle()
-assert len(gc.get_objects()) > 5000, "nothing was loaded since: what is made later is collected as ever"
-sys.modules["one more"] = sys
-warmup.settle()
-assert len(gc.get_objects()) < 1000
-"""
-    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr

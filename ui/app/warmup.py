@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import logging
-import sys
 import threading
-
-import streamlit as st
 
 from crag.core.types import Passage
 from crag.engine import Engine
@@ -17,9 +13,6 @@ _log = logging.getLogger(__name__)
 _PATIENCE = 60.0
 """Seconds that the end of the process waits at most: for what loads just then, on a busy machine."""
 _WORDS = "Something short to begin with."
-
-_modules = 0
-"""So many were loaded when `settle` last did something."""
 
 
 class Warmup(threading.Thread):
@@ -68,17 +61,3 @@ def _warm(engine: Engine, ending: threading.Event) -> bool:
         _log.debug("The warm-up did not finish", exc_info=True)
         return False
     return True
-
-
-def settle() -> None:
-    """Leave what is loaded by now out of the collector's rounds, if that is more than the last time.
-
-    Streamlit starts a round after every run of a script, and one through all modules takes longer than the script.
-    Where it is told not to, there is no need.
-    """
-    global _modules
-    if len(sys.modules) > _modules and st.get_option("runner.postScriptGC"):
-        _modules = len(sys.modules)
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from starlette.responses import PlainTextResponse
@@ -26,7 +26,8 @@ _LOGGED = 20
 class Rules:
     """What the edge goes by from one start to the next. `base`: the path that the app lies under, "" or "/path".
 
-    `signing`: where people sign in.
+    `signing`: where people sign in. `cookie`: by the cookies that a browser sent, the one that it is told to send from
+    now on, or "".
     """
 
     callers: Callers
@@ -38,6 +39,7 @@ class Rules:
     metrics: bool = False
     base: str = ""
     signing: Signing | None = None
+    cookie: Callable[[str], str] | None = None
 
 
 class Edge:
@@ -57,7 +59,7 @@ class Edge:
         if scope["type"] == "websocket":
             await (self._close(scope, receive, send, refusal) if refusal else self._app(scope, receive, send))
             return
-        armed = self._armed(send)
+        armed = self._armed(send, self._cookie(scope))
         if refusal:
             self._log_refusal(scope, refusal)
             await _answer(403, refusal)(scope, receive, armed)
@@ -115,13 +117,18 @@ class Edge:
         finally:
             body.finish()
 
-    def _armed(self, send: Send) -> Send:
+    def _cookie(self, scope: Scope) -> tuple[Header, ...]:
+        make = self._rules.cookie
+        said = make("; ".join(_values(scope, b"cookie"))) if make is not None else ""
+        return ((b"set-cookie", said.encode()),) if said else ()
+
+    def _armed(self, send: Send, cookie: tuple[Header, ...]) -> Send:
         async def arming(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = with_headers(message.get("headers", ()), self._rules.headers)
                 if self._rules.signing is not None:
                     headers = self._rules.signing.secured(headers)
-                message = {**message, "headers": headers}
+                message = {**message, "headers": [*headers, *cookie]}
             await send(message)
 
         return arming

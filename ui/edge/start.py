@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import gc
 import logging
 import os
 import socket
@@ -33,6 +33,8 @@ from crag.monitoring.health import Health
 from crag.monitoring.scraping import Scraping, metrics_token
 from ui.app import signin, workspaces
 from ui.app.program import at_start, program
+from ui.edge import processes
+from ui.edge.batches import hand_over_together
 from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
 from ui.edge.middleware import Edge, Rules
@@ -51,6 +53,10 @@ def prepared() -> dict[str, Any]:
     """Makes this process ready to serve; returns the middleware and lifespan that `st.App` is given."""
     for name in LOOK_UPS:
         setattr(net_util, name, _nowhere)
+    part = processes.own_part()
+    if part is not None:
+        processes.settle_in(part)
+    hand_over_together()
     files = room_for_files()
     memory_session_storage.MemorySessionStorage = partial(KeptSessions, room_for(files))  # type: ignore[misc,assignment]
     os.umask(0o077)
@@ -59,14 +65,16 @@ def prepared() -> dict[str, Any]:
     except CragError as error:
         LOG.warning("%s Until then the strictest rules apply.", error)  # each page says so too
         config = AppConfig()
+    if part is None and config.processes > 1:
+        processes.become_parent(config.processes)
     sign_in = signin.configured()
     if sign_in is not None and sign_in.problem:
         LOG.error("Nobody is let in: %s", sign_in.problem)
-    made = rules(config)
-    return {"middleware": [Middleware(Edge, made)], "lifespan": partial(_opened, made.watch)}
+    made = rules(config, part)
+    return {"middleware": [Middleware(Edge, made)], "lifespan": partial(_opened, made.watch, part)}
 
 
-def rules(config: AppConfig) -> Rules:
+def rules(config: AppConfig, part: processes.Part | None = None) -> Rules:
     """The edge's rules, by Streamlit's options and the app's settings as they are now."""
     shared, sign_in = workspaces.shared(config), signin.configured()
     named = (*_by_hand("browser.serverAddress"), *((sign_in.host,) if sign_in and sign_in.host else ()))
@@ -92,6 +100,7 @@ def rules(config: AppConfig) -> Rules:
         metrics=not shared,
         base=f"/{base}" if base else "",
         signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit) if sign_in else None,
+        cookie=partial(part.cookie, path=f"/{base}", framed=bool(config.framed_by)) if part is not None else None,
     )
 
 
@@ -120,15 +129,23 @@ def _plain(*given: str) -> tuple[str, ...]:
 
 
 @contextlib.asynccontextmanager
-async def _opened(watch: Watch, _: st.App) -> AsyncIterator[None]:
+async def _opened(watch: Watch, part: processes.Part | None, _: st.App) -> AsyncIterator[None]:
     """Says where the app is, and opens a browser where there is a screen: `streamlit run` leaves that to the app."""
     answer_at_once()
     watch.begin()
+    taking = asyncio.create_task(processes.take_part(part)) if part is not None else None
+    if part is None or part.speaks:
+        _tell()
+    yield
+    if taking is not None:
+        taking.cancel()
+
+
+def _tell() -> None:
     sys.stdout.write(f"CRAG Explorer: {_address()}  (Ctrl-C stops it)\n")
     sys.stdout.flush()
     if not st.get_option("server.headless"):
         threading.Thread(target=webbrowser.open, args=(_address(),), daemon=True).start()
-    yield
 
 
 def answer_at_once() -> None:
@@ -137,12 +154,8 @@ def answer_at_once() -> None:
     asyncio sees to that for sockets of its own making, and Streamlit makes the app's itself: the second part of each
     reply waited 40 ms for the browser's word on the first. Connections inherit it from the socket that takes them.
     """
-    for found in gc.get_objects():
-        if type(found) is not socket.socket or found.fileno() < 0 or found.type != socket.SOCK_STREAM:
-            continue
-        listens = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-        if listens and found.family in (socket.AF_INET, socket.AF_INET6):
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for found in processes.listening():
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _address() -> str:

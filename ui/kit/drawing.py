@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,18 +25,30 @@ def asset(name: str) -> Html:
     return Html((ASSETS / name).read_text(encoding="utf-8"))
 
 
+@cache
+def _in_one_line(name: str) -> Html:
+    """A style sheet for a page: Streamlit looks at every line of what it draws, with each run of the script."""
+    lines = re.sub(r"/\*.*?\*/", "", asset(name), flags=re.DOTALL).splitlines()
+    return Html(" ".join(filter(None, (line.strip() for line in lines))))
+
+
 _UNHEARD = Html("html:not([data-heard]) .cx :is([data-pick], [data-copy]) { visibility: hidden; }")
 """What could be clicked is not there before clicks are heard: see picker.js."""
 
 
+@cache
+def _page_style() -> Html:
+    return Html("<style>{}{}</style>").format(_in_one_line("style.css"), _UNHEARD)
+
+
 def apply_style() -> None:
     """Give the page its style sheet."""
-    st.html(Html("<style>{}{}</style>").format(stylesheet(), _UNHEARD))
+    st.html(_page_style())
 
 
 def apply_more(name: str) -> None:
     """Give the page another style sheet of the program's own."""
-    st.html(Html("<style>{}</style>").format(asset(name)))
+    st.html(Html("<style>{}</style>").format(_in_one_line(name)))
 
 
 def draw(html: Html | Tag | None, where: Any = None) -> None:

@@ -15,7 +15,7 @@ from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.kit.html import Html
 from ui.tune import exports, sliders
-from ui.tune.cache import cached
+from ui.tune.cache import cached, for_this_session
 from ui.tune.exports import Table
 from ui.tune.labels import Learnable
 
@@ -156,7 +156,7 @@ def _interval(ends: tuple[float, float]) -> Html:
 def _heat(key: Hashable, whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:
     """The map, with the sliders' pair and the recommended one marked."""
     theme = charts.current_theme()
-    figure = cached("heat", (key, theme), lambda: charts.heat(whole, theme))
+    figure = for_this_session("heat", (key, theme), lambda: charts.heat(whole, theme))
     points = [(settings.lower, settings.upper, "sliders", "circle")]
     if isinstance(found, Recommendation):
         points.append((found.lower, found.upper, "recommended", "star"))

@@ -55,7 +55,7 @@ def read(session: Session) -> StoredRuns:
 def chosen(session: Session, stored_runs: StoredRuns) -> Material:
     """The runs that the person chose, ready to be decided anew. Raises CragError."""
     choice = _choice(session, stored_runs)
-    key = session.workspace, stored_runs.version, choice
+    key = session.workspace, stored_runs.serial, stored_runs.version, choice
     thumbs = tuple(session.library.labels.all())
     prices = meter.in_use()
     ledger = stored_runs.ledger(choice)

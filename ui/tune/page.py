@@ -101,7 +101,7 @@ def _moved(session: Session, name: str, material: Material) -> None:
         in_use = settings == own and session.strategy == name
         _buttons(session, name, settings, in_use=in_use)
     with right:
-        outcome = material.ledger.redecide(settings)
+        outcome = cached("outcome", (material.labels.serial, settings), lambda: material.ledger.redecide(settings))
         warning = _flips(material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
         tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,10 +66,11 @@ class UnreadableRun:
 class StoredRuns:
     """One workspace's runs, as far as they are read; shared by all its sessions.
 
-    `version` changes whenever a run comes or goes.
+    `version` changes whenever a run comes or goes; `serial` differs for each of these objects.
     """
 
     version: int = 0
+    serial: int = field(default_factory=itertools.count().__next__)
     _runs: dict[str, StoredRun] = field(default_factory=dict)
     _judged: dict[str, Judged] = field(default_factory=dict)
     _unreadable: dict[str, UnreadableRun] = field(default_factory=dict)
