@@ -64,6 +64,7 @@ PUBLIC = {
         "mean_confidence",
     ],
     "crag.core.errors": [
+        *("CutOffError", "DayLimitError", "RestingError"),
         *(
             "AccessError",
             "BudgetError",
