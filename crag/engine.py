@@ -105,7 +105,6 @@ class Engine:
         self.spaces, self.links = Workspaces(self.teams, self.audit), Links(self.teams, self.audit)
         self.people = People(self.teams, self.audit, lambda: self.config)
         self.quotas = Quotas(self.teams, lambda: self.config, self.private_libraries.holds)
-        """What workspaces and the whole server may take, and what is used of it."""
         self._room = Room(shelf=self._server or Folders(self.private_libraries.root), changed=self.quotas.megabytes)
         self.idle = Idle(self.teams, lambda: self.config, self.audit, self.remove)
         self.quotas.taken, self.quotas.touched = self._room.taken, self.idle.touch
@@ -131,7 +130,6 @@ class Engine:
             self.config = config
 
     def _limit(self, config: AppConfig) -> None:
-        self._room.library_mb, self._room.all_mb = config.library_mb, config.all_mb
         self._room.libraries = config.libraries
         self.runs.allow(config.runs_at_once)
         self.readers.allow(config.readers)
@@ -205,8 +203,7 @@ class Engine:
         Web pages in them are looked at again where `config.refresh` says how old they may become. The audit log is
         kept for as long as `config.audit_days` says, and idle private workspaces as `config.idle_days` does.
         """
-        days = self.config.refresh_days
-        renew = partial(self.pages.renew, days=days, stop=stop) if days else None
+        renew = partial(self.pages.renew, days=days, stop=stop) if (days := self.config.refresh_days) else None
         self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew, self._purged)
         try:
             self.audit.tidy(self.config.audit_days)
@@ -358,12 +355,9 @@ class Engine:
         ProviderError where what is configured can't be used at all.
         """
         passages = [Passage(id=str(place), text=unaddressed(text)) for place, text in enumerate(texts)]
-        purse = self.quotas.purse()
-        evaluator = grader(self.config, self.keys, self.evaluator, self._clock, purse)
-        try:
+        with self.quotas.purse() as purse:
+            evaluator = grader(self.config, self.keys, self.evaluator, self._clock, purse)
             grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
-        finally:
-            purse.settle()
         yield from (grades[passage.id] for passage in passages)
 
     def wiring(

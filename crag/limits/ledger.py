@@ -136,11 +136,6 @@ class Ledger:
                 }
         return found
 
-    def forget(self, workspace: str) -> None:
-        """Nothing is known of this workspace any more; what it used stays in the sums of all. Raises StorageError."""
-        with self._store.write() as connection:
-            connection.execute(delete(usage).where(usage.c.workspace == workspace))
-
     def today(self) -> date:
         """The day that use is counted to. Raises StorageError."""
         with self._store.read() as connection:

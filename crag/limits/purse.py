@@ -50,6 +50,12 @@ class Purse:
         self._open, self._dearest = 0, 0.0
         self._refused: DayLimitError | None = None
 
+    def __enter__(self) -> Purse:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.settle()
+
     def take(self) -> None:
         """One call more. Raises DayLimitError; once it did, it does so to the end of the run."""
         with self._lock:

@@ -68,6 +68,7 @@ PUBLIC = {
         "mean_confidence",
     ],
     "crag.core.errors": [
+        *("CutOffError", "DayLimitError", "RestingError"),
         *(
             "AccessError",
             "BudgetError",

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from crag.core.errors import DayLimitError, NotFoundError, QuotaError, StorageError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
@@ -102,7 +103,7 @@ def test_a_day_s_calls_that_are_used_up_leave_the_parts_of_this_machine(engine_w
         engine = engine_with(
             llm="openai-compatible", llm_base_url=server.address, llm_model="ok", library_calls_day=2, writer="llm"
         )
-        keys = Keys(llm=KEY)
+        keys = Keys(llm=SecretStr(KEY))
         traces = [engine.trace(QUESTION, keys=keys) for _ in range(4)]
         assert [len(each.calls) for each in traces] == [1, 1, 0, 0] and len(server.seen) == 2, "never one more"
         [said] = traces[2].failures

@@ -46,7 +46,9 @@ def test_a_question_too_many_is_429_with_when_in_both_forms_and_another_workspac
     for path, body in (("/v1/ask", ASK), ("/v1/ask", {**ASK, "stream": True}), ("/v1/chat/completions", chat)):
         reply = client.post(path, json=body)
         error = reply.json()["error"]
-        assert (reply.status_code, error["code"], reply.headers.get("retry-after")) == (429, "limit_reached", "45"), error
+        assert (reply.status_code, error["code"], reply.headers.get("retry-after")) == (429, "limit_reached", "45"), (
+            error
+        )
         assert error["type"] == "rate_limit_error" and "1 question a minute" in error["message"]
     assert client.post("/v1/ask", json=ASK, headers={"Authorization": f"Bearer {OTHER}"}).status_code == 200
 
