@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from crag.core.config import AppConfig
+from crag.core.events import RunFinished, RunStarted
 from tests.support import local_models
 from tests.support.app_server import gated
 from tests.support.browsing import OFF_SCREEN, settled, until
@@ -23,7 +24,15 @@ def app(tmp_path_factory):
     for number in range(40):
         at = (datetime.now(UTC) - timedelta(hours=1 + 8 * number)).isoformat(timespec="milliseconds")
         made = run(number, [0.01 if number % 4 == 0 else 0.9], strategy="paper" if number % 3 else "balanced")
-        engine.library().runs.save(replace(made, started_at=at), [])
+        began = RunStarted(
+            run_id=made.run_id,
+            question=made.question,
+            strategy=made.strategy,
+            settings=made.settings,
+            workspace="default",
+            started_at=at,
+        )
+        engine.library().runs.save(replace(made, started_at=at), [began, RunFinished(at=0.4)])
     engine.close()
     with gated(folder) as found:
         yield found.url

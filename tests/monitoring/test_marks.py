@@ -12,7 +12,7 @@ from crag.monitoring import figures
 from crag.monitoring.choice import Choice, behind, chosen
 from crag.monitoring.intervals import mean, quantile, share
 from crag.monitoring.sentences import said
-from tests.monitoring.test_drift import made
+from tests.monitoring.test_drifting import made
 from ui.monitor.board import board
 from ui.monitor.stored import Seen
 
