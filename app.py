@@ -40,6 +40,8 @@ def draw() -> None:
         pages["administration"] = st.Page(
             PAGES / "administration.py", title="Administration", url_path="administration"
         )
+    if not isinstance(arrived, CragError) and arrived.link is not None:
+        del pages["settings"]  # a reader asks nothing that could be set
     page = st.navigation(list(pages.values()), position="hidden" if isinstance(out, CragError) else "top")
     if isinstance(out, CragError):
         signin.show(out)

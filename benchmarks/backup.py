@@ -1,6 +1,6 @@
 """What a backup and a restore take in time, disk and memory, and what people who ask meanwhile notice of it.
 
-python -m benchmarks.backup [--chunks 100000] [--seconds 40] [--cache FOLDER]
+python -m benchmarks.backup [--chunks 100000] [--seconds 40] [--cache FOLDER] [--print]
 
 A data folder with one library of made-up chunks (110 words, 384 numbers each) is made once and kept in --cache (or
 $CRAG_BENCH_CACHE, else the system's temporary folder). One process asks it questions over and over, by the shipped
@@ -49,7 +49,7 @@ def main() -> None:
         shutil.rmtree(scratch)
     page = written(options.chunks, size_of(data / "workspaces"), rows, work, load)
     print(page)
-    if options.chunks == 100_000:
+    if not options.print:
         RESULT.write_text(page, encoding="utf-8")
 
 
@@ -57,6 +57,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chunks", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=40.0)
+    parser.add_argument("--print", action="store_true", help="only print the page")
     cache = os.environ.get("CRAG_BENCH_CACHE", tempfile.gettempdir())
     parser.add_argument("--cache", type=Path, default=Path(cache))
     return parser.parse_args()
@@ -157,10 +158,11 @@ class Asking:
 
 @dataclass(frozen=True)
 class Work:
-    """One command, over its rounds: seconds each, the most memory in MB, and bytes that it made."""
+    """One command, over its rounds: seconds each, seconds of a processor, the most memory in MB, bytes that it made."""
 
     name: str
     seconds: list[float]
+    worked: float
     memory: float
     made: int
 
@@ -202,14 +204,20 @@ def repeated(
 ) -> Work:
     """A command, as a process of its own, again and again for so long, but three times at least."""
     took: list[float] = []
+    first = resource.getrusage(resource.RUSAGE_CHILDREN)
     while len(took) < 3 or sum(took) < seconds:
         before()
         began = time.perf_counter()
         environment = {**os.environ, "CRAG_DATA": str(data), "PYTHONPATH": str(ROOT)}
-        subprocess.run([sys.executable, "-m", "crag", *arguments], check=True, env=environment, capture_output=True)
+        ran = subprocess.run(
+            [sys.executable, "-m", "crag", *arguments], env=environment, capture_output=True, text=True
+        )
+        if ran.returncode:
+            raise SystemExit(f"{name}: {ran.stderr}")
         took.append(time.perf_counter() - began)
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return Work(name, took, memory, size_of(makes))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    worked = (after.ru_utime + after.ru_stime - first.ru_utime - first.ru_stime) / len(took)
+    return Work(name, took, worked, after.ru_maxrss / 1024, size_of(makes))
 
 
 def size_of(path: Path) -> int:
@@ -220,7 +228,8 @@ def size_of(path: Path) -> int:
 
 def written(chunks: int, size: int, asked: dict[str, list[float]], work: list[Work], load: float) -> str:
     rows = [
-        f"| `{each.name}` | {statistics.median(each.seconds):.1f} s | {min(each.seconds):.1f} s | {len(each.seconds)} "
+        f"| `{each.name}` | {statistics.median(each.seconds):.1f} s | {min(each.seconds):.1f} s | {each.worked:.1f} s "
+        f"| {len(each.seconds)} "
         f"| {each.memory:,.0f} MB | {each.made / 1e6:,.0f} MB |"
         for each in work
     ]
@@ -236,12 +245,12 @@ def written(chunks: int, size: int, asked: dict[str, list[float]], work: list[Wo
 {os.cpu_count()} cores, Python {platform.python_version()}. Load of the machine when it began {load:.1f}: where \
 it is far above 2, others worked there too, and all times are upper bounds.
 
-| command, as a process of its own | median | least | rounds | most memory so far | made |
-|---|---:|---:|---:|---:|---:|
+| command, as a process of its own | median | least | processor time | rounds | most memory so far | made |
+|---|---:|---:|---:|---:|---:|---:|
 {chr(10).join(rows)}
 
 A restore makes every row anew, compares all of them by hash, and fills the index. Memory is the highest of all
-processes up to that line.
+processes up to that line. Processor time is that of a round, start included, however busy the machine is.
 
 One process asked meanwhile without a pause, each question a stored run:
 

@@ -284,7 +284,7 @@ def spread(pool: Pool, source: Path, target: Path, runs: int, until: date) -> Co
     counts = random.multinomial(runs, weights / weights.sum())
     down, drifted = DAYS - 13, DAYS - 5
     made: Counter[date] = Counter()
-    with Library.open(target, _NoEmbedder()) as library:
+    with Library.open(target, NoEmbedder()) as library:
         for id in library.runs.ids():
             library.runs.delete(id)
         for place, (day, count) in enumerate(zip(days, counts, strict=True)):
@@ -326,7 +326,7 @@ def store(library: Library, events: Sequence[Event], at: datetime, random: np.ra
     library.runs.save(Trace.from_events([moved, *rest]), [moved, *rest])
 
 
-class _NoEmbedder:
+class NoEmbedder:
     """Stands where nothing is searched."""
 
     id, dimension = "none", 384

@@ -22,8 +22,8 @@ from urllib.parse import parse_qs
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from benchmarks.soak_client import Lost, Missing, Tab
 from benchmarks.soak_app import engine as made
+from benchmarks.soak_client import Lost, Missing, Rerun, Tab
 from benchmarks.soak_served import Supervised
 from benchmarks.soak_world import closed
 from crag.core.config import AppConfig
@@ -47,6 +47,8 @@ class Ledger:
     deleted: set[str] = field(default_factory=set)
     labels: set[tuple[str, str]] = field(default_factory=set)
     setting: int = 0
+    """The value that was confirmed last, and how many were."""
+    settings: int = 0
     acts: int = 0
     found: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -111,7 +113,7 @@ async def killed(
         "added": len(ledger.added),
         "deleted": len(ledger.deleted),
         "labels": len(ledger.labels),
-        "settings": ledger.setting and 1,
+        "settings": ledger.settings,
         "found": ledger.found,
         "lost": lost,
         "problems": ledger.problems,
@@ -125,9 +127,9 @@ async def _until(ledger: Ledger, acts: int, seconds: float) -> None:
         await asyncio.sleep(0.05)
 
 
-def stock(data: Path, names: list[str]) -> None:
+def stock(data: Path, names: list[str], config: AppConfig | None = None) -> None:
     """A library of small files."""
-    engine = made(AppConfig(data=data))
+    engine = made(config or AppConfig(data=data))
     for _ in engine.add_files([(name, lambda name=name: text_of(name)) for name in names]):  # type: ignore[misc]
         pass
     engine.close()
@@ -153,7 +155,7 @@ def missing(data: Path, ledger: Ledger) -> list[str]:
         try:
             if library.runs.trace(run).answer is None:
                 lost.append(f"answer of run {run}")
-        except Exception as error:  # noqa: BLE001 - whatever it is, the run was confirmed and can't be read
+        except Exception as error:
             lost.append(f"run {run}: {error}")
     if differences := library.verify():
         lost.append(f"the index differs from the records: {differences}")
@@ -176,8 +178,6 @@ class _Session:
     async def open(self) -> None:
         page = {"upload": "documents", "delete": "documents", "setting": "settings"}.get(self.kind, "")
         await self.tab.open(page)
-        if self.kind == "label":
-            await self.tab.ask("How long did hiring take in 2019?")
 
     async def work(self) -> None:
         """Until the connection is lost."""
@@ -261,33 +261,39 @@ class _Session:
             self.ledger.deleted.add(name)
 
     async def _label(self) -> None:
-        found = re.findall(r"label:relevant:([0-9a-f]{16}-\d+)", self.tab.texts())
-        held = re.findall(r"aria-pressed=\"true\"[^>]*", self.tab.texts())
-        if not found or held:
-            await self.tab.ask(f"How long did hiring take in 2019, asks {self.place}-{self.number}?")
-            found = re.findall(r"label:relevant:([0-9a-f]{16}-\d+)", self.tab.texts())
-        if found:
-            await _pick(self.tab, f"label:relevant:{found[0]}", self.number)
-            question = re.findall(r"asks \d+-\d+\?", self.tab.texts())
-            if question and 'aria-pressed="true"' in self.tab.texts():
-                self.ledger.labels.add((f"How long did hiring take in 2019, {question[0]}", found[0]))
+        question = f"How long did hiring take in 2019, asks {self.place}-{self.number}?"
+        await self.tab.ask(question)
+        if found := re.findall(r'label:relevant:([^"]+)"', self.tab.texts()):
+            done = await _pick(self.tab, f"label:relevant:{found[0]}", self.number)
+            if (
+                done
+                and not done.errors
+                and re.search(rf'label:relevant:{found[0]}"[^>]*aria-pressed="true"', self.tab.texts())
+            ):
+                self.ledger.labels.add((question, found[0]))
 
     async def _setting(self) -> None:
-        field_ = self.tab.find("number_input", "Calls in a run")
         value = 100 + self.number
-        changed = WidgetState(id=field_.element.id, double_value=float(value))
-        save = WidgetState(id=self.tab.find("button", "Save").element.id, trigger_value=True)
-        await self.tab._run(changed, save)
+        await save_setting(self.tab, value)
         if "Saved and in use" in self.tab.texts():
-            self.ledger.setting = max(self.ledger.setting, value)
+            self.ledger.setting, self.ledger.settings = value, self.ledger.settings + 1
 
 
-async def _pick(tab: Tab, pick: str, number: int) -> None:
+async def save_setting(tab: Tab, calls: int) -> Rerun:
+    """Save another number of calls for a run, on the Settings page."""
+    field = tab.find("number_input", "Calls in a run").element
+    save = next(each.element for each in tab.elements("button") if each.element.label == "Save")
+    return await tab._run(
+        WidgetState(id=field.id, double_value=float(calls)), WidgetState(id=save.id, trigger_value=True)
+    )
+
+
+async def _pick(tab: Tab, pick: str, number: int) -> Rerun | None:
     """A click on what is drawn, as the page's script tells it."""
-    for each in tab.elements("bidi_component"):
-        state = WidgetState(id=each.element.id, json_value=json.dumps({"pick": [[number, pick]]}))
-        await tab._run(state)
-        return
+    for each in list(tab.elements("bidi_component")):
+        if each.element.component_name == "crag_picker":
+            return await tab._run(WidgetState(id=each.element.id, json_value=json.dumps({"pick": [[number, pick]]})))
+    return None
 
 
 def _run(tab: Tab) -> str:

@@ -178,10 +178,7 @@ class Engine:
         return self._libraries.at(workspace, named=False)
 
     def remove(self, workspace: str) -> None:
-        """Removes a named library with all that it holds, for good; nothing happens where there is none.
-
-        Raises InputError for what is no name, StorageError.
-        """
+        """Removes a named library, if there is one, with all that it holds. Raises InputError, StorageError."""
         library = self.library(workspace)
         if self.config.index == "milvus" and library.made:
             for document in library.documents.all():
@@ -219,8 +216,7 @@ class Engine:
             _log.warning("what is old was not removed: %s", error.message)
 
     def _purged(self, workspace: str, each: Due) -> None:
-        said = f"{each.document.name}: {each.why}"
-        self.audit.note("delete", "program", workspace=workspace, what="document purged", detail=said)
+        self.audit.note("delete", "program", workspace=workspace, what=f"purged {each.document.name}", detail=each.why)
 
     @cached_property
     def pages(self) -> Pages:

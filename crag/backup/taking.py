@@ -23,6 +23,7 @@ from crag.index.stamp import sync
 from crag.library.database import own_folder
 from crag.library.faults import translated
 from crag.library.kept import CHOSEN, SIGNED_WITH
+from crag.library.places import named
 from crag.library.using import Use
 from crag.teams.audit import AuditLog
 
@@ -66,7 +67,7 @@ def taken(
     if source.kind == "files":
         use.begin()  # nothing is replaced under it
     try:
-        names = [workspace] if workspace else source.names()
+        names = [named(workspace)] if workspace else source.names()
         if not names:
             raise NotFoundError("There is no library to back up.", "Look at the place that is backed up.")
         with translated(folder / name):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crag.cli.options import opened
 from crag.cli.output import Output, plain
 from crag.core.errors import SettingsError
 from crag.limits import told
 from crag.limits.quantities import Bound
-from crag.limits.quotas import Quotas, Standing
+
+if TYPE_CHECKING:
+    from crag.limits.quotas import Quotas, Standing
 
 _WHO = "command line"
 

@@ -7,29 +7,24 @@ who locked everybody out.
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, cast
 
 from crag.cli.output import Output, plain
 from crag.core.config import AppConfig
-from crag.core.errors import SettingsError, StorageError
-from crag.core.fields import meta
-from crag.core.roles import Role
-from crag.library.kept import CHOSEN, Kept
-from crag.teams.audit import AuditLog
-from crag.teams.people import GIVEN_ROLES, People, Person
-from crag.teams.store import Store
+from crag.core.errors import SettingsError
+from crag.core.roles import ROLES, Role
 
 if TYPE_CHECKING:
-    from crag.library.postgres import Server
+    from crag.teams.people import Person
 
 _BY = "command line"
+_ROLES = ROLES[1:]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["list", "invite", "role", "remove"], help="what to do")
     parser.add_argument("who", nargs="?", metavar="PERSON", help="an e-mail, or an id of the list")
-    parser.add_argument("role", nargs="?", metavar="ROLE", choices=GIVEN_ROLES, help=", ".join(GIVEN_ROLES))
+    parser.add_argument("role", nargs="?", metavar="ROLE", choices=_ROLES, help=", ".join(_ROLES))
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -37,15 +32,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.action != "list" and not options.who:
         raise SettingsError("Nobody is named.", "Give an e-mail, or an id of: people list.")
     if options.action in ("invite", "role") and not options.role:
-        raise SettingsError("No role is named.", f"Give one of {', '.join(GIVEN_ROLES)}.")
-    from crag.library.records import server_at  # only now: it loads SQLAlchemy's other half
+        raise SettingsError("No role is named.", f"Give one of {', '.join(_ROLES)}.")
+    from crag.teams.people import people_of  # only now: it loads SQLAlchemy
 
-    config = AppConfig.from_environment()
-    server = server_at(config.database_url)
-    store = Store(config.data, server)
-    try:
-        config = _as_chosen(config, server)
-        people = People(store, AuditLog(store), lambda: config)
+    with people_of(AppConfig.from_environment()) as people:
         if options.action == "list":
             for person in people.all():
                 _show(person, output)
@@ -55,24 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         else:
             change = people.invite if options.action == "invite" else people.change_role
             _show(change(options.who, cast(Role, options.role), by=_BY), output)
-    finally:
-        store.close()
-        if server is not None:
-            server.close()
     return 0
-
-
-def _as_chosen(config: AppConfig, server: Server | None) -> AppConfig:
-    """With what was chosen in the app's Settings of people, where the environment does not say otherwise."""
-    try:
-        said = Kept(config.data, server).read(CHOSEN)
-        chosen = json.loads(said) if said else {}
-    except (StorageError, ValueError):
-        return config
-    fields = [name for name in AppConfig.model_fields if meta(AppConfig, name)["group"] == "people"]
-    kept = {name: chosen[name] for name in fields if isinstance(chosen, dict) and name in chosen}
-    given = {name: getattr(config, name) for name in config.model_fields_set}
-    return AppConfig.from_environment({}, **{**kept, **given})
 
 
 def _show(person: Person, output: Output) -> None:

@@ -88,6 +88,8 @@ class Ledger:
         self._aside: dict[tuple[str, str, str], float] = {}
         """What was counted here while the store could not be written to."""
         self._lock = threading.Lock()
+        self._alone = False
+        """Whether the log was told that use can't be stored at present: once, however long it lasts."""
 
     def reserve(self, workspace: str, period: Period, wants: Mapping[str, Want]) -> Reserved | Refused:
         """All of these, or none. One transaction."""
@@ -161,9 +163,12 @@ class Ledger:
                 after = dict.fromkeys(product(workspaces, whats), 0.0) | before
                 outcome = work(within, after)
                 _write(connection, within, before, after)
-                return outcome
+            self._alone = False
+            return outcome
         except StorageError as error:
-            _log.warning("use is counted by this process alone: %s", error.message)
+            if not self._alone:
+                _log.warning("use is counted by this process alone: %s", error.message)
+            self._alone = True
         with self._lock:
             within = within or (period_of(period, self.now()) if period else "")
             today = period_of("day", self.now())

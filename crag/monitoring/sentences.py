@@ -45,11 +45,7 @@ def said(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[Said]:
         _runs(runs),
         _web(found),
         _rewritten(found),
-        *(
-            Said(drift_sentence(each), each.verdict == "drift")
-            for each in drifts
-            if each.verdict in ("drift", "slight")
-        ),
+        *(_drifted(each) for each in drifts if each.verdict in ("drift", "slight")),
         *_failed(found),
         _speed(found),
         *_cost(runs),
@@ -65,6 +61,10 @@ def said(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[Said]:
 def _telling(newest: Sequence[Drift]) -> Drift:
     """This week's test of one thing, or last week's, where that one found something and this one has not."""
     return next((each for each in newest if each.verdict in ("drift", "slight")), newest[0])
+
+
+def _drifted(drift: Drift) -> Said:
+    return Said(drift_sentence(drift), drift.verdict == "drift", f"weekly|{drift.since.date().isoformat()}")
 
 
 def _runs(runs: Sequence[RunFacts]) -> Said:

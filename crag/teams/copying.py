@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sqlalchemy import Connection, insert, select
+from sqlalchemy import inspect as inspected
 
-from crag.teams.store import Store
+from crag.teams.store import SCHEMA, Store
 from crag.teams.tables import meta, metadata
 
 __all__ = ["copied_teams", "copy_rows"]
@@ -21,11 +22,17 @@ def copied_teams(source: Store, target: Store) -> None:
 def copy_rows(rows: Connection, into: Connection, *, everything: bool = False) -> None:
     """Copy all rows from one connection's tables to another's.
 
-    What tables say of themselves only with `everything`: a store has written it already.
+    What tables say of themselves only with `everything`: a store has written it already. What an earlier build did not
+    have stays empty.
     """
+    there = set(inspected(rows).get_table_names(schema=_schema(rows)))
     for table in metadata.sorted_tables:
-        if table is meta and not everything:
+        if table.name not in there or (table is meta and not everything):
             continue
         asked = select(table).order_by(*table.primary_key)
         for part in rows.execute(asked, execution_options={"yield_per": _ROWS}).mappings().partitions():
             into.execute(insert(table), [dict(row) for row in part])
+
+
+def _schema(rows: Connection) -> str | None:
+    return SCHEMA if rows.dialect.name == "postgresql" else None

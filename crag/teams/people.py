@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
-from crag.core.errors import AccessError, InputError, NotFoundError
+from crag.core.config import AppConfig
+from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
+from crag.core.fields import meta
 from crag.core.roles import ROLES, Role, higher
 from crag.core.serving_settings import ServingSettings
+from crag.library.kept import CHOSEN, Kept
+from crag.library.records import server_at
 from crag.teams.audit import AuditLog
 from crag.teams.store import Store
 from crag.teams.tables import people, sign_ins
 
-__all__ = ["GIVEN_ROLES", "Identity", "People", "Person", "Standing"]
+__all__ = ["GIVEN_ROLES", "Identity", "People", "Person", "Standing", "people_of"]
 
 GIVEN_ROLES: tuple[Role, ...] = ROLES[1:]
 """What a person can be; a reader is whoever opens a link."""
@@ -281,6 +287,35 @@ class People:
             raise InputError(
                 f"{before.called} is the last admin.", "Make somebody else admin first, or name one in CRAG_ADMINS."
             )
+
+
+@contextmanager
+def people_of(config: AppConfig) -> Iterator[People]:
+    """The people of a data folder or database without an engine, by the settings that the app would go by.
+
+    Raises CragError.
+    """
+    server = server_at(config.database_url)
+    store = Store(config.data, server)
+    try:
+        chosen = _as_chosen(config, Kept(config.data, server))
+        yield People(store, AuditLog(store), lambda: chosen)
+    finally:
+        store.close()
+        if server is not None:
+            server.close()
+
+
+def _as_chosen(config: AppConfig, kept: Kept) -> AppConfig:
+    """With what was chosen of people in the app's Settings, where the environment does not say otherwise."""
+    try:
+        said = json.loads(kept.read(CHOSEN) or b"{}")
+    except (StorageError, ValueError):
+        return config
+    fields = [name for name in AppConfig.model_fields if meta(AppConfig, name)["group"] == "people"]
+    chosen = {name: said[name] for name in fields if isinstance(said, dict) and name in said}
+    given = {name: getattr(config, name) for name in config.model_fields_set}
+    return AppConfig.from_environment({}, **{**chosen, **given})
 
 
 def _differs(person: Person, identity: Identity, now: str) -> bool:

@@ -228,6 +228,13 @@ class Workspaces:
         ]
         return sorted(found, key=lambda each: (each.kind != "person", each.shown.casefold()))
 
+    def member_counts(self) -> dict[str, int]:
+        """How many members each workspace has; none for those that have none."""
+        c = members.c
+        with self._store.read() as connection:
+            found = connection.execute(select(c.workspace, func.count()).group_by(c.workspace)).all()
+        return {name: many for name, many in found}
+
     def share(
         self, name: str, kind: Kind, who: str, role: Role, by: Actor, *, was: Role | Literal[""] | None = ""
     ) -> None:

@@ -125,11 +125,8 @@ def test_health_is_the_app_s_unless_the_process_can_t_serve(edge, inner, tmp_pat
         assert answer(edge(base=base), base + path)[0] == 200
     assert inner.reached == [f"{base}/_stcore/health"] * 2
     full = Health(tmp_path, free=lambda _: 0)
-    for method in ("GET", "HEAD"):
-        status, _, body = answer(edge(base=base, health=full), f"{base}/_stcore/health", method=method)
-        assert status == 503 and body.count("\n") == 1
-    assert len(inner.reached) == 2
     assert answer(edge(base=base, health=full), f"{base}/healthz")[0] == 200, "a new start makes no room"
+    assert answer(edge(base=base, health=full), f"{base}/_stcore/health")[0] == 200, "or no browser would get in"
 
 
 @pytest.mark.parametrize("base", ["", "/crag"])

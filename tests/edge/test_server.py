@@ -175,7 +175,7 @@ def test_health_says_when_files_run_out_and_when_they_are_back(tmp_path) -> None
         assert status == 503 and "open files" in found.text
         for each in held:
             each.close()
-        while ask(app, "/_stcore/health").status != 200:
+        while ask(app, "/healthz").status != 200:
             threading.Event().wait(0.2)
 
 

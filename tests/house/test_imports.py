@@ -81,6 +81,7 @@ CRAG = {
         "mcp",
         "server",
         "library",
+        "limits",
     },
     "__main__": {"cli"},
 }
@@ -98,8 +99,8 @@ UI = {
     "evaluate": {"kit", "app", "run", "documents"},
     "monitor": {"kit", "app", "run"},
     "settings": {"kit", "app", "run"},
+    "administration": {"kit", "app", "run", "settings"},
     "signin": {"kit", "app"},
-    "administration": {"kit", "app"},
 }
 
 # Outside crag only the pure parts of a step may be used beside the engine.

@@ -157,11 +157,11 @@ def test_each_has_a_workspace_of_their_own_without_a_key_in_the_address(opened) 
     from ui.app.workspaces import KEY
 
     places = set()
-    for subject in ("ada", "ed", "vera", "ada"):
+    for subject in ("olga", "ingo", "vera", "olga"):
         app = opened(claims_of(subject))
         places.add(app.session_state["workspace"])
         assert KEY not in app.query_params
-    assert len(places) == 3 and not any(each in place for place in places for each in ("ada", "ed", "vera"))
+    assert len(places) == 3 and not any(each in place for place in places for each in ("olga", "ingo", "vera"))
 
 
 WRONG = {

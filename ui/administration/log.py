@@ -13,7 +13,7 @@ from crag.questions.tables import csv_export, guarded
 from crag.teams.audit import AuditedAct, Entry
 from ui.app.program import program
 from ui.app.session import Session
-from ui.kit import downloads, words
+from ui.kit import downloads
 from ui.kit.safe import visible
 
 _SHOWN, _WRITTEN = 500, 100_000
@@ -45,10 +45,8 @@ def show(session: Session) -> None:
         )
     found = list(audit.entries(_SHOWN, who=who, act=act, workspace=where))
     kept = program().config.audit_days
-    st.caption(
-        f"{words.count(len(found), 'entry', 'entries') if len(found) < _SHOWN else f'The latest {_SHOWN} entries'}. "
-        + (f"Kept for {kept:,} days." if kept else "Kept for good.")
-    )
+    many = f"The latest {_SHOWN} entries." if len(found) == _SHOWN else f"Entries: {len(found)}."
+    st.caption(f"{many} {f'Kept for {kept:,} days.' if kept else 'Kept for good.'}")
     if not found:
         return
     st.dataframe(

@@ -9,8 +9,10 @@ from crag.questions.tables import guarded
 from crag.teams.people import GIVEN_ROLES, Person
 from ui.app.program import program
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.safe import markdown, visible
+from ui.kit.drawing import draw
+from ui.kit.safe import visible
 
 _TURN = "admin-people-turn"
 _STANDINGS = {"here": "", "invited": "invited", "removed": "removed"}
@@ -61,7 +63,7 @@ def _row(person: Person) -> dict[str, str]:
 def _change(session: Session, person: Person) -> None:
     people = program().engine.people
     with st.container(border=True):
-        st.markdown(f"**{markdown(person.called)}**")
+        draw(h.div("cx")[h.p[h.b[person.called]]])
         if person.standing == "removed":
             st.caption("Removed. Inviting the same e-mail lets them in again.")
             return
@@ -80,7 +82,7 @@ def _change(session: Session, person: Person) -> None:
                     _anew()
             with st.popover("Remove…"):
                 st.caption("They are shut out at once, and what they began is stopped. Their workspaces stay.")
-                if st.button(f"Remove {markdown(person.called)}", key="admin-remove", type="primary"):
+                if st.button("Remove", key="admin-remove", type="primary"):
                     with problems.reported():
                         session.require("administer")
                         people.remove(person.id, by=session.visitor.name)

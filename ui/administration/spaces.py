@@ -13,8 +13,11 @@ from crag.teams.spaces import Workspace
 from ui.app import entering, removing
 from ui.app.program import program
 from ui.app.session import Session
+from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.safe import markdown, visible
+from ui.kit.drawing import draw
+from ui.kit.safe import visible
+from ui.settings import limits
 
 _TURN = "admin-spaces-turn"
 _COUNTED = 300
@@ -73,14 +76,14 @@ def _rows() -> list[_Row]:
     engine = program().engine
     known = {each.name: each for each in engine.spaces.all()}
     people = {each.id: each.called for each in engine.people.all()}
-    sizes = engine.private_libraries.sizes()
+    sizes, many = engine.private_libraries.sizes(), engine.spaces.member_counts()
     return [
         _Row(
             name=name,
             space=known.get(name),
             owner=people.get(known[name].owner, "") if name in known else "",
             size=sizes.get(name, 0),
-            members=len(engine.spaces.members(name)) if name in known else 0,
+            members=many.get(name, 0),
         )
         for name in [*known, *sorted(set(sizes) - set(known))]
     ]
@@ -111,7 +114,7 @@ def _documents(name: str, size: int) -> int | None:
 def _change(session: Session, row: _Row) -> None:
     spaces, actor = program().engine.spaces, session.entered.actor
     with st.container(border=True):
-        st.markdown(f"**{markdown(row.title)}**")
+        draw(h.div("cx")[h.p[h.b[row.title]]])
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             if actor.id:
                 st.button("Open it", key="admin-open", on_click=_open, args=(row.name,))
@@ -127,6 +130,8 @@ def _change(session: Session, row: _Row) -> None:
             _owner(session, row)
             with st.popover("Delete…"):
                 removing.ask(session.entered, row.name, row.title, _anew)
+        with st.expander("Limits"):
+            limits.edit(session, row.name)
 
 
 def _owner(session: Session, row: _Row) -> None:

@@ -17,7 +17,7 @@ from crag.teams.spaces import Shared, Workspace, own_name
 from ui.app import workspaces
 from ui.app.visitor import Visitor
 
-__all__ = ["Entered", "by_link", "enter", "go", "leave_link"]
+__all__ = ["Entered", "by_link", "enter", "go", "here", "leave_link"]
 
 WORKSPACE, LINK = "ws", "link"
 """What the address says: the workspace that is shown, and the link by which somebody reads."""
@@ -74,6 +74,16 @@ def enter(engine: Engine, who: Callable[[], Somebody | None]) -> Entered:
 def by_link() -> bool:
     """Whether the tab came by a link, whatever that is worth."""
     return LINK in st.query_params or bool(st.session_state.get(_LINK))
+
+
+def here() -> dict[str, str]:
+    """What an address must say beside its page to lead to the workspace that this tab shows."""
+    state = st.session_state
+    if state.get(_LINK):
+        return {LINK: state[_LINK]}
+    if state.get(_KNOWN) and state.get(_HELD):
+        return {WORKSPACE: state[_HELD]}
+    return {workspaces.KEY: workspaces.key()} if workspaces.key() else {}
 
 
 def go(workspace: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 
@@ -17,8 +16,6 @@ _KEPT = 2.0
 """Seconds that an answer is kept: so soon at the latest whoever is removed can do nothing more."""
 _COOKIE = "_streamlit_user"
 _HERE, _SAID = "gate-here", "gate-refused"
-_NOTED = 60
-"""Refusals a minute that are noted, of all visitors: a stranger can't fill the audit log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +77,13 @@ def arrived() -> bool:
     return bool(st.user.to_dict().get("is_logged_in"))
 
 
+def account() -> str:
+    """Which account of the provider that is, in its words; empty where they say none."""
+    said = st.user.to_dict()
+    found = next((said[name] for name in ("email", "preferred_username", "name") if said.get(name)), "")
+    return found[:200] if isinstance(found, str) else ""
+
+
 def leave() -> None:
     """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
     seen: _Seen | None = st.session_state.get(_HERE)
@@ -94,20 +98,4 @@ def _refuse(who: str, why: str) -> None:
     """Notes it, once for each session and reason."""
     if st.session_state.get(_SAID) != why:
         st.session_state[_SAID] = why
-        if room_to_note():
-            program().engine.audit.note("refused", who, what="sign-in", detail=why, refused=True)
-
-
-_lock = threading.Lock()
-_bucket = (float(_NOTED), 0.0)
-
-
-def room_to_note() -> bool:
-    """Whether one more refusal is noted now."""
-    global _bucket
-    with _lock:
-        left, since = _bucket
-        now = time.monotonic()
-        left = min(float(_NOTED), left + (now - since) * _NOTED / 60)
-        _bucket = (left - 1 if left >= 1 else left, now)
-        return left >= 1
+        program().engine.audit.note("refused", who, what="sign-in", detail=why, refused=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from crag.core.errors import CragError
+from ui.kit.problems import of_system
 
 E = TypeVar("E")
 Work = Callable[[threading.Event, Callable[[E], None]], None]
@@ -129,11 +130,13 @@ class Job(Generic[E]):
             self.problem = error
         except Exception as error:  # noqa: BLE001
             # The thread's last line of defence: a defect must reach the person in words, and the log in full.
-            _log.exception("The %s job stopped on a defect", self.kind)
-            self.problem = CragError(
-                f"The work stopped on a defect of this program ({type(error).__name__}).",
-                "Try again; the log of the server holds the details for a report.",
-            )
+            self.problem = of_system(error) if isinstance(error, OSError) else None
+            if self.problem is None:
+                _log.exception("The %s job stopped on a defect", self.kind)
+                self.problem = CragError(
+                    f"The work stopped on a defect of this program ({type(error).__name__}).",
+                    "Try again; the log of the server holds the details for a report.",
+                )
         finally:
             del work
             with self._changed:

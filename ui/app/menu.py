@@ -49,7 +49,7 @@ def _by_link(entered: Entered) -> None:
     link = entered.link
     assert link is not None
     by = f" by {markdown(link.made_by)}" if link.made_by and link.made_by != "visitor" else ""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="whose"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="whose-alone"):
         st.caption(f"Shared with you{by}, to read, until {sharing.day(link.ends_at)}.", width="content")
         st.button("Leave", key="link-leave", type="tertiary", on_click=entering.leave_link)
 
@@ -59,7 +59,7 @@ def _of_key(entered: Entered) -> None:
     with problems.reported():
         if not program().engine.library(entered.workspace).made:
             return
-        with st.container(horizontal=True, horizontal_alignment="right", key="whose"):
+        with st.container(horizontal=True, horizontal_alignment="right", key="whose-alone"):
             if st.button("Share to read…", key="share", type="tertiary"):
                 sharing.dialog()
 

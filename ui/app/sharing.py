@@ -16,8 +16,9 @@ from crag.teams.spaces import Kind, Member
 from ui.app import entering, gate, removing
 from ui.app.entering import Entered
 from ui.app.program import program
+from ui.kit import html as h
 from ui.kit import problems
-from ui.kit.safe import markdown, visible
+from ui.kit.drawing import draw
 
 MAY: dict[Role, str] = {
     "reader": "read",
@@ -82,7 +83,7 @@ def address(token: str) -> str:
 
 def _members(engine: Engine, entered: Entered) -> None:
     members = engine.spaces.members(entered.workspace)
-    st.markdown(f"**{markdown(entered.title)}** is shared with")
+    draw(h.div("cx")[h.p[h.b[entered.title], " is shared with"]])
     if not members:
         st.caption("Nobody yet: it is private to its owner.")
     for member in members:
@@ -112,9 +113,10 @@ def _member(engine: Engine, entered: Entered, member: Member) -> None:
     key = f"share-{member.kind}-{member.who}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         group = " (group)" if member.kind == "group" else ""
-        st.markdown(f"{markdown(member.shown)}{group}", width="stretch")
+        # Not Markdown, which makes a link of an e-mail.
+        draw(h.div("cx")[h.p("who-may")[member.shown, group]], st.container(width="stretch"))
         role: Role = st.selectbox(
-            f"Role of {visible(member.shown)}",
+            "Role of this member",
             list(_SHORT),
             index=list(_SHORT).index(member.role),
             format_func=_SHORT.__getitem__,

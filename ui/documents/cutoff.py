@@ -42,7 +42,10 @@ def _notice(session: Session, work: BegunWork, missing: list[str]) -> None:
         if len(missing) > _NAMED:
             with st.expander(f"{len(missing) - _NAMED:,} more"):
                 st.caption(", ".join(markdown(name) for name in missing[_NAMED:]))
-        st.button("Close", key=f"close-cut-off-{work.id}", type="tertiary", on_click=_close, args=(session, work.id))
+        if session.may("edit"):
+            st.button(
+                "Close", key=f"close-cut-off-{work.id}", type="tertiary", on_click=_close, args=(session, work.id)
+            )
 
 
 def _close(session: Session, id: str) -> None:

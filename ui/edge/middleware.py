@@ -77,10 +77,10 @@ class Edge:
         if path == "/readyz":
             await (await rules.watch.ready())(scope, receive, send)
             return
-        if path in ("/_stcore/health", "/healthz") and scope["method"] in ("GET", "HEAD"):
-            # What a new start does not cure is no reason to be restarted by whoever asks /healthz.
-            look = rules.health.failing if path == "/healthz" else rules.health.problem
-            if problem := await asyncio.to_thread(look):
+        if path == "/healthz" and scope["method"] in ("GET", "HEAD"):
+            # What a new start does not cure is no reason to be restarted by whoever asks. Streamlit's own address says
+            # no more than that it serves: a browser asks it first, and must get in to be told what is the matter.
+            if problem := await asyncio.to_thread(rules.health.failing):
                 await _answer(503, problem)(scope, receive, send)
                 return
             whole = f"{rules.base}/_stcore/health"

@@ -233,10 +233,10 @@ class Parent:
 async def _head(connection: socket.socket) -> bytes:
     """The first request's head, left where it is; of TLS and anything else the first bytes. b"" where nothing comes."""
     loop = asyncio.get_running_loop()
-    came: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(connection, lambda: came.done() or came.set_result(None))
+    came = asyncio.Event()
+    loop.add_reader(connection, came.set)
     try:
-        await came
+        await came.wait()
     finally:
         loop.remove_reader(connection)
     while True:

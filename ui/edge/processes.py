@@ -13,8 +13,8 @@ import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-import uvicorn
 from streamlit import config as options
 
 from ui.edge import parent
@@ -101,7 +101,8 @@ def listening() -> Iterator[socket.socket]:
 
 async def take_part(part: Part) -> None:
     """Serve the connections that the parent hands over, until it ends: then this process ends too, in good order."""
-    server = next(each for each in gc.get_objects() if isinstance(each, uvicorn.Server))
+    kind = sys.modules["uvicorn"].Server
+    server = next(each for each in gc.get_objects() if isinstance(each, kind))
     channel = socket.socket(fileno=part.channel)
     channel.setblocking(False)
     loop = asyncio.get_running_loop()
@@ -133,12 +134,12 @@ async def take_part(part: Part) -> None:
         pass
 
 
-async def _serve(server: uvicorn.Server, connection: socket.socket) -> None:
+async def _serve(server: Any, connection: socket.socket) -> None:
     """One connection, by the same protocol as those that come to this process directly."""
     config = server.config
 
     def protocol() -> asyncio.Protocol:
-        made: asyncio.Protocol = config.http_protocol_class(  # type: ignore[call-arg]
+        made: asyncio.Protocol = config.http_protocol_class(
             config=config, server_state=server.server_state, app_state=server.lifespan.state
         )
         return made

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
 
-from crag.core.errors import CragError
+from crag.core.errors import CragError, StorageError
 from crag.core.makers import named
 from crag.core.wording import about
 from ui.kit.safe import markdown
@@ -18,12 +19,27 @@ def show(error: CragError) -> None:
     st.error(f"**{markdown(about(error.cause, error.who, named))}**  \n{markdown(error.remedy)}", icon=None)
 
 
+def of_system(error: OSError) -> CragError | None:
+    """What the system ran out of, in our words; None for any other trouble, which is a defect."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return StorageError(
+            "The program has too many files open.",
+            "Wait until others are done, then try again; whoever runs the program can allow it more (ulimit -n).",
+        )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return StorageError("The disk is full, or can't be written.", "Tell who runs this program, then try again.")
+    return None
+
+
 @contextmanager
 def reported(*, stop: bool = False) -> Iterator[None]:
     """Work whose failure is shown on the page; the page then goes on below, or ends here with `stop`."""
     try:
         yield
-    except CragError as error:
-        show(error)
+    except (CragError, OSError) as error:
+        known = of_system(error) if isinstance(error, OSError) else error
+        if known is None:
+            raise
+        show(known)
         if stop:
             st.stop()

@@ -26,11 +26,11 @@ def library(session: Session) -> str:
     names = stored.workspaces(session)
     if len(names) == 1:
         return session.workspace
-    called = {session.workspace: "This library", stored.ALL: "All libraries together"}
+    names = {session.workspace: names.pop(session.workspace), stored.ALL: "All libraries together", **names}
     found: str = st.selectbox(
         "Library",
-        [session.workspace, stored.ALL, *names[1:]],
-        format_func=lambda name: called.get(name, name),
+        list(names),
+        format_func=lambda name: names.get(name, name),
         key="mon-library",
         persist_state="session",
         width=260,

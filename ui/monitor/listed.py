@@ -10,7 +10,7 @@ import streamlit as st
 from crag.core.runfacts import RunFacts
 from crag.core.types import Action
 from crag.providers.registry import title
-from ui.app import workspaces
+from ui.app import entering
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import downloads, words
@@ -42,12 +42,12 @@ def show(session: Session, mark: str, runs: Sequence[RunFacts], own: bool) -> No
 
 
 def _list(runs: Sequence[RunFacts], questions: Mapping[str, str]) -> Html:
-    key = workspaces.key()
-    return h.div("cx mon-list")[h.ul[(_item(run, questions.get(run.run_id, ""), key) for run in runs)]]
+    here = entering.here()
+    return h.div("cx mon-list")[h.ul[(_item(run, questions.get(run.run_id, ""), here) for run in runs)]]
 
 
-def _item(run: RunFacts, question: str, key: str) -> Html:
-    address = urlencode(({"w": key} if key else {}) | {"run": run.run_id})
+def _item(run: RunFacts, question: str, here: Mapping[str, str]) -> Html:
+    address = urlencode({**here, "run": run.run_id})
     asked = (
         h.a(href=f"./?{address}", data_pick=RUN + run.run_id)[question]
         if question

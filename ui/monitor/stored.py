@@ -31,12 +31,16 @@ class Seen:
     unread: int = 0
 
 
-def workspaces(session: Session) -> list[str]:
-    """The libraries that may be chosen from: this session's alone, and all others for who administers."""
-    if not session.may("administer"):
-        return [session.workspace]
-    others = sorted(set(program().engine.private_libraries.stored()) - {session.workspace})
-    return [session.workspace, *others]
+def workspaces(session: Session) -> dict[str, str]:
+    """The libraries that may be chosen from, by name, with their titles: this session's, first, and for who administers
+    all others too. Raises CragError."""
+    found = {session.workspace: "This library"}
+    if session.may("administer"):
+        engine = program().engine
+        titles = {each.name: each.title for each in engine.spaces.all()}
+        others = sorted({*titles, *engine.private_libraries.stored()} - {session.workspace})
+        found |= {name: titles.get(name) or name for name in others}
+    return found
 
 
 def seen(session: Session, workspace: str) -> Seen:

@@ -36,7 +36,7 @@ def sentences(said: Sequence[Said]) -> Html:
 
 def _sentence(each: Said) -> Html:
     sign = h.b("mon-sign", aria_hidden="true")["▲"] if each.warns else ""
-    return h.li[sign, " ", each.text, " ", opener(each.mark)]
+    return h.li[sign, " ", each.text.replace(" %", "\u00a0%"), " ", opener(each.mark)]
 
 
 def opener(mark: str) -> Html | str:

@@ -51,6 +51,8 @@ def show(why: CragError) -> None:
             return
         if gate.arrived():
             st.warning(f"**{markdown(why.message)}**  \n{markdown(why.remedy)}")
+            if account := gate.account():
+                st.caption(markdown(f"The provider says that you are {account}."), text_alignment="center")
         for each in sign_in.providers:
             label = f"Sign in with {each.title}" if each.title else "Sign in"
             key = f"signin-{each.name}"

@@ -199,12 +199,14 @@ def cell_of(picked: str) -> tuple[Becomes, Becomes] | None:
     return (known[was], known[becomes]) if kind == "tune-cell" and was in known and becomes in known else None
 
 
-def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, Becomes], key: str) -> Html:
-    """The questions of a cell, each a link that opens its run in Ask. `key`: of a private library, else empty."""
+def listed(
+    outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, Becomes], here: Mapping[str, str]
+) -> Html:
+    """The questions of a cell, each a link that opens its run in Ask. `here`: what its address must say."""
     was, becomes = cell
     ids = outcome.matrix.get(cell, ())
     reasons = {row.run_id: row.reason.sentence for row in outcome.rows if row.reason}
-    items = [_item(entries[id], reasons.get(id, ""), key) for id in ids[:_LISTED]]
+    items = [_item(entries[id], reasons.get(id, ""), here) for id in ids[:_LISTED]]
     more = h.p("small")[f"And {len(ids) - _LISTED:,} more: the export has all."] if len(ids) > _LISTED else ""
     close = h.button("more", data_pick=_pick(was, becomes))["Close"]
     about = h.span("small")[f"{words.count(len(ids), 'run')}; a question opens its run in Ask"]
@@ -212,8 +214,8 @@ def listed(outcome: Outcome, entries: Mapping[str, Entry], cell: tuple[Becomes, 
     return h.div("cx tune-list")[lead, not ids and h.p["No run is here any more."], h.ul[items], more]
 
 
-def _item(entry: Entry, reason: str, key: str) -> Html:
-    address = urlencode(({"w": key} if key else {}) | {"run": entry.run_id})
+def _item(entry: Entry, reason: str, here: Mapping[str, str]) -> Html:
+    address = urlencode({**here, "run": entry.run_id})
     return h.li[
         h.a(href=f"./?{address}", data_pick=f"tune-run:{entry.run_id}")[entry.question],
         " ",

@@ -12,7 +12,7 @@ from crag.core.origins import origin_text
 from crag.evaluation.evaluate import evaluations
 from crag.whatif.entries import Entry
 from crag.whatif.ledger import Ledger
-from ui.app import workspaces
+from ui.app import entering
 from ui.app.session import Session
 from ui.kit import words
 from ui.run import meter
@@ -32,14 +32,14 @@ _AT_ONCE = 20
 class Material:
     """The runs looked at: with what they took in seconds, in dollars (None: no outside calls), and their labels.
 
-    `key` belongs into the address of a private library; else it is empty.
+    `here` belongs into every address that leads to this workspace.
     """
 
     ledger: Ledger
     cost: Ledger | None
     labels: Labels
     entries: Mapping[str, Entry]
-    key: str
+    here: Mapping[str, str]
 
 
 def read(session: Session) -> StoredRuns:
@@ -73,7 +73,7 @@ def chosen(session: Session, stored_runs: StoredRuns) -> Material:
         cost=cached("cost", (key, prices), cost),
         labels=cached("labels", (key, thumbs, sets), labels),
         entries={entry.run_id: entry for entry in ledger.entries},
-        key=workspaces.key(),
+        here=entering.here(),
     )
 
 

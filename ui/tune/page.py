@@ -166,7 +166,7 @@ def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: 
             draw(flips.matrix(outcome, opened))
     draw(flips.figures(outcome, material.cost.redecide(settings) if material.cost else None))
     if opened is not None:
-        draw(flips.listed(outcome, material.entries, opened, material.key))
+        draw(flips.listed(outcome, material.entries, opened, material.here))
     draw(flips.unknowns(outcome, material.entries))
     return warning
 

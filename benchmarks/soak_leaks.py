@@ -1,0 +1,199 @@
+"""Two hundred private libraries, fifty of them at work at once: whether any word of one reaches a browser of another.
+
+Each library has words of its own planted in a document's text and name, in a question with its answer, a label, and a
+question set. Fifty sessions go through every page and ask; each also opens runs and uploads of other libraries by their
+ids, and whatever files it was told of. Every byte that a session receives is searched for the words of all others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from benchmarks.soak_app import engine
+from benchmarks.soak_client import Lost, Tab
+from benchmarks.soak_served import Supervised
+from crag.core.config import AppConfig
+from crag.evaluation.evaluate import add_set
+from crag.library.begun import BegunWork
+from crag.library.private import name_of
+from crag.questions.sets import Question, QuestionSet
+
+GOAL = "0 leaks across 200 workspaces, 50 of them active, checked by planted words"
+
+PAGES = ("documents", "tune", "compare", "evaluate", "settings")
+_PLANTED = re.compile(rb"zq(\d{3})k")
+_FILES = re.compile(rb"/media/[\w./-]+")
+
+
+def planted(number: int) -> str:
+    """The word that only the library of this number holds."""
+    return f"zq{number:03d}k"
+
+
+@dataclass(slots=True)
+class Planted:
+    """One library: its key, and the ids of what lies in it."""
+
+    number: int
+    key: str
+    run: str
+    document: str
+
+
+@dataclass(slots=True)
+class Heard:
+    """What one session received."""
+
+    size: int = 0
+    own: int = 0
+    foreign: list[str] = field(default_factory=list)
+    files: set[str] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workspaces", type=int, default=200, help="leaks: private libraries")
+    parser.add_argument("--active", type=int, default=50, help="leaks: sessions at once")
+    parser.add_argument("--rounds", type=int, default=2, help="leaks: how often each goes through the pages")
+
+
+async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="crag-leaks-") as folder:
+        return await searched(Path(folder), chosen.workspaces, chosen.active, chosen.rounds)
+
+
+def told(figures: dict[str, Any]) -> list[str]:
+    rows = [
+        f"{figures['workspaces']} private libraries, {figures['active']} sessions at once, {figures['acts']} pages and "
+        f"questions, {figures['forged']} addresses with another library's ids, {figures['files']} files fetched: "
+        f"{figures['mb']:.0f} MB received and searched. Own planted words in it: {figures['own']:,}. Words of others: "
+        f"**{len(figures['foreign'])}**.",
+        "",
+    ]
+    return [*rows, *(f"- {each}" for each in (*figures["foreign"], *figures["problems"]))]
+
+
+async def searched(folder: Path, workspaces: int, active: int, rounds: int) -> dict[str, Any]:
+    """Plant, let the sessions work, and search all that they received."""
+    libraries = plant(folder / "data", workspaces)
+    heard = [Heard() for _ in range(active)]
+    with Supervised(folder, CRAG_WORKSPACES="private") as app:
+        at_once = asyncio.Semaphore(10)  # all sessions stay open; so many are answered at a time
+        sessions = [
+            _Session(app.url, libraries[place], libraries[(place + 1) % workspaces], heard[place], at_once)
+            for place in range(active)
+        ]
+        try:
+            await asyncio.gather(*(each.work(rounds) for each in sessions))
+        finally:
+            await asyncio.gather(*(each.tab.close() for each in sessions), return_exceptions=True)
+        log = app.said()
+    foreign = [f"session {place}: {what}" for place, each in enumerate(heard) for what in each.foreign]
+    return {
+        "workspaces": workspaces,
+        "active": active,
+        "acts": sum(each.acts for each in sessions),
+        "forged": sum(each.forged for each in sessions),
+        "files": sum(each.fetched for each in sessions),
+        "mb": sum(each.size for each in heard) / 1e6,
+        "own": sum(each.own for each in heard),
+        "foreign": foreign,
+        "problems": [problem for each in heard for problem in each.problems]
+        + [f"in the log: {word.decode()}" for word in set(_PLANTED.findall(log.encode()))],
+    }
+
+
+def plant(data: Path, count: int) -> list[Planted]:
+    """So many private libraries, each with its word wherever a person leaves words."""
+    made = engine(AppConfig(data=data, workspaces="private", libraries=0, library_mb=0, all_mb=0))
+    found = []
+    for number in range(count):
+        word, key = planted(number), made.private_libraries.issue()
+        workspace = name_of(key)
+        text = (
+            f"{word} says that hiring took {number} days in 2019.\n\nThe {word} report tells of harbour and ledger.\n"
+        )
+        for _ in made.add(f"{word}-report.txt", text.encode(), workspace):
+            pass
+        trace = made.trace(f"How long did hiring take, asks {word}?", workspace=workspace, via="app")
+        library = made.library(workspace)
+        [document] = library.documents.all()
+        [first, *_] = library.documents.chunks(document.id)
+        library.documents.describe(document.id, {"tags": (f"tag {word}",)})
+        library.labels.save(trace.question, first.id, "relevant")
+        question = Question(id="1", question=f"What of {word}?", sources=(document.name,), pages=(1,))
+        add_set(library, QuestionSet(name=f"set {word}", questions=(question,)))
+        library.begun.note(BegunWork(id=f"up{number}", kind="upload", label="1 file", names=(f"{word}-lost.txt",)))
+        found.append(Planted(number=number, key=key, run=trace.run_id, document=document.id))
+    made.close()
+    return found
+
+
+class _Listening(Tab):
+    """A tab that keeps what it was sent."""
+
+    heard: Heard
+    number: int
+
+    async def _receive(self, counts: Any = None) -> ForwardMsg:
+        said = await super()._receive(counts)
+        self.listen(said.SerializeToString())
+        return said
+
+    def listen(self, data: bytes) -> None:
+        """Search what came for planted words, and remember files that it tells of."""
+        self.heard.size += len(data)
+        for found in _PLANTED.findall(data):
+            if int(found) == self.number:
+                self.heard.own += 1
+            else:
+                self.heard.foreign.append(f"library {self.number} received the word of {int(found)}")
+        self.heard.files.update(found.decode() for found in _FILES.findall(data))
+
+
+class _Session:
+    """One browser of one library, which also tries what belongs to another."""
+
+    def __init__(self, url: str, own: Planted, other: Planted, heard: Heard, at_once: asyncio.Semaphore) -> None:
+        self.tab, self.own, self.other, self.heard, self.at_once = _Listening(url), own, other, heard, at_once
+        self.tab.heard, self.tab.number = heard, own.number
+        self.acts = self.forged = self.fetched = 0
+
+    async def work(self, rounds: int) -> None:
+        try:
+            await self._open("", f"run={self.own.run}")
+            for turn in range(rounds):
+                async with self.at_once:
+                    await self.tab.open("", f"w={self.own.key}")
+                    await self.tab.ask(f"How long did hiring take, asks {planted(self.own.number)} in turn {turn}?")
+                self.acts += 2
+                for page in PAGES:
+                    await self._open(page)
+                for forged in (
+                    f"run={self.other.run}",
+                    f"run={self.other.run}&present=1",
+                    f"upload=up{self.other.number}",
+                ):
+                    await self._open("documents" if forged.startswith("upload") else "", forged)
+                    self.forged += 1
+            for path in sorted(self.heard.files)[:20]:
+                answer = await self.tab.get(path)
+                self.fetched += 1
+                self.tab.listen(answer.content)
+        except Lost as error:
+            self.heard.problems.append(f"library {self.own.number}: {error}")
+        if self.tab.exceptions:
+            self.heard.problems += self.tab.exceptions[:3]
+
+    async def _open(self, page: str, query: str = "") -> None:
+        async with self.at_once:
+            await self.tab.open(page, "&".join(filter(None, (f"w={self.own.key}", query))))
+        self.acts += 1

@@ -1,0 +1,91 @@
+"""Limits in the app: shown in Settings, changed there by who may, and said where one is near or reached."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from crag.library.private import name_of
+from tests.support.app_text import said
+from ui.app.program import program
+
+WIDGET = "limit-default-{turn}-library_questions_minute"
+
+
+@pytest.fixture
+def settings(app):
+    app.run()
+    app.switch_page("pages/settings.py").run()
+    assert not app.exception
+    return app
+
+
+def text(app) -> str:
+    return said(app).replace("\\", "")
+
+
+def saved(app):
+    return next(each for each in app.button if each.label == "Save limits").click().run()
+
+
+def test_every_limit_is_shown_with_what_is_used_of_it(settings):
+    shown = text(settings)
+    for part in ("0 of 50,000 documents", "0 of 600 questions", "$0.00 of $50.00", "6 runs", "no limit"):
+        assert part in shown, part
+
+
+def test_a_changed_limit_holds_at_once_and_another_s_change_is_not_overwritten(settings):
+    settings.number_input(key=WIDGET.format(turn=0)).set_value(3)
+    assert "Saved." in text(saved(settings))
+    quotas = program().engine.quotas
+    assert quotas.most("library_questions_minute", "default") == 3 and quotas.most("library_questions_minute") == 600
+    [entry] = program().engine.audit.entries(act="limit")
+    assert (entry.who, entry.workspace, entry.detail) == ("owner", "default", "600 → 3")
+    settings.number_input(key=WIDGET.format(turn=1)).set_value(9)
+    quotas.change("default", "library_questions_minute", 5, seen=1, by="ada@example.org")
+    saved(settings)
+    assert "ada@example.org changed this limit meanwhile; it is 5." in text(settings)
+    assert quotas.most("library_questions_minute", "default") == 5
+    settings.number_input(key=WIDGET.format(turn=2)).set_value(9)
+    saved(settings)
+    assert quotas.most("library_questions_minute", "default") == 9, "who has seen it may change it"
+    next(each for each in settings.button if each.label == "Back to what was set before").click().run()
+    assert quotas.most("library_questions_minute", "default") == 600
+
+
+def test_who_does_not_run_the_program_sees_what_applies_and_changes_nothing(app, monkeypatch):
+    monkeypatch.setenv("CRAG_WORKSPACES", "private")
+    monkeypatch.setenv("CRAG_ALL_QUESTIONS_MINUTE", "1000")
+    app.run()
+    app.switch_page("pages/settings.py").run()
+    assert not app.exception and "0 of 600 questions" in text(app) and "1,000 questions" in text(app)
+    assert not [each for each in app.number_input if str(each.key).startswith("limit-")]
+
+
+def test_a_refused_question_says_when_it_may_be_asked_and_four_fifths_are_told(app, monkeypatch):
+    monkeypatch.setenv("CRAG_LIBRARY_QUESTIONS_MINUTE", "4")
+    engine = program().engine
+    for _ in engine.add("moon.txt", b"The moon circles the earth in twenty-seven days."):
+        pass
+    for _ in range(4):
+        engine.quotas.ask("default")
+    app.run()
+    assert "The limit is reached: 4 questions this minute." in text(app)
+    app.chat_input(key="question").set_value("How long does the moon take?").run()
+    assert "This workspace may be asked 4 questions a minute, and was asked as many." in text(app)
+    assert "Ask again in" in text(app) and engine.library().runs.ids() == []
+
+
+def test_an_idle_workspace_names_its_end_on_its_pages_until_it_is_kept(app, monkeypatch):
+    monkeypatch.setenv("CRAG_WORKSPACES", "private")
+    monkeypatch.setenv("CRAG_IDLE_DAYS", "30")
+    app.run()
+    engine, workspace = program().engine, name_of(app.query_params["w"][0])
+    assert "has not been used" not in text(app)
+    monkeypatch.setattr(engine.idle, "ends", lambda name: None if name in kept else date(2027, 1, 9))
+    kept: set[str] = set()
+    monkeypatch.setattr(engine.idle, "touch", kept.add)
+    assert "on Saturday, 9 January 2027" in text(app.run())
+    app.button(key="ending-keep").click().run()
+    assert kept == {workspace} and "has not been used" not in text(app)

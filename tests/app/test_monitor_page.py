@@ -1,0 +1,110 @@
+"""The Monitor page: empty, with few runs, filtered; a mark's runs in a list; other libraries for who administers."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.support.app_text import said
+from tests.support.tune_runs import run
+from ui.app import navigation
+from ui.app.program import program
+from ui.app.visitor import Visitor
+from ui.monitor import page, stored
+
+
+def lately(number, scores, *, hours=1.0, **more):
+    """A run of so many hours ago."""
+    from dataclasses import replace
+
+    at = (datetime.now(UTC) - timedelta(hours=hours)).isoformat(timespec="milliseconds")
+    return replace(run(number, scores, **more), started_at=at, run_id=f"run{number}")
+
+
+@pytest.fixture
+def tab(app):
+    """The Monitor page, run once; call it to have runs stored before."""
+
+    def opened(*traces, workspace="default"):
+        for trace in traces:
+            program().engine.library(workspace).runs.save(trace, [])
+        app.run()
+        app.switch_page("pages/monitor.py").run()
+        assert not app.exception
+        return app
+
+    return opened
+
+
+def picked(app, mark):
+    """The list that opens where a mark is clicked."""
+    app.session_state[page._MARK] = mark
+    app.run()
+    assert not app.exception
+    return said(app)
+
+
+def test_without_runs_it_says_what_to_do(tab):
+    app = tab()
+    assert "No runs yet." in said(app) and not app.get("plotly_chart")
+    app.button(key="mon-to-ask").click().run()
+    assert not app.exception and app.session_state[navigation._WANTED] == "ask"
+
+
+def test_few_runs_are_drawn_and_said_to_be_too_few_for_drift(tab):
+    app = tab(*(lately(number, [0.9]) for number in range(3)), lately(9, [0.01], strategy="paper", hours=50))
+    text = said(app)
+    assert "4 runs: 75\u00a0% CORRECT, 0\u00a0% AMBIGUOUS, 25\u00a0% INCORRECT." in text
+    assert "Too few runs to tell drift" in text and "Nothing failed." in text
+    app.segmented_control(key="mon-span").set_value("day").run()
+    assert "3 runs" in said(app)
+    app.selectbox(key="mon-strategy").set_value("paper").run()
+    assert "No run in this span" in said(app)
+    assert not app.exception
+
+
+def test_a_mark_lists_just_its_runs_each_of_which_opens(tab):
+    app = tab(lately(1, [0.9]), lately(2, [0.01], question="Which harbour?"), lately(3, [0.01], hours=30))
+    day = (datetime.now(UTC) - timedelta(hours=1)).date().isoformat()
+    text = picked(app, f"action|{day}|INCORRECT")
+    assert "Which harbour?" in text and "What happened in 1?" not in text
+    assert "mon-run:run2" in text or "?run=run2" in text
+    assert "0 runs" in picked(app, "action|<b>|nothing")
+
+
+def test_unreadable_runs_are_counted_and_not_in_the_way(tab, data):
+    import sqlite3
+
+    library = program().engine.library()
+    for number in range(3):
+        library.runs.save(lately(number, [0.9]), [])
+    with sqlite3.connect(library.folder / "library.db") as connection:
+        connection.execute("DELETE FROM facts")
+        connection.execute("UPDATE runs SET trace = 'no record' WHERE id = 'run1'")
+    app = tab()
+    assert "1 run was stored by another version and can't be read." in said(app)
+    assert "run1" in picked(app, "outcome|unreadable")
+
+
+class Here:
+    """A session of somebody."""
+
+    def __init__(self, administers: bool) -> None:
+        self.workspace = "default"
+        self.visitor = Visitor(name="x", role="editor", administers=administers)
+        self.library = program().engine.library()
+
+    def may(self, act: str) -> bool:
+        return self.visitor.may(act)  # type: ignore[arg-type]
+
+
+def test_other_libraries_are_seen_by_who_administers_alone(tab):
+    tab(lately(1, [0.9]))
+    program().engine.library("other").runs.save(lately(2, [0.9]), [])
+    program().engine.library("other").rest()  # what lies in its file is listed
+    other, admin = Here(administers=False), Here(administers=True)
+    assert list(stored.workspaces(other)) == ["default"]
+    for wanted in ("other", stored.ALL, "default"):
+        assert {each.run_id for each in stored.seen(other, wanted).runs} <= {"run1"}
+    assert list(stored.workspaces(admin)) == ["default", "other"]
+    assert {each.run_id for each in stored.seen(admin, stored.ALL).runs} == {"run1", "run2"}
+    assert {each.run_id for each in stored.seen(admin, "other").runs} == {"run2"}

@@ -1,0 +1,47 @@
+"""The soak's faults in small, on the real app: kills, leaks, a provider that is down, outages of what it stands on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from benchmarks import soak_kills, soak_leaks, soak_outages, soak_providers
+from tests.support.sizes import sized
+
+pytestmark = pytest.mark.heavy
+
+
+def test_what_was_confirmed_outlives_kills_and_the_rest_is_told(tmp_path: Path) -> None:
+    work = ("ask", "ask", "upload", "delete")
+    found = asyncio.run(soak_kills.killed(tmp_path, sized(4, 2), 20, work))
+    assert not found["lost"]
+    assert not found["problems"]
+    assert found["acts"], "something was confirmed"
+
+
+def test_no_word_of_one_library_reaches_a_browser_of_another(tmp_path: Path) -> None:
+    found = asyncio.run(soak_leaks.searched(tmp_path, sized(12, 5), sized(6, 3), 1))
+    assert found["own"], "each saw its own words"
+    assert not found["foreign"]
+    assert not found["problems"]
+
+
+def test_a_provider_that_fails_is_left_alone_and_used_again(tmp_path: Path) -> None:
+    phases = ("well", "failing (status 500)", "well again")
+    found = asyncio.run(soak_providers.asked_through(tmp_path, 20, 3, phases))
+    assert not found["problems"]
+    assert all(each["runs"] and not each["unanswered"] for each in found["phases"].values())
+    assert found["opened"], "the log says so, once for each step"
+    assert "evaluate: resting" in found["phases"]["failing (status 500)"]["reasons"]
+
+
+@pytest.mark.parametrize("case", ["disk full", "database gone", "Milvus gone", "clock set back by an hour"])
+def test_an_outage_is_told_and_over_when_it_is_over(tmp_path: Path, case: str) -> None:
+    found = asyncio.run(soak_outages.suffered(tmp_path, case, 5))
+    if found.skipped:
+        pytest.skip(found.skipped)
+    assert not found.broken
+    assert not found.lost
+    assert found.recovered >= 0

@@ -1,0 +1,83 @@
+"""Monitor in a real browser: a bar and a number list their runs, one opens in Ask, filters filter, nothing juts out."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from crag.core.config import AppConfig
+from tests.support import local_models
+from tests.support.app_server import gated
+from tests.support.browsing import OFF_SCREEN, settled, until
+from tests.support.tune_runs import run
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """The app over forty runs of two weeks, every fourth of which ended INCORRECT."""
+    folder = tmp_path_factory.mktemp("monitor")
+    engine = local_models.engine(AppConfig(data=folder / "data"))
+    for number in range(40):
+        at = (datetime.now(UTC) - timedelta(hours=1 + 8 * number)).isoformat(timespec="milliseconds")
+        made = run(number, [0.01 if number % 4 == 0 else 0.9], strategy="paper" if number % 3 else "balanced")
+        engine.library().runs.save(replace(made, started_at=at), [])
+    engine.close()
+    with gated(folder) as found:
+        yield found.url
+
+
+@pytest.fixture
+def page(open_page, app):
+    page = open_page("/monitor", base=app)
+    page.locator(".mon-says").wait_for()
+    page.locator(".js-plotly-plot .points .point").first.wait_for(state="attached")
+    return settled(page)
+
+
+def test_a_click_on_a_bar_lists_its_runs_again_and_again_and_one_opens_in_ask(page):
+    bars = page.locator(".js-plotly-plot").first.locator(".trace.bars")
+    correct = bars.first.locator(".point path")
+    heights = correct.evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().height)")
+    place = max(range(len(heights)), key=heights.__getitem__)
+    listed = page.locator(".mon-list li")
+    for _ in range(2):  # a second click on the same bar opens its list as the first did
+        box = correct.nth(place).bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        expect(listed.first).to_be_visible()
+        assert set(listed.locator(".verdict").all_inner_texts()) == {"✓ CORRECT"}
+        said = page.get_by_role("dialog").locator(".cx p").first.inner_text()
+        assert listed.count() == int(re.search(r"(\d+) runs?\.", said)[1])
+        page.keyboard.press("Escape")
+        expect(listed).to_have_count(0)
+        settled(page)
+    page.locator(".mon-table summary").first.click()
+    number = page.locator(".mon-table").first.locator("button[data-pick*=INCORRECT]").first
+    number.focus()
+    page.keyboard.press("Enter")
+    expect(listed.first).to_be_visible()
+    question = listed.first.locator("a").inner_text()
+    listed.first.locator("a").click()
+    page.wait_for_url(re.compile(r"/\?run=run-\d+"))
+    expect(page.locator(".stMain")).to_contain_text(question)
+
+
+def test_a_filter_leaves_only_its_runs(page):
+    expect(page.locator(".mon-says")).to_contain_text("40 runs")
+    page.locator(".st-key-mon-strategy input").click()
+    page.get_by_role("option", name="Balanced").click()
+    expect(page.locator(".mon-says")).to_contain_text("14 runs")
+    expect(page.locator(".mon-groups tbody tr")).to_have_count(1)
+
+
+def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
+    for width in (1440, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme)
+            until(page, f"() => ({OFF_SCREEN})().length === 0")
+            until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
+    assert page.get_by_test_id("stException").count() == 0

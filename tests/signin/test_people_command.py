@@ -1,0 +1,47 @@
+"""`crag people`: what it prints, and that it goes by the settings that the app would go by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crag.cli.main import main
+from crag.core.config import AppConfig
+from crag.teams.audit import AuditLog
+from crag.teams.people import Identity, people_of
+from crag.teams.store import Store
+
+
+@pytest.fixture(autouse=True)
+def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("CRAG_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_invited_promoted_removed_and_each_in_the_log(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["people", "invite", "Ben@Example.org", "viewer"]) == 0
+    assert main(["people", "role", "ben@example.org", "editor"]) == 0
+    capsys.readouterr()
+    assert main(["people", "list", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["email"], told["role"], told["standing"]) == ("ben@example.org", "editor", "invited")
+    assert main(["people", "remove", "ben@example.org"]) == 0
+    assert main(["people", "remove", "ben@example.org"]) == 1
+    assert [each.who for each in AuditLog(Store(data)).entries()] == ["command line"] * 3
+
+
+@pytest.mark.parametrize("wrong", [["role"], ["role", "ben@example.org"], ["invite", "ben@example.org"], ["remove"]])
+def test_what_is_missing_is_said(wrong: list[str]) -> None:
+    assert main(["people", *wrong]) == 2
+
+
+def test_the_settings_of_the_app_count(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (data / "settings.json").write_text(json.dumps({"admins": ["ada@example.org"], "readers": 2}))
+    with people_of(AppConfig.from_environment()) as people:
+        people.admit(Identity(issuer="http://provider.example", subject="1", email="ada@example.org"))
+    assert main(["people", "list"]) == 0
+    assert "admin (by settings or group)" in capsys.readouterr().out
+    assert main(["people", "role", "ada@example.org", "viewer"]) == 1
+    assert main(["people", "remove", "ada@example.org"]) == 1, "the last admin stays"
