@@ -6,7 +6,7 @@ import logging
 import platform
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -14,6 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
 import crag
+from crag.core.circuit import OpenCircuit
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.core.turns import Turns
@@ -76,15 +77,21 @@ def standing(engine: Callable[[], Watched | None], health: Health, warm: Callabl
 class Metrics:
     """The metrics of one process. Thread-safe. No question, text, person, key or workspace is in them.
 
-    `prices` tells what calls cost now, `sources` the gauges beside the runs.
+    `prices` tells what calls cost now, `sources` the gauges beside the runs, `circuits` which services are left alone.
     """
 
-    def __init__(self, prices: Callable[[], Mapping[str, Price]], sources: Sources) -> None:
+    def __init__(
+        self,
+        prices: Callable[[], Mapping[str, Price]],
+        sources: Sources,
+        circuits: Callable[[], Sequence[OpenCircuit]] = tuple,
+    ) -> None:
         self._prices = prices
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        registry.register(_Live(sources))
         self._strategies, self._providers, self._others = _Names(), _Names(), _Names()
+        registry.register(_Live(sources))
+        registry.register(_Resting(circuits, self._providers))
         self._failing: dict[str, int] = {}
         self._lock = threading.Lock()
         about = Gauge("crag_build_info", "The program's version; always 1.", ["version", "python"], registry=registry)
@@ -224,3 +231,25 @@ class _Live:
                 continue
             if value is not None:
                 yield GaugeMetricFamily(f"crag_{name}", help, value=value)
+
+
+class _Resting:
+    """The services that are left alone for a while, because they failed in one run after another."""
+
+    def __init__(self, circuits: Callable[[], Sequence[OpenCircuit]], names: _Names) -> None:
+        self._circuits, self._names = circuits, names
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        yield self._family()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        family = self._family()
+        for provider, step in {(self._names(each.name), each.step) for each in self._circuits()}:
+            family.add_metric([provider, step], 1)
+        yield family
+
+    @staticmethod
+    def _family() -> GaugeMetricFamily:
+        return GaugeMetricFamily(
+            "crag_circuit_open", "1: a service is left alone in a step.", labels=["provider", "step"]
+        )

@@ -26,6 +26,8 @@ _NOTED, _HOUR = 20, 3600.0
 """Refusals that are told to the audit log in an hour: after so many an owner knows, and a stranger can't fill it."""
 _LED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """Headers by which a proxy says that it leads somebody here."""
+_ALWAYS = {"cache-control": "no-store", "connection": "close"}
+"""Of several processes behind one address a connection belongs to one, and the next scrape is another's."""
 _log = logging.getLogger(__name__)
 
 Mode = Literal["off", "local", "token"]
@@ -78,7 +80,7 @@ class Scraping:
         """The metrics, or the refusal, which tells nothing of them."""
         if metrics is not None and self._may(asked):
             body, form = metrics.text(", ".join(asked.headers.get("accept", ())))
-            return Reply(status=200, headers={"content-type": form, "cache-control": "no-store"}, body=body)
+            return Reply(status=200, headers={"content-type": form, **_ALWAYS}, body=body)
         if metrics is not None:
             metrics.refused()
         if self._one_more():
@@ -120,7 +122,7 @@ def metrics_token(environment: Mapping[str, str] | None = None) -> str:
 
 
 def _plain(status: int, line: str, more: Mapping[str, str]) -> Reply:
-    headers = {"content-type": "text/plain; charset=utf-8", "cache-control": "no-store", **more}
+    headers = {"content-type": "text/plain; charset=utf-8", **_ALWAYS, **more}
     return Reply(status=status, headers=headers, body=f"{line}\n".encode())
 
 

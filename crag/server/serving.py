@@ -93,7 +93,7 @@ class Serving:
         metrics = None
         if scraping.on:
             sources = standing(lambda: engine, health, ready.is_set)
-            metrics = Metrics(lambda: table(engine.config.prices), sources)
+            metrics = Metrics(lambda: table(engine.config.prices), sources, engine.circuits.open)
             engine.watchers.append(metrics.watch)
         return cls(
             engine=engine,

@@ -52,11 +52,14 @@ while True:
         (b"GET / HTTP/1.1\r\nCookie: crag_process=12345678\r\n\r\n", None),
         (b"GET / HTTP/1.1\r\nX-Not: crag_process=1\r\n\r\n", None),
         (b"GET / HTTP/1.1\r\n\r\n", None),
+        (b"GET /metrics?process=2 HTTP/1.1\r\nCookie: crag_process=1\r\n\r\n", 2),
+        (b"GET /base/metrics?process=0 HTTP/1.1\r\n\r\n", 0),
+        (b"GET /metrics?process=3 HTTP/1.1\r\n\r\n", None),
         (b"\x16\x03\x01\x02\x00\x01", None),
         (b"", None),
     ],
 )
-def test_the_cookie_names_the_process(head: bytes, number: int | None) -> None:
+def test_the_cookie_names_the_process_and_so_does_who_scrapes_it(head: bytes, number: int | None) -> None:
     assert browser_of(head, 3) == number
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from crag.core.circuit import OpenCircuit
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.core.meter import DaySpending
@@ -141,6 +142,14 @@ def test_promtool_finds_nothing_to_object_to() -> None:
     assert (checked.returncode, checked.stderr) == (0, b"")
     body, form = made.text("application/openmetrics-text; version=1.0.0")
     assert form.startswith("application/openmetrics-text") and body.endswith(b"# EOF\n")
+
+
+def test_a_service_that_is_left_alone_is_told_until_it_is_back() -> None:
+    resting = [OpenCircuit(name="tavily", step="search", seconds=9, times=1, cause="")] * 2
+    made = Metrics(dict, {}, lambda: resting)
+    assert read(made)["crag_circuit_open", "tavily", "search"] == 1
+    resting.clear()
+    assert not [name for name in read(made) if name[0] == "crag_circuit_open"]
 
 
 def test_a_census_counts_again_after_a_minute_at_the_earliest(engine: Engine) -> None:

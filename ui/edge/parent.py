@@ -43,13 +43,15 @@ _PATIENCE = 25.0
 """Seconds that children have to end when they are asked to."""
 
 _NAMED = re.compile(rb"^cookie:[^\r\n]*\b" + COOKIE.encode() + rb"=(\d{1,3})\b", re.IGNORECASE | re.MULTILINE)
+_ASKED = re.compile(rb"^GET /[^ ?\r\n]*metrics\?process=(\d{1,3}) ")
+"""Who watches over the processes asks each for its own metrics."""
 _KEYED = re.compile(rb"^[A-Z]+ [^ \r\n]*[?&]w=([^&# \r\n]+)")
 _log = logging.getLogger("crag.processes")
 
 
 def browser_of(head: bytes, count: int) -> int | None:
     """Which of `count` processes a request belongs to by its head: by its cookie, else by its library's key."""
-    if (named := _NAMED.search(head)) and int(named[1]) < count:
+    if (named := _ASKED.search(head) or _NAMED.search(head)) and int(named[1]) < count:
         return int(named[1])
     if keyed := _KEYED.search(head):
         return zlib.crc32(keyed[1]) % count

@@ -10,6 +10,7 @@ from starlette.types import Scope
 from streamlit import runtime
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
+from crag.core.circuit import OpenCircuit
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.monitoring.health import Health
@@ -25,7 +26,8 @@ class Watch:
 
     def __init__(self, health: Health, scraping: Scraping, uploads: Uploads) -> None:
         self._health, self._scraping = health, scraping
-        self._metrics = Metrics(_prices, {**_standing(health), **_of_the_app(uploads)}) if scraping.on else None
+        sources = {**_standing(health), **_of_the_app(uploads)}
+        self._metrics = Metrics(_prices, sources, _resting) if scraping.on else None
 
     def begin(self) -> None:
         """From now on runs are counted, where anybody may read the counts."""
@@ -71,6 +73,11 @@ def audited(why: str) -> None:
 
 def _prices() -> Mapping[str, Price]:
     return table(program().config.prices)
+
+
+def _resting() -> Sequence[OpenCircuit]:
+    engine = program().made
+    return () if engine is None else engine.circuits.open()
 
 
 def _standing(health: Health) -> Sources:
