@@ -95,8 +95,8 @@ class Engine:
         """Which outside services are left alone at present, because they failed in one run after another."""
         self.rewriter: Rewriter = rewriter or KeywordRewriter()
         self._server = server_at(self.config.database_url)
-        self._use = Use(self.config.data)
-        self._mark_used()
+        self._use = Use(self.config.data if self._server is None else None)
+        self._use.begin()
         self.private_libraries = PrivateLibraries(self.config.data, self._server)
         self.teams = Store(self.config.data, self._server)
         """People, workspaces, limits and the audit log of this data folder or database."""
@@ -169,7 +169,7 @@ class Engine:
         Nothing is stored before something is added. Only a named one has the configuration's limits and database.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
-        self._mark_used()
+        self._use.begin()
         if isinstance(workspace, str):
             return self._libraries.at(self.private_libraries.root / named(workspace), named=True)
         return self._libraries.at(workspace, named=False)
@@ -183,11 +183,6 @@ class Engine:
             library.refresh_index()  # nothing of it stays on the server that all libraries share
         self._libraries.forget(self.private_libraries.root / workspace)
         self.private_libraries.remove(workspace)
-
-    def _mark_used(self) -> None:
-        """Nobody restores a backup over what this engine works with, as soon as there is anything."""
-        if self._server is None:
-            self._use.begin()
 
     def _opened(self, folder: Path, named: bool) -> Library:
         room, server = (self._room, self._server) if named else (None, None)

@@ -33,7 +33,8 @@ class Use:
     Where no file may be made in the folder there is no lock, and it works on.
     """
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path | None) -> None:
+        """Without a folder, where libraries lie in a database, nothing is said."""
         self._data = data
         self._lock: FileLock | None = None
         self._tried = False
@@ -43,7 +44,7 @@ class Use:
 
         A restore that a kill cut short in its last step is finished first. Raises StorageError where one is under way.
         """
-        if self._tried or not self._data.is_dir():
+        if self._tried or self._data is None or not self._data.is_dir():
             return
         try:
             with guarded(self._data) as folder:

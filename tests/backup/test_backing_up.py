@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import stat
 import threading
 import zipfile
 from collections import namedtuple
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -167,6 +169,16 @@ def test_nothing_is_written_where_there_is_nothing_no_room_or_a_file_already(
         world.backup(to="full")
     assert not (world.folder / "full").exists() and (world.folder / "there.zip").read_bytes() == b"mine"
     assert list((world.folder / "backups").iterdir()) == []
+
+
+def test_people_of_a_build_that_had_fewer_tables_are_restored_too(world: World) -> None:
+    world.filled()
+    file = world.config.data / "teams.db"
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DROP TABLE team_usage")
+    world.restore(world.backup().file, str(world.folder / "other"))
+    found = world.stored(str(world.folder / "other"))
+    assert found["team_usage"] == [] and found["team_people"] and found["team_limits"]
 
 
 def test_model_files_are_named_and_not_in_it(world: World) -> None:
