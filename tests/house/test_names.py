@@ -63,6 +63,7 @@ PUBLIC = {
             "BusyError",
             "CancelledError",
             "CragError",
+            "CutOffError",
             "DamagedError",
             "DocumentError",
             "EmptyError",
