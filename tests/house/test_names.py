@@ -75,6 +75,7 @@ PUBLIC = {
             "BusyError",
             "CancelledError",
             "CragError",
+            "CutOffError",
             "DamagedError",
             "DocumentError",
             "EmptyError",
