@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.teams.people import Person
-from ui.app import collector, entering, menu, navigation, returning
+from ui.app import collector, entering, limits, menu, navigation, returning
 from ui.edge import start
 from ui.kit import drawing
 from ui.signin import menu as who
@@ -50,6 +50,8 @@ def draw() -> None:
     if not isinstance(arrived, CragError) and arrived.actor.id and isinstance(there := signin.who_is_there(), Person):
         who.show(there)
     menu.show(arrived)
+    if not isinstance(arrived, CragError):
+        limits.ending(arrived.workspace, keep=arrived.visitor.may("ask"))
     page.run()
 
 

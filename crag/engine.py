@@ -20,6 +20,7 @@ from crag.core.exchanges import Exchange
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Retriever, Rewriter, WebSearch
+from crag.core.purging import Due
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turns
@@ -36,6 +37,7 @@ from crag.library.private import PrivateLibraries
 from crag.library.records import server_at
 from crag.library.room import Folders, Room
 from crag.library.using import Use
+from crag.limits.idle import Idle
 from crag.limits.quotas import Quotas
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
@@ -106,7 +108,8 @@ class Engine:
         self.quotas = Quotas(self.teams, lambda: self.config, self.private_libraries.holds)
         """What workspaces and the whole server may take, and what is used of it."""
         self._room = Room(shelf=self._server or Folders(self.private_libraries.root), changed=self.quotas.megabytes)
-        self.quotas.taken = self._room.taken
+        self.idle = Idle(self.teams, lambda: self.config, self.audit, self.remove)
+        self.quotas.taken, self.quotas.touched = self._room.taken, self.idle.touch
         self.runs, self.readers = Turns(1), Turns(1)
         """The queues of runs, and of files that are read."""
         self._limit(self.config)
@@ -204,15 +207,20 @@ class Engine:
         """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more.
 
         Web pages in them are looked at again where `config.refresh` says how old they may become. The audit log is
-        kept for as long as `config.audit_days` says.
+        kept for as long as `config.audit_days` says, and idle private workspaces as `config.idle_days` does.
         """
         days = self.config.refresh_days
         renew = partial(self.pages.renew, days=days, stop=stop) if days else None
-        self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew)
+        self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew, self._purged)
         try:
             self.audit.tidy(self.config.audit_days)
+            self.idle.look(self._libraries.names(self.private_libraries), stop)
         except StorageError as error:
-            _log.warning("the audit log was not tidied: %s", error.message)
+            _log.warning("what is old was not removed: %s", error.message)
+
+    def _purged(self, workspace: str, each: Due) -> None:
+        said = f"{each.document.name}: {each.why}"
+        self.audit.note("delete", "program", workspace=workspace, what="document purged", detail=said)
 
     @cached_property
     def pages(self) -> Pages:

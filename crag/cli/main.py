@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import crag
 from crag.cli import (
     ask,
+    audit,
     backup,
     copy,
     documents,
@@ -20,6 +21,7 @@ from crag.cli import (
     grade,
     index,
     keep,
+    limits,
     mcp,
     people,
     purge,
@@ -99,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
         search,
         ask,
         keep,
+        limits,
         gaps,
         grade,
         evaluate,
@@ -108,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
         copy,
         backup,
         restore,
+        audit,
         serve,
         mcp,
         people,

@@ -24,6 +24,7 @@ from crag.strategies import STRATEGIES, strategy
 
 if TYPE_CHECKING:
     from crag.engine import Engine
+    from crag.teams.audit import AuditedAct
 
 DEFAULT_WORKSPACE = "default"
 
@@ -176,6 +177,13 @@ def existing(options: argparse.Namespace) -> str | Path:
             f"There is no library at {library}.", f"Make one: {PROGRAM} index FILE.pdf --library {library}"
         )
     return target(options)
+
+
+def noted(engine: Engine, options: argparse.Namespace, act: AuditedAct, what: str, detail: str = "") -> None:
+    """Have it in the audit log of the data folder that a command did this to its library."""
+    place = target(options)
+    workspace = place if isinstance(place, str) else place.absolute().name
+    engine.audit.note(act, "command line", workspace=workspace, what=what, detail=detail)
 
 
 def named(said: str, documents: Sequence[N]) -> N:

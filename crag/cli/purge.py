@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from crag.cli.options import add_library, existing, named, opened
+from crag.cli.options import add_library, existing, named, noted, opened
 from crag.cli.output import Output, plain
 from crag.core.errors import PROGRAM, CragError, SettingsError
 from crag.core.purging import add_conditions, conditions_given
@@ -34,6 +34,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with opened(options) as engine:
         purges = engine.library(existing(options)).purges
         found = purges.due(conditions) if options.dry_run else purges.purge(conditions)
+        if not options.dry_run:
+            for each in found:
+                noted(engine, options, "delete", "document purged", f"{each.document.name}: {each.why}")
     for each in found:
         _show("due" if options.dry_run else "purged", each.document.id, each.document.name, each.why, output)
     if not found:
@@ -56,6 +59,7 @@ def _undo(options: argparse.Namespace, output: Output) -> int:
         for each in found:
             try:
                 purges.undo(each.id)
+                noted(engine, options, "delete", "purge undone", each.name)
             except CragError as error:
                 failed += 1
                 _show("failed", each.id, each.name, str(error), output)

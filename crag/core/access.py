@@ -7,14 +7,14 @@ import hmac
 import ipaddress
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from crag.core.errors import SettingsError
 
-__all__ = ["FOREIGN", "WANTED", "Access", "Caller", "foreign", "foreign_origin", "is_loopback"]
+__all__ = ["FOREIGN", "WANTED", "Access", "Arrivals", "Caller", "foreign", "foreign_origin", "is_loopback"]
 
 VARIABLE, FILE_VARIABLE = "CRAG_TOKENS", "CRAG_TOKENS_FILE"
 WANTED = "A valid token is needed, in the header: Authorization: Bearer TOKEN."
@@ -31,6 +31,26 @@ class Caller:
 
     number: int
     workspace: str
+
+
+class Arrivals:
+    """Has in the audit log which token came first, and that others were refused. `note`: `AuditLog.note`."""
+
+    def __init__(self, note: Callable[..., None]) -> None:
+        self._note = note
+        self._came: set[int] = set()
+
+    def news(self, caller: Caller | None) -> bool:
+        """Whether `came` would have something to note."""
+        return caller is None or (caller.number > 0 and caller.number not in self._came)
+
+    def came(self, caller: Caller | None) -> None:
+        """Somebody came with a token; None: with none that is known. May wait for the disk."""
+        if caller is None:
+            self._note("token", "visitor", what="a request without a token that is known", refused=True)
+        elif self.news(caller):
+            self._came.add(caller.number)
+            self._note("token", f"token {caller.number}", workspace=caller.workspace, what="used first since the start")
 
 
 class Access:

@@ -66,11 +66,11 @@ class ServingSettings(BaseModel):
     signin_hours: int = setting(
         12,
         "Hours of a sign-in",
-        "After so many hours people are asked to sign in again.",
+        "After so many hours people are asked to sign in again. 0: when the provider's token ends, often within one.",
         group="people",
         unit="hours",
         step=1,
-        ge=1,
+        ge=0,
         le=720,
     )
     keys_for: Literal["admins", "everyone"] = setting(

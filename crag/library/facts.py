@@ -24,7 +24,7 @@ from crag.library.tables import facts, runs
 _BATCH = 100
 """Records of runs that are in memory at once."""
 _PLAIN = (
-    *("workspace", "started_at", "strategy", "via", "action", "outcome", "evaluator", "scope", "best", "upper"),
+    *("started_at", "strategy", "via", "action", "outcome", "evaluator", "scope", "best", "upper"),
     *("lower", "searches", "rewrites", "seconds", "waited", "faithfulness"),
 )
 """The fields that have a column each; the others lie together in `detail`."""
@@ -45,8 +45,9 @@ class Standing:
 class Facts:
     """A library's figures of runs. Thread-safe, across processes too. Every method raises StorageError."""
 
-    def __init__(self, database: Records) -> None:
-        self._database = database
+    def __init__(self, database: Records, workspace: str) -> None:
+        """`workspace` is the library's name, which no row repeats: a private one may be given another."""
+        self._database, self._workspace = database, workspace
 
     def standing(self) -> Standing:
         """Whether anything has changed, at little cost."""
@@ -58,7 +59,7 @@ class Facts:
         """The figures of runs whose number is above this, with it, in the order in which they were stored."""
         asked = select(facts).where(facts.c.run > number).order_by(facts.c.run)
         with self._database.read() as connection:
-            return [(row["run"], _read(dict(row))) for row in connection.execute(asked).mappings()]
+            return [(row["run"], _read(dict(row), self._workspace)) for row in connection.execute(asked).mappings()]
 
     def fill(self, most: int = _BATCH) -> int:
         """Make the figures of so many runs that have none, the newest first; how many are left.
@@ -117,11 +118,11 @@ def _json(detail: Mapping[str, Any]) -> str:
     return json.dumps(detail, separators=(",", ":"), ensure_ascii=False)
 
 
-def _read(row: Mapping[str, Any]) -> RunFacts:
+def _read(row: Mapping[str, Any], workspace: str) -> RunFacts:
     detail = json.loads(row["detail"])
     day = str(row["started_at"])[:10]
     names = DaySpending.__slots__
     detail["used"] = tuple(
         DaySpending(**dict(zip(names, (day, *each), strict=True))) for each in detail.get("used", ())
     )
-    return RunFacts(run_id=row["id"], **{name: row[name] for name in _PLAIN}, **detail)
+    return RunFacts(run_id=row["id"], workspace=workspace, **{name: row[name] for name in _PLAIN}, **detail)

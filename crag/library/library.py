@@ -66,7 +66,7 @@ class Library:
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
-        self.facts = Facts(self._database)
+        self.facts = Facts(self._database, folder.name)
         self.begun = Begun(self._database)
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)

@@ -48,8 +48,7 @@ EARLIER = re.compile(rf"[0-9a-f]{{{_RANDOM}}}")
 """Keys as earlier builds made them, and named folders after; they open their library as long as it is there."""
 _NAME = re.compile(r"p-[0-9a-f]{40}")
 _PRIVATE_SCHEMA = re.compile(r"w_p-[0-9a-f]{40}")
-_STALE = 24 * 3600.0
-"""Seconds for which an empty library is left alone."""
+_DAY = 24 * 3600.0
 _EMPTY_BYTES = 1024 * 1024
 """An empty library's file is smaller; larger ones are not looked into."""
 _TABLES = {table.name: table for table in (documents, purged, runs, question_sets, labels)}
@@ -120,14 +119,14 @@ class PrivateLibraries:
             if folder.is_dir():
                 shutil.rmtree(folder)
 
-    def settle(self) -> None:
+    def settle(self, days: int = 1) -> None:
         """To be done once at the start: folders that earlier builds named by keys are renamed, and the keys in their
-        records replaced; everything is made readable by its owner alone; empty libraries of days ago are removed.
+        records replaced; everything is made readable by its owner alone; libraries empty for `days` are removed.
 
         What fails is logged and left as it is: one broken library must not keep the program from starting.
         """
         if self._server is not None:
-            self._settle_on(self._server)
+            self._settle_on(self._server, days * _DAY)
             return
         if not self.root.is_dir():
             return
@@ -144,7 +143,7 @@ class PrivateLibraries:
                 _for_the_owner(folder, 0o700)
                 for each in folder.iterdir():
                     _for_the_owner(each, 0o700 if each.is_dir() else 0o600)
-                if _NAME.fullmatch(folder.name) and _forgotten(folder, looked):
+                if _NAME.fullmatch(folder.name) and _forgotten(folder, looked, days * _DAY):
                     shutil.rmtree(folder)
                     _log.info("an empty library was removed: %s", folder.name)
             except (OSError, sqlite3.Error, SQLAlchemyError, StorageError) as error:
@@ -153,8 +152,8 @@ class PrivateLibraries:
             marker.touch(mode=0o600)
             os.utime(marker, (began, began))
 
-    def _settle_on(self, server: Server) -> None:
-        """A server does not say when a library was written to last: it goes when it was empty a day ago, too."""
+    def _settle_on(self, server: Server, stale: float) -> None:
+        """A server does not say when a library was written to last: it goes when it was empty `stale` seconds ago."""
         now = time.time()
         try:
             before: dict[str, float] = json.loads(self._kept.read(_SETTLED) or b"{}")
@@ -163,7 +162,7 @@ class PrivateLibraries:
                 if size > _EMPTY_BYTES or not _PRIVATE_SCHEMA.fullmatch(schema) or not server.empty(schema, _TABLES):
                     continue
                 since = before.get(schema, now)
-                if now - since <= _STALE:
+                if now - since <= stale:
                     empty[schema] = since
                 elif server.empty(schema, _TABLES, remove=True):
                     _log.info("an empty library was removed: %s", schema)
@@ -205,13 +204,13 @@ def _renamed(folder: Path) -> Path:
     return after
 
 
-def _forgotten(folder: Path, looked: float) -> bool:
-    """Whether a library holds nothing at all, and nobody has written to it for a day.
+def _forgotten(folder: Path, looked: float, stale: float) -> bool:
+    """Whether a library holds nothing at all, and nobody has written to it for `stale` seconds.
 
     `looked`: when that was asked last, in seconds since the epoch. What was as old then was found to hold something.
     """
     files = list(folder.iterdir())
-    stale_from = max(file.stat().st_mtime for file in [*files, folder]) + _STALE
+    stale_from = max(file.stat().st_mtime for file in [*files, folder]) + stale
     if not looked <= stale_from <= time.time():
         return False
     file = folder / "library.db"

@@ -217,7 +217,7 @@ facts = Table(
         primary_key=True,
         autoincrement=False,
     ),
-    *(_needed(name, _WORDS) for name in ("id", "workspace", "started_at", "strategy", "via", "action", "outcome")),
+    *(_needed(name, _WORDS) for name in ("id", "started_at", "strategy", "via", "action", "outcome")),
     *(_needed(name, _WORDS) for name in ("evaluator", "scope")),
     *(Column(name, _REAL) for name in ("best", "upper", "lower")),
     *(_needed(name, Integer) for name in ("searches", "rewrites")),

@@ -48,7 +48,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         ),
         Quantity(
             name="upload_mb",
-            title="Added",
+            title="Upload",
             noun="MB",
             own="library_upload_mb_hour",
             all="all_upload_mb_hour",

@@ -65,6 +65,7 @@ class Admission:
     def admit(self) -> None:
         """One question. Raises QuotaError where it is one too many in this minute."""
         self.quotas.ask(self.workspace)
+        self.quotas.touched(self.workspace)
 
 
 class Quotas:
@@ -86,6 +87,8 @@ class Quotas:
         self._near: dict[str, tuple[float, list[Standing]]] = {}
         self.taken: Callable[[Path | str], tuple[float, float]] = lambda library: (0.0, 0.0)
         """Megabytes that a library takes on the disk, and all of them: see `crag.library.room.Room`."""
+        self.touched: Callable[[str], None] = lambda workspace: None
+        """Is told of each workspace that is used."""
         self._ahead: dict[str, tuple[str, int, int]] = {}
         """By workspace: the minute, the questions that are left of those taken ahead in it, and how many were taken."""
 
@@ -105,12 +108,16 @@ class Quotas:
 
         Raises as `Overrides.put`, and NotFoundError for a workspace that is none.
         """
-        if workspace and not (workspace == "default" or self.overrides.named(workspace) or self._known(workspace)):
-            raise NotFoundError(f"There is no workspace {workspace[:80]!r}.", "Check its name.")
+        self.check(workspace)
         made = self.overrides.put(workspace, name, value, seen=seen, by=by)
         with self._lock:
             self._read_at = -_BELIEVED
         return made
+
+    def check(self, workspace: str) -> None:
+        """Raises NotFoundError for a workspace that is none; "" is the whole server."""
+        if workspace and not (workspace == "default" or self.overrides.named(workspace) or self._known(workspace)):
+            raise NotFoundError(f"There is no workspace {workspace[:80]!r}.", "Check its name.")
 
     def standing(self, workspace: str, library: Library | None = None) -> list[Standing]:
         """Every limit of a workspace and what is used of it. Raises StorageError."""
@@ -212,6 +219,7 @@ class Quotas:
     def intake(self, workspace: str | Path, library: Library) -> Intake:
         """What the files of one upload are admitted by."""
         name = workspace if isinstance(workspace, str) else SERVER
+        self.touched(name)
         limits = {what: self._limits(what, name) for what in ("documents", "chunks", "files", "upload_mb")}
         return Intake(self.ledger, name, library, limits)
 

@@ -88,4 +88,4 @@ def nearly(quantity: Quantity, bound: Bound) -> str:
     used = amount(quantity, bound.used).removesuffix(f" {quantity.noun}")
     if bound.left <= 0:
         return f"The limit{whose} is reached: {amount(quantity, bound.most)}{per}."
-    return f"{used} of {amount(quantity, bound.most)}{whose}{per} are used."
+    return f"{used} of {amount(quantity, bound.most)}{whose} are used{per}."

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from crag.core.access import FOREIGN, WANTED, Access, Caller, foreign, foreign_origin
+from crag.core.access import FOREIGN, WANTED, Access, Arrivals, Caller, foreign, foreign_origin
 
 CALLER = "crag.caller"
 """Where the request's scope has its Caller."""
@@ -36,8 +36,8 @@ class _RefusedError(Exception):
 class Gate:
     """Lets a request to the application in `app`, or refuses it with an error of JSON-RPC."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app, self._access, self._under_way = app, access, 0
+    def __init__(self, app: ASGIApp, access: Access, arrivals: Arrivals) -> None:
+        self._app, self._access, self._arrivals, self._under_way = app, access, arrivals, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,7 +51,7 @@ class Gate:
             await send(message)
 
         try:
-            scope[CALLER] = caller = self._caller(headers)
+            scope[CALLER] = caller = await self._caller(headers)
             # By this the SDK binds a session to the token that opened it.
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.number), scopes=[]))
             size = self._size(headers)
@@ -64,7 +64,7 @@ class Gate:
             if not begun:
                 await _refusal(error)(scope, receive, send)
 
-    def _caller(self, headers: Headers) -> Caller:
+    async def _caller(self, headers: Headers) -> Caller:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if self._access.asks:
             if foreign_origin(hosts, origins):
@@ -72,6 +72,8 @@ class Gate:
         elif why := foreign(hosts, origins):
             raise _RefusedError(403, why)
         caller = self._access.caller(headers.getlist("authorization"))
+        if self._arrivals.news(caller):
+            await asyncio.to_thread(self._arrivals.came, caller)
         if caller is None:
             raise _RefusedError(401, WANTED)
         return caller

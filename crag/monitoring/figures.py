@@ -13,8 +13,8 @@ from crag.monitoring.choice import BINS, Chosen, bin_of
 from crag.monitoring.intervals import Estimate, mean, quantile, share
 
 __all__ = [
-    *("ACTIONS", "By", "Change", "Group", "Latency", "Spending", "actions", "changes", "distribution", "failures"),
-    *("faithfulness", "gaps", "groups", "latency", "rewrites", "spending", "web_rate"),
+    *("ACTIONS", "By", "Change", "Group", "Latency", "Spending", "actions", "changes", "distribution", "ended"),
+    *("failures", "faithfulness", "gaps", "groups", "latency", "over_time", "rewrites", "spending", "web_rate"),
 ]
 
 ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT", "none")

@@ -33,9 +33,12 @@ class Said:
     mark: str = ""
 
 
-def said(found: Chosen, drifts: Sequence[Drift]) -> list[Said]:
-    """Those that warn first; without runs, one that says so."""
-    runs = found.runs
+def said(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[Said]:
+    """Those that warn first; without runs, one that says so. `weeks`: the tests of this week and of the one before.
+
+    What moved last week is told as long as this week's runs don't tell.
+    """
+    runs, drifts = found.runs, [_telling(each) for each in zip(*weeks[:2], strict=True)]
     if not runs:
         return [Said("No run in this span. Choose a longer one, or fewer filters.")]
     made = [
@@ -57,6 +60,11 @@ def said(found: Chosen, drifts: Sequence[Drift]) -> list[Said]:
     quiet = _quiet(drifts)
     made += [quiet] if quiet else []
     return sorted(made, key=lambda each: not each.warns)
+
+
+def _telling(newest: Sequence[Drift]) -> Drift:
+    """This week's test of one thing, or last week's, where that one found something and this one has not."""
+    return next((each for each in newest if each.verdict in ("drift", "slight")), newest[0])
 
 
 def _runs(runs: Sequence[RunFacts]) -> Said:
@@ -167,8 +175,8 @@ def _quiet(drifts: Sequence[Drift]) -> Said | None:
     if told:
         most = max(told, key=lambda each: each.runs)
         return Said(
-            f"No drift this week: scores, actions and web searches of {most.runs:,} runs are like those of the "
-            "four weeks before."
+            f"No drift in the week of {_day(most.since.isoformat())}: scores, actions and web searches of "
+            f"{most.runs:,} runs are like those of the four weeks before."
         )
     return Said(drift_sentence(max(drifts, key=lambda each: each.runs))) if drifts else None
 
@@ -176,14 +184,15 @@ def _quiet(drifts: Sequence[Drift]) -> Said | None:
 def drift_sentence(drift: Drift) -> str:
     """What the test says of a week, with how large the difference is."""
     if drift.verdict == "few":
-        lacking = f"{drift.runs:,} of {FEWEST} this week"
+        lacking = f"{drift.runs:,} of {FEWEST} in the week of {_day(drift.since.isoformat())}"
         if drift.runs >= FEWEST:
             lacking = f"{drift.runs_before:,} of {FEWEST_BEFORE} in the four weeks before"
         return f"Too few runs to tell drift: {lacking}."
     if drift.verdict == "none":
         return f"{_NAMED[drift.what]}: no drift, {drift.runs:,} runs against {drift.runs_before:,}."
+    week = f"in the week of {_day(drift.since.isoformat())}"
     size = "" if drift.verdict == "drift" else ", but little"
-    return f"{_NAMED[drift.what]} moved this week{size}: {_difference(drift)}."
+    return f"{_NAMED[drift.what]} moved {week}{size}: {_difference(drift)}."
 
 
 def _difference(drift: Drift) -> str:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from crag.core.errors import CragError, StorageError
-from crag.core.purging import conditions_of
+from crag.core.purging import Due, conditions_of
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries
 
@@ -54,33 +54,41 @@ class OpenLibraries:
         if found is not None:
             found.close()
 
+    def names(self, shelf: PrivateLibraries) -> list[str]:
+        """All libraries of a shelf that hold anything, in order. Raises StorageError."""
+        names, root = shelf.stored(), shelf.root.absolute()
+        with self._lock:
+            # What was just written may not show in its file yet.
+            used = [folder.name for folder, each in self._libraries.items() if folder.parent == root and each.made]
+        return sorted({*names, *used})
+
     def tidy(
         self,
         shelf: PrivateLibraries,
         purge: str,
         stop: threading.Event,
         renew: Callable[[Library], None] | None = None,
+        told: Callable[[str, Due], None] | None = None,
     ) -> None:
         """Purge every library of a shelf as `purge` says (`crag.core.purging.conditions_of`; empty: not at all).
 
-        In each, what no purge can be undone of any more is deleted for good, and what `renew` does is done. What fails
+        In each, what no purge can be undone of any more is deleted for good, and what `renew` does is done. `told`
+        hears of each document that was purged, with the library's name. What fails
         is logged, and the next library goes on. `stop` ends it between two libraries.
         """
         try:
-            names = shelf.stored()
+            names = self.names(shelf)
         except StorageError as error:
             _log.warning("the libraries were not purged: %s", error.message)
             return
-        root = shelf.root.absolute()
-        with self._lock:
-            # What was just written may not show in its file yet.
-            used = [folder.name for folder, each in self._libraries.items() if folder.parent == root and each.made]
-        for name in sorted({*names, *used}):
+        for name in names:
             if stop.is_set():
                 return
             try:
                 with self._lent(shelf.root / name) as library:
-                    _tidied(library, purge)
+                    for each in _tidied(library, purge):
+                        if told is not None:
+                            told(name, each)
                     if renew is not None:
                         renew(library)
             except CragError as error:
@@ -104,9 +112,12 @@ class OpenLibraries:
             yield library
 
 
-def _tidied(library: Library, purge: str) -> None:
+def _tidied(library: Library, purge: str) -> list[Due]:
+    """What was purged."""
     if not purge:
         library.purges.settle()
-        return
-    for each in library.purges.purge(conditions_of(purge)):
+        return []
+    found = list(library.purges.purge(conditions_of(purge)))
+    for each in found:
         _log.info("purged from %s: %s (%s)", library.folder.name, each.document.id[:12], each.why)
+    return found

@@ -99,6 +99,8 @@ class _Door:
             await self._reply(request, Caller(number=0, workspace=""), scope, receive, send)
             return
         caller = serving.access.caller(headers.getlist("authorization"))
+        if serving.arrivals.news(caller):
+            await asyncio.to_thread(serving.arrivals.came, caller)
         if caller is None:
             raise Problem(401, "invalid_token", WANTED, headers={"WWW-Authenticate": "Bearer"})
         request.state.caller = caller.number

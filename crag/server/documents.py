@@ -99,7 +99,13 @@ async def one(call: Call) -> Response:
 async def deleted(call: Call) -> Response:
     """The document with all that hangs on it is deleted; runs that quoted it stay."""
     id = _id(call)
-    await call.work(lambda: call.engine.library(call.workspace).documents.delete(id))
+
+    def delete() -> None:
+        call.engine.library(call.workspace).documents.delete(id)
+        who = f"token {call.caller.number}" if call.caller.number else "program of this machine"
+        call.engine.audit.note("delete", who, workspace=call.workspace, what="document", detail=id)
+
+    await call.work(delete)
     return JSONResponse({"id": id, "object": "document.deleted", "deleted": True})
 
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from crag.core.access import Access, Caller
+from crag.core.access import Access, Arrivals, Caller
 from crag.engine import Engine
 from crag.library.records import server_at
 from crag.monitoring.health import Health
@@ -77,6 +77,7 @@ class Serving:
     limits: Limits
     gate: Gate
     rates: Rates
+    arrivals: Arrivals
     work: Work
     ready: threading.Event
     """The models are loaded."""
@@ -100,6 +101,7 @@ class Serving:
             limits=limits,
             gate=Gate(limits),
             rates=Rates(limits.rate),
+            arrivals=Arrivals(engine.audit.note),
             work=Work(limits.at_once),
             ready=ready,
             health=health,

@@ -18,13 +18,13 @@ from crag.teams.floods import Floods
 from crag.teams.store import Store
 from crag.teams.tables import audit
 
-__all__ = ["AuditLog", "AuditedAct", "Entry"]
+__all__ = ["AuditLog", "AuditedAct", "Entry", "told"]
 
 _log = logging.getLogger("crag.audit")
 
 MOST = 1_000_000
 """Entries that are kept, whatever their age: some 300 MB."""
-_NAMED = 2000
+_NAMED, _VALUE = 2000, 120
 
 AuditedAct = Literal[
     "sign-in",
@@ -152,6 +152,25 @@ class AuditLog:
         with self._store.write() as connection:
             old = (audit.c.at < before) | (audit.c.number <= last - MOST)
             return connection.execute(delete(audit).where(old)).rowcount
+
+
+def told(value: object) -> str:
+    """A setting's value as the log has it: of an address only where it leads, never what may be a secret in it."""
+    if isinstance(value, tuple | list | set | frozenset):
+        return _line(", ".join(map(told, value))) or "none"
+    text = "" if value is None else str(value)
+    if "://" in text:
+        return _line(" ".join(map(_place, text.split())))
+    return _line(text)[:_VALUE] or "none"
+
+
+def _place(word: str) -> str:
+    """An address without user, password, path and query; any other word as it is."""
+    scheme, found, rest = word.partition("://")
+    if not found:
+        return word
+    host = rest.replace("\\", "/").partition("/")[0].partition("?")[0].partition("#")[0]
+    return f"{scheme}://{host.rpartition('@')[2]}"
 
 
 def _line(text: str) -> str:

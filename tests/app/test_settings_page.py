@@ -44,8 +44,10 @@ def test_models_and_prices_are_not_on_the_program_tab(settings):
 
 
 def of_the_program(name: str) -> bool:
-    """Models and prices have tabs of their own; the database's address, which holds a password, is nowhere."""
-    return meta(AppConfig, name)["group"] not in ("providers", "prices", "database")
+    """Models and prices have tabs of their own; the database's address, which holds a password, is nowhere; what is of
+    people is there where they sign in.
+    """
+    return meta(AppConfig, name)["group"] not in ("providers", "prices", "database", "people")
 
 
 def test_ranges_and_steps_come_from_the_declaration(settings):

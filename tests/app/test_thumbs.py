@@ -21,6 +21,9 @@ class OfThis:
 
     library: Library
 
+    def require(self, act: str) -> None:
+        """Everybody may."""
+
 
 def pressed(html: str) -> list[str]:
     """The data-pick of each button, with + where it is pressed."""

@@ -39,7 +39,7 @@ CRAG = {
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
     "teams": {"text", "core", "library"},
     "limits": {"text", "core", "library", "spending", "teams"},
-    "monitoring": {"text", "core", "library", "spending"},
+    "monitoring": {"text", "core", "library", "providers", "spending"},
     "run": {
         *("text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"),
         *("conversation", "limits"),
@@ -76,11 +76,11 @@ CRAG = {
         "metrics",
         "spending",
         "providers",
+        "teams",
         "telling",
         "mcp",
         "server",
         "library",
-        "teams",
     },
     "__main__": {"cli"},
 }
@@ -96,8 +96,10 @@ UI = {
     "ask": {"kit", "app", "run", "documents", "compare"},
     "tune": {"kit", "app", "run"},
     "evaluate": {"kit", "app", "run", "documents"},
+    "monitor": {"kit", "app", "run"},
     "settings": {"kit", "app", "run"},
     "signin": {"kit", "app"},
+    "administration": {"kit", "app"},
 }
 
 # Outside crag only the pure parts of a step may be used beside the engine.

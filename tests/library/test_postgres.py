@@ -170,7 +170,7 @@ def test_an_older_library_is_brought_up_to_date_once_whoever_comes_first(
         url,
         "SET search_path TO w_library",
         "UPDATE alembic_version SET version_num = '4'",
-        "DROP TABLE changes, tracks, purged",
+        "DROP TABLE changes, tracks, purged, facts",
         "ALTER TABLE documents DROP COLUMN meta",
         "ALTER TABLE chunks DROP COLUMN place",
         "ALTER TABLE runs DROP COLUMN via",

@@ -1,4 +1,4 @@
-"""A process that takes one backup after another, or restores one again and again, until it is killed.
+"""A process that takes one backup after another, or restores one and waits, until it is killed.
 
 Arguments: "backup" and a folder, or "restore" and a backup; then the place, a data folder or the address of a database,
 where what is there is replaced; then the data folder that the program works with. Prints a line as each begins, and one
@@ -35,6 +35,8 @@ def main(what: str, file: str, place: str, data: str) -> None:
             else:
                 with Archive(Path(file)) as archive:
                     list(Restore(archive, target_of(home, config), replace=True).libraries())
+                say("ended")
+                sys.stdin.read()
             say(f"ended {number}")
 
 

@@ -11,7 +11,18 @@ from crag.library import store
 from crag.library.copying import TABLES
 from crag.library.library import Library
 from crag.library.places import Place
-from crag.library.tables import calls, evaluations, grades, purged, question_sets, results, runs, searches, tracks
+from crag.library.tables import (
+    calls,
+    evaluations,
+    facts,
+    grades,
+    purged,
+    question_sets,
+    results,
+    runs,
+    searches,
+    tracks,
+)
 from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
@@ -39,6 +50,7 @@ def many(library: Library, fill: Fill = fill) -> None:
             (grades, [{"key": f"{at}é", "grade": "{}"} for at in range(5)]),
             (searches, [{"key": f"q{at}", "found_at": "2026", "pages": "[\0]"} for at in range(4)]),
             (runs, [run_row(at) for at in range(8)]),
+            (facts, [facts_row(at) for at in range(1, 9)]),
             (calls, [call_row(at) for at in range(8)] * 2),
             (question_sets, [set_row(at) for at in range(2)]),
             (evaluations, [evaluation_row(at) for at in range(2)]),
@@ -49,6 +61,12 @@ def many(library: Library, fill: Fill = fill) -> None:
         for table, rows in some:
             connection.execute(insert(table), rows)  # type: ignore[arg-type]
         connection.execute(delete(runs).where(runs.c.id == "run7"))
+
+
+def facts_row(number: int) -> dict[str, object]:
+    words = ("id", "started_at", "strategy", "via", "action", "outcome", "evaluator", "scope")
+    figures = {"searches": 1, "rewrites": 0, "seconds": 0.1, "waited": 0.0, "detail": "{}"}
+    return {"run": number, **dict.fromkeys(words, f"größe\0{number}"), "best": number / 7, **figures}
 
 
 def run_row(at: int) -> dict[str, object]:

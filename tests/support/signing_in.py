@@ -15,7 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
+from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
 SECRET = secrets.token_hex(32)
 CLIENT = "crag-test"
@@ -83,3 +87,31 @@ def cookie(claims: Mapping[str, Any], origin: str, secret: str = SECRET) -> str:
     """What Streamlit would keep of somebody of whom the provider said this."""
     said = {"is_logged_in": True, "provider": "default", "origin": origin, **claims}
     return create_signed_value(secret, "_streamlit_user", json.dumps(said)).decode()
+
+
+def claims_of(subject: str, **more: Any) -> dict[str, Any]:
+    """What an ID token for this app says of somebody who signs in now."""
+    now = int(time.time())
+    said = {"iss": "http://localhost", "sub": subject, "aud": CLIENT, "iat": now, "exp": now + 3600, "nonce": subject}
+    return {**said, "email": f"{subject}@example.org", "name": subject.capitalize(), **more}
+
+
+XSRF = generate_xsrf_token_string()
+
+
+def arrive(url: str, cookie: str = "", *, xsrf: bool = True) -> list[ForwardMsg]:
+    """What the server sends a tab that opens the front page with this cookie, over its real socket."""
+    cookies = f"_streamlit_xsrf={XSRF}" + (f"; _streamlit_user={cookie}" if cookie else "")
+    ask, received = BackMsg(), []
+    ask.rerun_script.query_string = ""
+    protocols = [Subprotocol(each) for each in ("streamlit", *([XSRF] if xsrf else []))]
+    address = url.replace("http://", "ws://") + "/_stcore/stream"
+    with connect(
+        address, origin=Origin(url), subprotocols=protocols, max_size=None, additional_headers={"cookie": cookies}
+    ) as socket:
+        socket.send(ask.SerializeToString())
+        while not received or received[-1].WhichOneof("type") != "script_finished":
+            message = ForwardMsg()
+            message.ParseFromString(socket.recv(timeout=60))
+            received.append(message)
+    return received

@@ -124,8 +124,23 @@ def _change(session: Session, row: _Row) -> None:
                     else:
                         spaces.rename(row.name, title, actor)
                     _anew()
+            _owner(session, row)
             with st.popover("Delete…"):
-                removing.ask(session, row.name, row.title, _anew)
+                removing.ask(session.entered, row.name, row.title, _anew)
+
+
+def _owner(session: Session, row: _Row) -> None:
+    """Another owner, as when somebody has left; a person's own workspace stays theirs."""
+    people = {each.id: each.called for each in program().engine.people.all() if each.standing == "here"}
+    if row.space is None or row.space.personal or not people:
+        return
+    with st.popover("Owner…"):
+        owner = st.selectbox("Owner", list(people), format_func=lambda id: visible(people[id]), key="admin-owner")
+        if st.button("Hand over", key="admin-hand-over", disabled=owner == row.space.owner):
+            with problems.reported():
+                session.require("administer")
+                program().engine.spaces.hand_over(row.name, owner, session.entered.actor)
+                _anew()
 
 
 def _open(name: str) -> None:

@@ -77,10 +77,11 @@ def by_link() -> bool:
 
 
 def go(workspace: str) -> None:
-    """Show another workspace from now on; the address says nothing of the one before."""
+    """Show another workspace from now on, or one's own for none; the address says nothing of the one before."""
     st.session_state[_HELD] = workspace
     st.query_params.clear()
-    st.query_params[WORKSPACE] = workspace
+    if workspace:
+        st.query_params[WORKSPACE] = workspace
 
 
 def leave_link() -> None:

@@ -87,6 +87,16 @@ def kept(config: AppConfig) -> Keys:
     return Keys(**{slot: _own().get((slot, server(slot, config))) for slot in _slots()})
 
 
+def in_use(config: AppConfig, keys: Keys) -> list[tuple[str, str]]:
+    """The keys that runs with `config` are sent with: the slot of each, and whom it goes to."""
+    on = {config.llm, config.evaluator, config.web, config.web_fallback}
+    model = registry.models().get(config.llm)
+    chosen = [each for each in (*([model] if model else []), *_graders_and_webs()) if each.name in on and each.key]
+    slots = dict.fromkeys(each.key for each in chosen)
+    given = [slot for slot in slots if keys.get(slot) is not None or (slot == "llm" and keys.get("openai") is not None)]
+    return [(slot, whom) for slot in given if (whom := server(slot, config))]
+
+
 def origin(slot: str, config: AppConfig, keys: Keys) -> Literal["session", "environment", "secrets", ""]:
     """Where the key that would be used comes from; empty where there is none. `keys`: all that may be used."""
     if kept(config).get(slot) is not None:

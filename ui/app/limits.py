@@ -25,3 +25,20 @@ def near(session: Session, of: Collection[str]) -> None:
     for each in found:
         if each.quantity.name in of and each.near is not None:
             st.caption(markdown(told.nearly(each.quantity, each.near)))
+
+
+def ending(workspace: str, *, keep: bool) -> None:
+    """On every page of a private workspace that nobody has used: the day on which it ends, and how to keep it."""
+    try:
+        day = program().engine.idle.ends(workspace)
+    except CragError:
+        return
+    if day is None:
+        return
+    with st.container(key="ending"):
+        st.warning(
+            f"This workspace has not been used for a while. It will be removed, with all that it holds, on "
+            f"{day:%A}, {day.day} {day:%B %Y}, unless somebody asks, adds something or keeps it."
+        )
+        if keep:
+            st.button("Keep it", key="ending-keep", on_click=program().engine.idle.touch, args=(workspace,))

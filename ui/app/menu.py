@@ -7,6 +7,7 @@ import streamlit as st
 from crag.core.errors import AccessError, CragError
 from crag.core.roles import may
 from crag.teams.actors import Actor
+from crag.teams.spaces import own_name
 from ui.app import entering, gate, sharing
 from ui.app.entering import Entered
 from ui.app.program import program
@@ -40,6 +41,8 @@ def show(entered: Entered | CragError) -> None:
         _by_link(entered)
     elif entered.title:
         _of_person(entered)
+    elif entered.actor.holds:
+        _of_key(entered)
 
 
 def _by_link(entered: Entered) -> None:
@@ -51,30 +54,43 @@ def _by_link(entered: Entered) -> None:
         st.button("Leave", key="link-leave", type="tertiary", on_click=entering.leave_link)
 
 
+def _of_key(entered: Entered) -> None:
+    """Who has the key of a library may let others read it without the key, once it holds anything."""
+    with problems.reported():
+        if not program().engine.library(entered.workspace).made:
+            return
+        with st.container(horizontal=True, horizontal_alignment="right", key="whose"):
+            if st.button("Share to read…", key="share", type="tertiary"):
+                sharing.dialog()
+
+
 def _of_person(entered: Entered) -> None:
     row = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center", key="whose")
-    with row, st.popover(markdown(visible(entered.title)[:_FEW]), type="tertiary"):
-        _menu(entered)
+    with row:
+        with st.popover(markdown(_called(entered.workspace, entered.title, entered.actor.id)[:_FEW]), type="tertiary"):
+            _menu(entered)
+        # Beside the menu, which would lie above what is opened from within it.
+        if entered.manages and st.button("Share…", key="share", type="tertiary"):
+            sharing.dialog()
     if entered.refused:
         st.warning(entered.refused)
 
 
 def _menu(entered: Entered) -> None:
-    titles = {each.workspace.name: each.workspace.title for each in entered.choices}
-    titles.setdefault(entered.workspace, entered.title)
+    found = {each.workspace.name: each.workspace.title for each in entered.choices}
+    found.setdefault(entered.workspace, entered.title)
+    titles = {name: _called(name, title, entered.actor.id) for name, title in found.items()}
     if len(titles) > 1:
         st.selectbox(
             "Workspace",
             list(titles),
             index=list(titles).index(entered.workspace),
-            format_func=lambda name: visible(titles[name]),
+            format_func=titles.__getitem__,
             key=f"{_CHOSEN}-{entered.workspace}",
             on_change=_chose,
             args=(entered.workspace,),
         )
-    st.caption(f"Here {markdown(entered.visitor.name)} {sharing.MAY[entered.visitor.role]}.")
-    if entered.manages and st.button("Share…", key="share", width="stretch"):
-        sharing.dialog()
+    st.caption(f"Here you {sharing.MAY[entered.visitor.role]}.")
     own = entered.visitor.administers or any(may(each.role, "edit") for each in entered.choices)
     if own:
         with st.expander("New workspace"):
@@ -82,6 +98,11 @@ def _menu(entered: Entered) -> None:
             st.button("Make it", key="ws-make", on_click=_make, args=(entered.actor,))
     if (problem := st.session_state.pop("ws-problem", None)) is not None:
         problems.show(problem)
+
+
+def _called(name: str, title: str, id: str) -> str:
+    """A workspace as its menu names it: everybody's own is theirs, whatever others call it."""
+    return "My workspace" if name == own_name(id) else visible(title)
 
 
 def _chose(before: str) -> None:

@@ -20,6 +20,7 @@ from crag.engine import Engine
 from crag.library.kept import CHOSEN, Kept
 from crag.library.records import server_at
 from crag.providers.registry import FOLDER
+from crag.teams.audit import told
 from crag.teams.people import Person
 from ui.app import removals, signin, tidying, warmup, workspaces
 from ui.app.jobs import Jobs
@@ -57,7 +58,7 @@ class Program:
             if self._engine is None:
                 self._engine = self.make(self._configured())
                 self._engine.watchers.extend(self._watchers)
-                self._engine.private_libraries.settle()
+                self._engine.private_libraries.settle(self._engine.config.empty_days)
                 self._warming = self.warm(self._engine)
                 self._ends = [tidying.begin(self._engine)]
                 if signin.on():
@@ -86,8 +87,10 @@ class Program:
             if self._engine is not None:
                 self._engine.watchers.append(watcher)
 
-    def configure(self, **choices: Any) -> None:
+    def configure(self, by: str = "owner", /, **choices: Any) -> None:
         """Apply and keep these choices: what begins from now on begins with them, what is under way goes on as it is.
+
+        `by`: who made them, for the audit log.
 
         Raises SettingsError, StorageError; then nothing has changed.
         """
@@ -97,7 +100,11 @@ class Program:
             config = AppConfig.from_environment({}, **{**_plain(engine.config), **free})
             _check_web(engine, config)
             _store(config)
+            before = engine.config
             engine.reconfigure(config)
+        for name in AppConfig.model_fields:
+            if (was := before.get(name)) != (now := config.get(name)):
+                engine.audit.note("setting", by, what=name, detail=f"{told(was)} → {told(now)}")
 
     def close(self) -> None:
         """Closes the engine, if there is one; the next use makes another."""

@@ -1,4 +1,4 @@
-"""Stops what people began who were removed since, whoever removed them and from which process."""
+"""Stops what people began who were removed since, or shut out of its workspace, from whichever process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import threading
 
 from crag.core.errors import StorageError
+from crag.core.roles import may
 from crag.engine import Engine
 from ui.app.jobs import Jobs
 
@@ -31,11 +32,15 @@ def _watch(engine: Engine, jobs: Jobs, stop: threading.Event) -> None:
 
 
 def stop_of_removed(engine: Engine, jobs: Jobs) -> None:
-    """Stop each job of a person who may not come in any more. Raises StorageError."""
+    """Stop each job of a person who may not come in any more, or not do this in its workspace. Raises StorageError."""
     theirs = [job for job in jobs.running() if job.who]
     if not theirs:
         return
-    welcome = {each.id for each in engine.people.all() if each.welcome}
+    welcome = {each.id: each for each in engine.people.all() if each.welcome}
     for job in theirs:
-        if job.who not in welcome:
+        person = welcome.get(job.who)
+        role = engine.spaces.role_in(person, job.workspace) if person is not None else None
+        if person is not None and role is None and person.role == "admin":
+            role = person.role  # of a library that is no workspace of anybody
+        if role is None or not may(role, "ask" if job.kind == "run" else "edit"):
             job.stop()

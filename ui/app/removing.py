@@ -9,12 +9,11 @@ import streamlit as st
 from crag.core.errors import AccessError, NotFoundError
 from ui.app.entering import Entered
 from ui.app.program import program
-from ui.app.session import Session
 from ui.kit import problems
 from ui.kit.safe import markdown
 
 
-def ask(session: Session, name: str, title: str, then: Callable[[], object]) -> None:
+def ask(entered: Entered, name: str, title: str, then: Callable[[], object]) -> None:
     """Says what goes, and deletes it after a tick and a click."""
     st.caption(
         "Deletes its documents, runs, question sets and links for good. Nobody can bring them back but from a backup."
@@ -22,7 +21,7 @@ def ask(session: Session, name: str, title: str, then: Callable[[], object]) -> 
     sure = st.checkbox(f"Delete all of {markdown(title)}", key=f"delete-sure-{name}")
     if st.button("Delete for good", key=f"delete-{name}", type="primary", disabled=not sure):
         with problems.reported():
-            delete(session.entered, name)
+            delete(entered, name)
             then()
 
 

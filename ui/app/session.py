@@ -22,6 +22,7 @@ from crag.run.unfinished import settle_runs
 from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
+from crag.teams.audit import told
 from ui.app import keys, permits, workspaces
 from ui.app.jobs import Job
 from ui.app.presence import REFUSALS as REFUSALS
@@ -188,6 +189,7 @@ class Session(Presence):
         """
         st.session_state.typed = question
         self.require("ask")
+        self.note_keys()
         follows: dict[str, Any] = {"history": history, "standalone": standalone}
         jobs = [self._begun(question, strategy, {"settings": settings, **follows}) for strategy, settings in ways]
         runs = []
@@ -200,6 +202,14 @@ class Session(Presence):
             program().jobs.rename(job, first.run_id)
             runs.append(first.run_id)
         return runs
+
+    def note_keys(self) -> None:
+        """Has in the audit log, once a session, each key that runs are sent with, and to whom; never its value."""
+        noted: set[tuple[str, str]] = st.session_state.setdefault("keys-noted", set())
+        for slot, whom in keys.in_use(self.config, self.keys):
+            if (slot, whom) not in noted:
+                noted.add((slot, whom))
+                self.note("key", f"{slot} used", f"for {told(whom)}")
 
     def _begun(self, question: str, strategy: str, asked: dict[str, Any]) -> Job[Event]:
         engine, workspace = program().engine, self.workspace

@@ -13,19 +13,19 @@ from crag.core.roles import Role
 from crag.engine import Engine
 from crag.teams.links import LONGEST, Link
 from crag.teams.spaces import Kind, Member
-from ui.app import entering, gate
+from ui.app import entering, gate, removing
 from ui.app.entering import Entered
 from ui.app.program import program
 from ui.kit import problems
 from ui.kit.safe import markdown, visible
 
 MAY: dict[Role, str] = {
-    "reader": "reads",
-    "viewer": "reads and asks",
-    "editor": "reads, asks, and changes documents",
+    "reader": "read",
+    "viewer": "read and ask",
+    "editor": "read, ask, and change documents",
     "admin": "may do everything",
 }
-"""What each role may do in a workspace, after the name of who has it."""
+"""What each role may do in a workspace, after "you"."""
 _SHORT: dict[Role, str] = {"reader": "Reads", "viewer": "Asks", "editor": "Changes"}
 _KINDS: dict[Kind, str] = {"person": "Person", "group": "Group"}
 _TURN, _MADE = "share-turn", "share-made"
@@ -45,6 +45,25 @@ def dialog() -> None:
                 _members(engine, entered)
         with problems.reported():
             _links(engine, entered)
+        if entered.title:
+            _workspace(engine, entered)
+
+
+def _workspace(engine: Engine, entered: Entered) -> None:
+    """Its title, and its end; a personal one is emptied, and there again when its owner comes."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        title = st.text_input("Title", value=entered.title, max_chars=80, key=f"share-title-{entered.workspace}")
+        with problems.reported():
+            if st.button("Rename", key="share-rename", disabled=title.strip() == entered.title):
+                engine.spaces.rename(entered.workspace, title, entered.actor)
+                st.rerun()
+        with st.popover("Delete…"):
+            removing.ask(entered, entered.workspace, entered.title, _gone)
+
+
+def _gone() -> None:
+    entering.go("")
+    st.rerun()
 
 
 def day(at: str) -> str:

@@ -132,7 +132,8 @@ def _read(section: Mapping[str, Any]) -> SignIn:
     named = {name: each for name, each in section.items() if isinstance(each, Mapping) and name != "client_kwargs"}
     sections = {"default": section} if any(section.get(each) for each in _NEEDED) else {}
     sections |= named
-    redirect = str(auth_util.get_redirect_uri(section) or "")  # type: ignore[arg-type]
+    given = section.get("redirect_uri")
+    redirect = given.replace("{port}", str(get_option("server.port"))) if isinstance(given, str) else ""
     problem = _problem(section, redirect) or next(filter(None, map(_lacking, sections, sections.values())), "")
     if not problem and not sections:
         problem = "[auth] names no provider: client_id, client_secret and server_metadata_url are needed."

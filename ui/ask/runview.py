@@ -32,7 +32,7 @@ _LEFT_OVER = 12
 
 
 def show(session: Session, run: str, past: Any) -> None:
-    """The conversation with `run` selected; `past` is the history's place. Raises CragError where there is no such run.
+    """The conversation with `run` selected; `past` is the history's place. Raises CragError.
 
     A run under way is followed to its end, which is drawn then and there: a rerun begun by this script could take the
     place of one that the browser asks for in the same moment, and with it another page.
@@ -41,13 +41,9 @@ def show(session: Session, run: str, past: Any) -> None:
     running = job is not None and job.running  # before its events are read: if it is over now, these are all
     try:
         trace = _known(session, run, more=job is None or running)
-    except NotFoundError as error:
-        if session.library.begun.known(run):
-            raise NotFoundError(
-                "This run is under way in another server of the program.", "Reload the page in a moment to see its end."
-            ) from error
-        session.forget(run)
-        raise NotFoundError("The run in the address is not in this library.", "Ask a question below.") from error
+    except NotFoundError:
+        _tell_of_none(session, run)
+        return
     problem = st.empty()
     labels = thumbs.labels_of(session, trace.meant) if session.may("ask") else None
     slots = Slots(_cited(session.opened), web=bool(session.wiring().webs))
@@ -92,6 +88,17 @@ def show(session: Session, run: str, past: Any) -> None:
         draw(outdated.note(trace, stale))
         files.copy(trace)
         _tools(session, run, trace, stale)
+
+
+def _tell_of_none(session: Session, run: str) -> None:
+    """Why the run in the address is not shown, and the place for a question. Raises CragError."""
+    if session.library.begun.known(run):
+        said, remedy = "This run is under way in another server of the program.", "Reload the page to see how it ended."
+    else:
+        said, remedy = "The run in the address is not in this library.", "Ask a question below."
+        session.forget(run)
+    problems.show(NotFoundError(said, remedy))
+    conversation.entry(session)
 
 
 def _known(session: Session, run: str, *, more: bool) -> Trace:
@@ -224,6 +231,7 @@ def _as_if(session: Session, trace: Trace) -> None:
 def _delete(session: Session, run: str) -> None:
     session.require("edit")
     session.library.runs.delete(run)
+    session.note("delete", "run", run)
     session.forget(run)
 
 

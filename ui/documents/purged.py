@@ -55,6 +55,7 @@ def show(session: Session) -> None:
                 with st.spinner("Bringing back…"):
                     for each in chosen or found:
                         session.library.purges.undo(each.id)
+                        session.note("delete", "purge undone", each.name)
                 st.rerun()
 
 
@@ -73,7 +74,8 @@ def form(session: Session) -> None:
             draw(_going(found) if found else None)
             if found and st.button(f"Purge {many}", key="purge", type="primary"):
                 session.require("edit")
-                session.library.purges.purge(conditions)
+                for each in session.library.purges.purge(conditions):
+                    session.note("delete", "document purged", f"{each.document.name}: {each.why}")
                 st.rerun()
 
 

@@ -102,8 +102,9 @@ def _delete_button(session: Session, selected: Sequence[Held]) -> None:
             with problems.reported():
                 session.require("edit")
                 with st.spinner("Deleting…"):
-                    for id in ids:
-                        session.library.documents.delete(id)
+                    for held in selected:
+                        session.library.documents.delete(held.document.id)
+                        session.note("delete", "document", held.document.name)
                 table.pick(())
                 st.rerun()
 

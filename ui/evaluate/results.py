@@ -182,3 +182,4 @@ def _remove(session: Session, id: str, runs: bool) -> None:
     if job is not None and job.running:
         raise InputError("An evaluation is under way.", "Stop it, or wait until it ends; then delete.")
     session.library.evaluations.delete(id, runs=runs)
+    session.note("delete", "evaluation", f"{id}, with its runs" if runs else id)

@@ -233,5 +233,6 @@ def _delete(session: Session, stored: StoredSet, made: int) -> None:
             with problems.reported():
                 session.require("edit")
                 session.library.evaluations.delete_set(stored.id)
+                session.note("delete", "question set", stored.name)
                 st.session_state.pop("eval-taken", None)
                 st.rerun()

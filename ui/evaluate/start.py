@@ -144,6 +144,7 @@ def _drop(session: Session, each: Evaluation) -> None:
             with problems.reported():
                 session.require("edit")
                 session.library.evaluations.delete(each.id)
+                session.note("delete", "evaluation", each.id)
                 st.session_state.pop("eval-dropping", None)
                 st.rerun()
         st.button("Keep it", key=f"eval-drop-no-{each.id}", on_click=_ask_to_drop, args=("",))

@@ -146,6 +146,7 @@ def start(session: Session, set_id: str, name: str, plans: Sequence[Plan], *conf
     Of several `configs` the first is taken under which what is to go on was begun. A query that must not leave unasked
     waits for the person's word.
     """
+    session.note_keys()
     engine, workspace, keys = program().engine, session.workspace, session.keys
     session.require("edit")
     begun = Begun(

@@ -59,7 +59,7 @@ def _board(
     weeks = _weeks(found.every, now)
     return Board(
         found=found,
-        sentences=said(found, weeks[0]),
+        sentences=said(found, weeks),
         changes=[each for each in figures.changes(found.every, added) if each.at >= found.since.isoformat()],
         actions=figures.actions(found),
         web=figures.over_time(found, figures.web_rate),

@@ -24,9 +24,10 @@ from ui.monitor.stored import Seen
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_MARK, _LAST = "mon-mark", "mon-last"
-"""In the session: the mark whose runs are to be listed, and which one each chart named last."""
-_BY: Mapping[str, tuple[str, Callable[[str], str]]] = {
+_MARK, _LAST, _LEFT = "mon-mark", "mon-last", "mon-left"
+"""In the session: the mark whose runs are to be listed, which one each chart named last, and how many runs are still to
+be read."""
+_BY: Mapping[figures.By, tuple[str, Callable[[str], str]]] = {
     "strategy": ("Strategy", words.strategy),
     "evaluator": ("Evaluator", lambda id: maker(id) if id else "none"),
     "scope": ("Asked of", choosing.scope_text),
@@ -53,18 +54,21 @@ def show(session: Session) -> None:
     if seen.unread:
         st.caption(f"{words.count(seen.unread, 'library', 'libraries')} could not be read and are left out.")
     if seen.missing:
-        draw(
-            h.div("cx")[
-                h.p("note", role="status")[
-                    f"{words.count(seen.missing, 'run')} of earlier versions are still being read: look again in a "
-                    "moment."
-                ]
-            ]
-        )
+        _reading(seen.missing)
     if not seen.runs:
         _empty()
         return
     _view(session, seen, workspace)
+
+
+@st.fragment(run_every=2)
+def _reading(missing: int) -> None:
+    """Says how many runs are still to be read, and has the page read on."""
+    draw(h.div("cx")[h.p("note", role="status")[f"Reading what earlier versions stored: {missing:,} runs left."]])
+    if st.session_state.get(_LEFT) == missing:  # not the first time that this is drawn: two seconds have gone
+        del st.session_state[_LEFT]
+        st.rerun()
+    st.session_state[_LEFT] = missing
 
 
 def _empty() -> None:
@@ -170,7 +174,7 @@ def _faithful(made: Board, theme: str) -> None:
     if count:
         draw(h.div("cx")[h.h2["Coverage gaps ", h.span("small")["what the documents do not answer"]]])
         with st.container(horizontal=True, vertical_alignment="center"):
-            draw(h.div("cx")[h.p[f"{words.count(count, 'run')} ", tables.button(("Show them", "gaps|"))]])
+            draw(h.div("cx")[h.p[f"{words.count(count, 'run')} ended INCORRECT. ", tables.opener("gaps")]])
             st.button("Look at the gaps in Documents", key="mon-gaps", type="tertiary", on_click=_to_gaps)
 
 

@@ -61,7 +61,15 @@ def action_mix(counts: Mapping[str, Mapping[str, int]], changed: Sequence[Change
     return figure
 
 
-_LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False}
+_LEGEND = {
+    "orientation": "h",
+    "x": 0,
+    "y": 1.02,
+    "yanchor": "bottom",
+    "itemclick": False,
+    "itemdoubleclick": False,
+    "traceorder": "normal",
+}
 
 
 def _changes(figure: Figure, changed: Sequence[Change], buckets: Sequence[str], theme: str) -> None:
@@ -69,7 +77,7 @@ def _changes(figure: Figure, changed: Sequence[Change], buckets: Sequence[str], 
     colours = COLOURS[theme]
     for bucket, group in numbered(changed, buckets).items():
         label = ", ".join(str(number) for number, _ in group)
-        said = "<br>".join(f"{number}: {change_sentence(each.kind, each.what)}" for number, each in group)
+        said = "; ".join(f"{number}: {change_sentence(each.kind, each.what)}" for number, each in group)
         figure.add_shape(
             type="line",
             **{"x0": bucket, "x1": bucket, "y0": 0, "y1": 1, "yref": "paper", "layer": "below"},
@@ -143,6 +151,8 @@ def over_time(
         )
     )
     up = {**_up(theme), "tickformat": ".0%" if percent else ".2~f", "rangemode": "tozero"}
+    if percent and all((values[each].value or 0.0) > 0.9 for each in known):
+        up["range"] = [0, 1.04]
     return framed(traces, theme, _HEIGHT, _across(theme, buckets), up, right=10, top=10)
 
 

@@ -36,10 +36,11 @@ def sentences(said: Sequence[Said]) -> Html:
 
 def _sentence(each: Said) -> Html:
     sign = h.b("mon-sign", aria_hidden="true")["▲"] if each.warns else ""
-    return h.li[sign, " ", each.text, " ", _open(each.mark)]
+    return h.li[sign, " ", each.text, " ", opener(each.mark)]
 
 
-def _open(mark: str) -> Html | str:
+def opener(mark: str) -> Html | str:
+    """A button that lists the runs of a mark."""
     return h.button("more", data_pick=PICK + mark)["its runs"] if mark else ""
 
 

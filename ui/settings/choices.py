@@ -121,7 +121,7 @@ def program_form(session: Session) -> None:
     if saved and not shared:
         session.require("administer")
         before = program().config
-        program().configure(**values)
+        program().configure(session.visitor.name, **values)
         st.session_state.saved = _later(before, program().config)
         st.rerun()
     later: list[str] | None = st.session_state.pop("saved", None)

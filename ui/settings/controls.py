@@ -13,6 +13,7 @@ from crag.core.errors import CragError
 from crag.core.fields import meta
 from crag.core.provider import Provider
 from crag.providers import registry
+from crag.teams.audit import told
 from ui.app import keys, permits
 from ui.app.session import Session
 from ui.kit import forms, problems
@@ -110,9 +111,12 @@ def key(session: Session, slot: str, label: str, *, hint: str = "") -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_ORIGINS[origin] if origin else hint or "No key is set.", width="content")
         if origin == "session":
-            st.button(
-                "Forget", key=f"{widget}-forget", type="tertiary", on_click=keys.forget, args=(slot, session.config)
-            )
+            st.button("Forget", key=f"{widget}-forget", type="tertiary", on_click=_forget, args=(session, slot))
+
+
+def _forget(session: Session, slot: str) -> None:
+    keys.forget(slot, session.config)
+    session.note("key", f"{slot} forgotten", f"for {told(keys.server(slot, session.config))}")
 
 
 def _took(session: Session, slot: str, widget: str) -> None:
@@ -122,6 +126,7 @@ def _took(session: Session, slot: str, widget: str) -> None:
     try:
         if typed.strip():
             keys.keep(slot, session.config, typed)
+            session.note("key", f"{slot} entered", f"for {told(keys.server(slot, session.config))}")
     except CragError as error:
         st.session_state[f"{widget}-problem"] = error
 

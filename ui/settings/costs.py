@@ -176,7 +176,7 @@ def _prices(session: Session) -> None:
     if save or back:
         with said, problems.reported():
             session.require("administer")
-            _keep(() if back else written(edited(found)))
+            _keep(session, () if back else written(edited(found)))
 
 
 def _dollars(help: str) -> Any:
@@ -224,9 +224,9 @@ def _why_fixed(session: Session) -> str:
     return ""
 
 
-def _keep(entries: tuple[str, ...]) -> None:
+def _keep(session: Session, entries: tuple[str, ...]) -> None:
     """Store these over the list prices. Raises CragError, and then the rows stay as they are."""
-    program().configure(prices=entries)
+    program().configure(session.visitor.name, prices=entries)
     st.session_state["prices-turn"] += 1
     st.session_state["prices-saved"] = True
     st.rerun()

@@ -160,7 +160,7 @@ def _keep(session: Session) -> None:
     with problems.reported():
         session.require("administer")
         config = session.config
-        program().configure(**{name: config.get(name) for name in session.choices})
+        program().configure(session.visitor.name, **{name: config.get(name) for name in session.choices})
         session.unchoose()
         st.session_state["models-kept"] = True
         st.rerun()

@@ -14,7 +14,7 @@ def upgrade() -> None:
     words = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
     real: TypeEngine[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
     number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-    texts = ("id", "workspace", "started_at", "strategy", "via", "action", "outcome", "evaluator", "scope")
+    texts = ("id", "started_at", "strategy", "via", "action", "outcome", "evaluator", "scope")
     op.create_table(
         "facts",
         sa.Column(

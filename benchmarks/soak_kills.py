@@ -1,0 +1,294 @@
+"""The app is killed again and again while sessions ask, upload, delete, label and save settings.
+
+Each session is a WebSocket client that reconnects as a browser does: with the id of its session, which the new process
+does not know, and with its address. What it saw finished or added must be in the library ever after. What it was in the
+middle of must be there too, or be told as cut off: the run with its question, the upload with the files to be added
+again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from benchmarks.soak_client import Lost, Missing, Tab
+from benchmarks.soak_app import engine as made
+from benchmarks.soak_served import Supervised
+from benchmarks.soak_world import closed
+from crag.core.config import AppConfig
+
+GOAL = "every browser finds its run or its upload again or is told what was lost; nothing that was confirmed is lost"
+
+CUT_OFF = "The program ended in the middle of this run."
+UPLOAD_CUT_OFF = "The program ended while it worked on"
+RETURNED = "The program was started anew"
+WORK = ("ask", "ask", "ask", "ask", "ask", "upload", "upload", "delete", "label", "setting")
+"""What each of ten sessions does, again and again."""
+_FILES = 3
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What sessions were told is done, and what became of what they were in the middle of."""
+
+    answered: set[str] = field(default_factory=set)
+    added: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+    labels: set[tuple[str, str]] = field(default_factory=set)
+    setting: int = 0
+    acts: int = 0
+    found: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def count(self, what: str) -> None:
+        self.found[what] = self.found.get(what, 0) + 1
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kills", type=int, default=20, help="kills: how often the app is killed")
+    parser.add_argument("--kill-seconds", type=float, default=15.0, help="kills: work before a kill, at most")
+
+
+async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="crag-kills-") as folder:
+        return await killed(Path(folder), chosen.kills, chosen.kill_seconds)
+
+
+def told(figures: dict[str, Any]) -> list[str]:
+    met = figures["kills"] >= 20 and not figures["lost"] and not figures["problems"]
+    rows = [
+        f"Killed {figures['kills']} times with SIGKILL while {figures['sessions']} sessions worked; "
+        f"{figures['acts']} acts, of which were confirmed: {figures['answered']} runs, {figures['added']} documents "
+        f"added, {figures['deleted']} deleted, {figures['labels']} labels, {figures['settings']} settings.",
+        "",
+        f"Confirmed and lost: **{len(figures['lost'])}**. Sessions that found neither their work nor a word of it: "
+        f"**{len(figures['problems'])}**. {'Goal met.' if met else 'Goal missed.'}",
+        "",
+        "| what a session in the middle of something found when it came back | times |",
+        "|---|---|",
+    ]
+    rows += [f"| {what} | {times} |" for what, times in sorted(figures["found"].items())]
+    return [*rows, *(f"- lost: {each}" for each in figures["lost"]), *(f"- {each}" for each in figures["problems"])]
+
+
+async def killed(
+    folder: Path, kills: int, seconds: float, work: tuple[str, ...] = WORK, seed: int = 3
+) -> dict[str, Any]:
+    """Kill the app so often; what was confirmed, found again, and lost."""
+    chance, ledger = random.Random(seed), Ledger()
+    stock(folder / "data", [f"stock-{number}.txt" for number in range(3 * kills + 3)])
+    with Supervised(folder, CRAG_SOAK_GRADE="0.5") as app:
+        sessions = [_Session(app.url, kind, place, ledger) for place, kind in enumerate(work)]
+        try:
+            await asyncio.gather(*(each.open() for each in sessions))
+            for _ in range(kills):
+                working = [asyncio.create_task(each.work()) for each in sessions]
+                await _until(ledger, ledger.acts + chance.randint(1, len(work)), seconds)
+                await asyncio.sleep(chance.uniform(0, 1))
+                app.kill()
+                await asyncio.gather(*working)
+                await asyncio.to_thread(app.start)
+                await asyncio.gather(*(each.come_back() for each in sessions))
+        finally:
+            await closed([each.tab for each in sessions])
+    lost = missing(folder / "data", ledger)
+    return {
+        "kills": kills,
+        "sessions": len(work),
+        "acts": ledger.acts,
+        "answered": len(ledger.answered),
+        "added": len(ledger.added),
+        "deleted": len(ledger.deleted),
+        "labels": len(ledger.labels),
+        "settings": ledger.setting and 1,
+        "found": ledger.found,
+        "lost": lost,
+        "problems": ledger.problems,
+    }
+
+
+async def _until(ledger: Ledger, acts: int, seconds: float) -> None:
+    """Wait for so many acts in all, but no longer than so many seconds."""
+    ends = time.monotonic() + seconds
+    while ledger.acts < acts and time.monotonic() < ends:
+        await asyncio.sleep(0.05)
+
+
+def stock(data: Path, names: list[str]) -> None:
+    """A library of small files."""
+    engine = made(AppConfig(data=data))
+    for _ in engine.add_files([(name, lambda name=name: text_of(name)) for name in names]):  # type: ignore[misc]
+        pass
+    engine.close()
+
+
+def text_of(name: str) -> bytes:
+    """A file of a page that says its name."""
+    return (
+        f"{name} tells of hiring.\n\nHiring took eighty days in 2019, says {name}. In 2018 it took ninety.\n".encode()
+    )
+
+
+def missing(data: Path, ledger: Ledger) -> list[str]:
+    """What was confirmed and is not in the library."""
+    engine = made(AppConfig(data=data))
+    library = engine.library()
+    names = {document.name for document in library.documents.all()}
+    held = {(label.question, label.chunk_id) for label in library.labels.all()}
+    lost = [f"document {name}" for name in sorted(ledger.added - names)]
+    lost += [f"deletion of {name}" for name in sorted(ledger.deleted & names)]
+    lost += [f"label {each}" for each in sorted(ledger.labels - held)]
+    for run in sorted(ledger.answered):
+        try:
+            if library.runs.trace(run).answer is None:
+                lost.append(f"answer of run {run}")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the run was confirmed and can't be read
+            lost.append(f"run {run}: {error}")
+    if differences := library.verify():
+        lost.append(f"the index differs from the records: {differences}")
+    engine.close()
+    settings = data / "settings.json"
+    if ledger.setting and json.loads(settings.read_text(encoding="utf-8"))["run_calls"] < ledger.setting:
+        lost.append(f"setting {ledger.setting}")
+    return lost
+
+
+class _Session:
+    """One browser tab that does one kind of work, and looks for it after a kill."""
+
+    def __init__(self, url: str, kind: str, place: int, ledger: Ledger) -> None:
+        self.tab, self.kind, self.place, self.ledger = Tab(url), kind, place, ledger
+        self.number, self.before = 0, ""
+        self.begun: tuple[str, ...] = ()
+        """What it is in the middle of: the files of an upload, or the question."""
+
+    async def open(self) -> None:
+        page = {"upload": "documents", "delete": "documents", "setting": "settings"}.get(self.kind, "")
+        await self.tab.open(page)
+        if self.kind == "label":
+            await self.tab.ask("How long did hiring take in 2019?")
+
+    async def work(self) -> None:
+        """Until the connection is lost."""
+        try:
+            while True:
+                self.number += 1
+                await getattr(self, f"_{self.kind}")()
+                self.ledger.acts += 1
+                self.begun = ()
+                await asyncio.sleep(0.2)
+        except Lost:
+            return
+        except Missing as error:
+            self.ledger.problems.append(f"{self.kind}: {error}")
+
+    async def come_back(self) -> None:
+        """Reconnect, and look for what was under way."""
+        begun, self.begun = self.begun, ()
+        for attempt in range(20):
+            try:
+                await self.tab.reconnect()
+                break
+            except Lost:
+                if attempt == 19:
+                    raise
+                await asyncio.sleep(0.5)
+        seen = self.tab.texts()
+        if RETURNED not in seen:
+            self.ledger.problems.append(f"{self.kind}: not told that the program was started anew")
+        if self.tab.exceptions:
+            self.ledger.problems += [f"{self.kind}: {each}" for each in self.tab.exceptions]
+            self.tab.exceptions.clear()
+        if begun and self.kind == "ask":
+            self._look_for_run(begun[0], seen)
+        elif begun and self.kind == "upload":
+            self._look_for_files(begun, seen)
+
+    def _look_for_run(self, question: str, seen: str) -> None:
+        run = _run(self.tab)
+        if question not in seen.replace("\\", ""):
+            self.ledger.count("run: killed before it was begun; the page is as it was before")
+        elif CUT_OFF in seen:
+            self.ledger.count("run: told that it was cut off, with its question")
+        elif run and run != self.before:
+            self.ledger.count("run: found with its answer")
+            self.ledger.answered.add(run)
+        elif run == self.before:
+            self.ledger.count("run: cut off before the browser knew of it; its question is among the past ones")
+        else:
+            self.ledger.problems.append(f"run: {question} is neither there nor told of")
+
+    def _look_for_files(self, names: tuple[str, ...], seen: str) -> None:
+        said = " ".join(str(each.element.body) for each in self.tab.elements("alert")).replace("\\", "")
+        if any(name in said for name in names):
+            self.ledger.count("upload: told that it was cut off, and which files to add again")
+            self.ledger.added.update(name for name in names if name not in said)
+        elif UPLOAD_CUT_OFF in seen and f"{len(names)} were stored by then" in said:
+            self.ledger.count("upload: told that it was cut off, all its files stored")
+        else:
+            self.ledger.count("upload: killed while the files were sent, or after the last was stored")
+
+    async def _ask(self) -> None:
+        question = f"How long did hiring take in 2019, asks {self.place}-{self.number}?"
+        self.before, self.begun = _run(self.tab), (question,)
+        done = await self.tab.ask(question)
+        if _run(self.tab) != self.before and not done.errors and 'class="answer' in self.tab.texts():
+            self.ledger.answered.add(_run(self.tab))
+
+    async def _upload(self) -> None:
+        names = tuple(f"file-{self.place}-{self.number}-{part}.txt" for part in range(_FILES))
+        self.begun = names
+        await self.tab.upload("Add documents", {name: text_of(name) for name in names})
+        seen = self.tab.texts()
+        self.ledger.added.update(name for name in names if re.search(rf"{re.escape(name)}.{{0,120}}Added:", seen, re.S))
+
+    async def _delete(self) -> None:
+        name = f"stock-{self.number}.txt"
+        await self.tab.type("Search", name)
+        if self.tab.has("button", "Delete"):
+            await self.tab.press("Delete")
+            self.ledger.deleted.add(name)
+
+    async def _label(self) -> None:
+        found = re.findall(r"label:relevant:([0-9a-f]{16}-\d+)", self.tab.texts())
+        held = re.findall(r"aria-pressed=\"true\"[^>]*", self.tab.texts())
+        if not found or held:
+            await self.tab.ask(f"How long did hiring take in 2019, asks {self.place}-{self.number}?")
+            found = re.findall(r"label:relevant:([0-9a-f]{16}-\d+)", self.tab.texts())
+        if found:
+            await _pick(self.tab, f"label:relevant:{found[0]}", self.number)
+            question = re.findall(r"asks \d+-\d+\?", self.tab.texts())
+            if question and 'aria-pressed="true"' in self.tab.texts():
+                self.ledger.labels.add((f"How long did hiring take in 2019, {question[0]}", found[0]))
+
+    async def _setting(self) -> None:
+        field_ = self.tab.find("number_input", "Calls in a run")
+        value = 100 + self.number
+        changed = WidgetState(id=field_.element.id, double_value=float(value))
+        save = WidgetState(id=self.tab.find("button", "Save").element.id, trigger_value=True)
+        await self.tab._run(changed, save)
+        if "Saved and in use" in self.tab.texts():
+            self.ledger.setting = max(self.ledger.setting, value)
+
+
+async def _pick(tab: Tab, pick: str, number: int) -> None:
+    """A click on what is drawn, as the page's script tells it."""
+    for each in tab.elements("bidi_component"):
+        state = WidgetState(id=each.element.id, json_value=json.dumps({"pick": [[number, pick]]}))
+        await tab._run(state)
+        return
+
+
+def _run(tab: Tab) -> str:
+    return parse_qs(tab.query).get("run", [""])[0]

@@ -1,0 +1,242 @@
+"""The gate before every page, in the app's own script: set up wrongly, nobody there, three roles, removed, expired."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from crag.core.errors import AccessError
+from crag.teams.people import Identity
+from tests.support.signing_in import SECRET, claims_of
+from ui.app import removals, signin
+from ui.app.jobs import Jobs
+from ui.app.program import program
+from ui.app.signin import Provider, SignIn
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = "http://localhost:8501"
+PROVIDER = {"client_id": "crag-test", "client_secret": "x", "server_metadata_url": "http://localhost:1/openid"}
+AUTH: dict[str, Any] = {"redirect_uri": f"{HERE}/oauth2callback", "cookie_secret": SECRET, **PROVIDER}
+PAGES = ("ask", "documents", "tune", "compare", "evaluate", "settings")
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("CRAG_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("CRAG_ADMINS", "ada@example.org")
+    monkeypatch.setenv("CRAG_EDITORS_GROUP", "writers")
+    before = st.secrets
+    st.cache_resource.clear()
+    yield
+    st.secrets = before
+    program().close()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def opened() -> Callable[..., AppTest]:
+    """The app as somebody of whom a provider said this sees it; by nobody without claims."""
+
+    def open_app(said: dict[str, Any] | None = None, auth: dict[str, Any] = AUTH, **more: Any) -> AppTest:
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app.secrets = {"auth": auth}
+        app.user = {"is_logged_in": True, "provider": "default", **said} if said else {"is_logged_in": False}
+        return app.run()
+
+    return open_app
+
+
+def keys(app: AppTest) -> set[str]:
+    return {str(each.key) for each in app.button} | {str(each.key) for each in app.get("file_uploader")}
+
+
+def refusals(app: AppTest) -> str:
+    """By the gate, or by the page's own session where the page is run without it, as AppTest does the second time."""
+    return " ".join(str(each.value) for each in (*app.warning, *app.error))
+
+
+def test_who_has_not_signed_in_sees_one_button_a_provider_and_nothing_else(opened) -> None:
+    named = {name: each for name, each in AUTH.items() if name not in PROVIDER}
+    app = opened(auth={**named, "google": PROVIDER, "house": {**PROVIDER, "title": "The house"}})
+    assert [each.label for each in app.button] == ["Sign in with Google", "Sign in with The house"]
+    assert not app.error and not app.warning and not app.exception
+    assert not (Path(str(program().config.data)) / "workspaces").exists()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_is_behind_the_gate(opened, page) -> None:
+    app = opened()
+    app.switch_page(f"pages/{page}.py").run()
+    assert keys(app) == {"signin-default"} and not app.title
+
+
+def test_three_roles_are_offered_what_they_may(opened) -> None:
+    seen = {}
+    for subject, groups in (("vera", []), ("ed", ["writers"]), ("ada", [])):
+        app = opened(claims_of(subject, groups=groups))
+        found = {"sample"} & keys(app)
+        app.switch_page("pages/settings.py").run()
+        saves = [each for each in app.button if each.label == "Save"]
+        people = any(each.label == "Admins" for each in app.text_input)
+        seen[subject] = (bool(found), bool(saves) and not saves[0].disabled, people)
+        assert not app.exception
+    assert seen == {"vera": (False, False, False), "ed": (True, False, False), "ada": (True, True, True)}
+
+
+def test_what_a_role_may_not_do_is_not_done_though_it_is_asked_for(opened) -> None:
+    """The doing asks again: it does not rest on a button that was not drawn."""
+    app = opened(claims_of("vera"))
+    assert program().engine.people.of("http://localhost", "vera").role == "viewer"
+
+    def crafted() -> None:
+        import threading
+
+        from crag.core.errors import AccessError
+        from ui.app.session import Session
+        from ui.documents import fields, uploads  # noqa: F401
+
+        session = Session()
+        for act in ("edit", "administer"):
+            try:
+                session.require(act)
+            except AccessError:
+                continue
+            raise AssertionError(act)
+        try:
+            uploads.begin(session, "x", lambda cancel, emit: threading.Event().wait(0))
+        except AccessError:
+            return
+        raise AssertionError("a viewer began an upload")
+
+    other = AppTest.from_function(crafted, default_timeout=60)
+    other.secrets, other.user = app.secrets, app.user
+    assert not other.run().exception
+    assert [each.what for each in program().engine.audit.entries() if each.refused]
+
+
+def test_who_is_removed_while_working_is_out_with_the_next_touch(opened, monkeypatch) -> None:
+    app = opened(claims_of("ed", groups=["writers"]))
+    assert "sample" in keys(app)
+    engine, jobs = program().engine, Jobs()
+    [ed] = engine.people.all()
+    theirs = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w", who=ed.id)
+    others = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w")
+    engine.people.remove(ed.id, by="ada@example.org")
+    removals.stop_of_removed(engine, jobs)
+    assert theirs.stopping and not others.stopping
+    others.stop()
+    monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
+    app.run()
+    assert "sample" not in keys(app) and "You were removed" in refusals(app)
+
+
+def test_a_sign_in_ends_after_the_hours_that_were_set(opened) -> None:
+    app = opened(claims_of("ed", iat=int(time.time()) - 12 * 3600 - 1))
+    assert "has ended" in refusals(app) and "signin-default" in keys(app)
+
+
+def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:
+    said = claims_of("ed")
+    first, second = opened(said), opened(said)
+    first.button(key="sign-out").click().run()
+    assert keys(first) == {"signin-default"}
+    monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
+    second.run()
+    assert "signed out" in refusals(second)
+    acts = [each.act for each in program().engine.audit.entries() if not each.refused]
+    assert acts == ["sign-out", "sign-in"]
+
+
+def test_each_has_a_workspace_of_their_own_without_a_key_in_the_address(opened) -> None:
+    from ui.app.workspaces import KEY
+
+    places = set()
+    for subject in ("ada", "ed", "vera", "ada"):
+        app = opened(claims_of(subject))
+        places.add(app.session_state["workspace"])
+        assert KEY not in app.query_params
+    assert len(places) == 3 and not any(each in place for place in places for each in ("ada", "ed", "vera"))
+
+
+WRONG = {
+    "no cookie secret": ({"cookie_secret": ""}, "cookie_secret"),
+    "a short cookie secret": ({"cookie_secret": "changeme"}, "cookie_secret"),
+    "no client": ({"client_id": ""}, "lacks client_id"),
+    "no metadata": ({"server_metadata_url": None}, "lacks server_metadata_url"),
+    "a provider without TLS": ({"server_metadata_url": "http://login.example.org/x"}, "server_metadata_url must begin"),
+    "an address without TLS": ({"redirect_uri": "http://crag.example.org/oauth2callback"}, "redirect_uri must begin"),
+    "another path": ({"redirect_uri": f"{HERE}/elsewhere"}, "/oauth2callback"),
+    "no address": ({"redirect_uri": ""}, "redirect_uri"),
+    "an underscore": ({"my_house": PROVIDER}, "underscore"),
+    "an empty provider": ({"house": {}}, "[auth.house] lacks"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), WRONG.values(), ids=WRONG)
+def test_set_up_wrongly_nobody_is_let_in_and_the_operator_is_told_in_a_line(opened, change, said) -> None:
+    app = opened(claims_of("ada"), auth={**AUTH, **change})
+    assert keys(app) == set() and "nobody is let in" in app.error[0].value
+    found = signin.configured() if app.secrets else None
+    st.secrets = type(
+        "Secrets", (), {"load_if_toml_exists": lambda self: True, "get": lambda self, name: {**AUTH, **change}}
+    )()
+    found = signin.configured()
+    assert found is not None and said in found.problem and "\n" not in found.problem
+    assert SECRET not in found.problem
+
+
+@pytest.mark.parametrize("broken", ["[auth", 'auth = "x"', "[auth]", "[auth]\nredirect_uri = 1"])
+def test_secrets_that_can_t_be_read_let_nobody_in(tmp_path, monkeypatch, broken) -> None:
+    from streamlit.runtime.secrets import Secrets
+
+    file = tmp_path / "secrets.toml"
+    file.write_text(broken)
+    monkeypatch.setattr(
+        "streamlit.config.get_option",
+        lambda name, was=st.get_option: [str(file)] if name == "secrets.files" else was(name),
+    )
+    st.secrets = Secrets()
+    found = signin.configured()
+    assert found is not None and found.problem and signin.on()
+    file.write_text("[other]\nx = 1")
+    st.secrets = Secrets()
+    assert signin.configured() is None
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"aud": "other"}, "another program"),
+        ({"aud": ["other"], "azp": "crag-test"}, "another program"),
+        ({"provider": "other"}, "another program"),
+        ({"iat": time.time() - 13 * 3600}, "ended"),
+        ({"iat": None}, "ended"),
+        ({"iat": True}, "ended"),
+        ({"iat": time.time() + 4000}, "time to come"),
+    ],
+)
+def test_claims_that_do_not_count(said, why) -> None:
+    here = SignIn(providers=(Provider(name="default", title="", client="crag-test"),), origin=HERE)
+    good = {"provider": "default", **claims_of("ada")}
+    assert signin.signed(good, here, 12).identity.subject == "ada"
+    assert signin.signed({**good, "aud": ["crag-test", "x"]}, here, 12).hash != signin.signed(good, here, 12).hash
+    with pytest.raises(AccessError, match=why):
+        signin.signed({**good, **said}, here, 12)
+
+
+def test_without_hours_a_sign_in_ends_with_its_token() -> None:
+    here = SignIn(providers=(Provider(name="default", title="", client="crag-test"),), origin=HERE)
+    said = {"provider": "default", **claims_of("ada", iat=int(time.time()) - 90_000)}
+    assert signin.signed(said, here, 0).ends == said["exp"]
+    with pytest.raises(AccessError, match="ended"):
+        signin.signed({**said, "exp": int(time.time()) - 1}, here, 0)
+
+
+def test_a_person_s_claims_are_theirs_wherever_they_come_from() -> None:
+    assert Identity.of(claims_of("ada")) == Identity.of({**claims_of("ada"), "extra": 1})
