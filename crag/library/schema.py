@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import uuid
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,6 @@ VERSION = 8
 
 _FIRST_STAMPED = 5
 """Files of earlier versions say theirs in `user_version` alone."""
-
-_VERSION_ENDS = 64
-"""Where `user_version` ends in a file of SQLite, a big-endian number of four bytes (https://sqlite.org/fileformat2.html)."""
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _migrating = threading.Lock()
@@ -45,13 +42,18 @@ def inspect(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def current(path: Path) -> bool:
-    """Whether a file is a library of this version, by its head alone: it is not opened."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_VERSION_ENDS)
-    except OSError:
+    """Whether a file is a library of this version.
+
+    SQLite itself is asked: were the file opened and closed beside it, this process would lose its locks on it, and
+    another one could take away the log that this one goes on writing to.
+    """
+    if not path.is_file():
         return False
-    return head.startswith(b"SQLite format 3\0") and int.from_bytes(head[-4:], "big") == VERSION
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return _version(connection) == VERSION
+    except sqlite3.Error:
+        return False
 
 
 def prepare(connection: Connection, path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.library.library import Library
 from crag.library.private import PrivateLibraries, name_of
+from crag.library.schema import current
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 
 EARLIER = "0123456789abcdef0123456789abcdef"
@@ -162,3 +165,14 @@ def test_others_on_the_machine_can_read_nothing(tmp_path: Path) -> None:
         for each in (data, *data.glob("workspaces/*"), *data.glob("workspaces/*/*"))
         if each.stat().st_mode & 0o077
     ] == []
+
+
+def test_looking_whether_a_file_is_a_library_takes_no_lock_from_those_who_use_it(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    other = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM meta'); c.close()"
+    )
+    with on_disk(Library.open(folder, HashEmbedder())):
+        assert current(folder / "library.db")
+        subprocess.run([sys.executable, "-c", other, str(folder / "library.db")], check=True)
+        assert (folder / "library.db-wal").exists(), "another process must not take away what this one writes to"
