@@ -68,7 +68,7 @@ PUBLIC = {
         "mean_confidence",
     ],
     "crag.core.errors": [
-        *("CutOffError", "DayLimitError", "RestingError"),
+        "DayLimitError",
         *(
             "AccessError",
             "BudgetError",

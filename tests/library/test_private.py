@@ -169,9 +169,7 @@ def test_others_on_the_machine_can_read_nothing(tmp_path: Path) -> None:
 
 def test_looking_whether_a_file_is_a_library_takes_no_lock_from_those_who_use_it(tmp_path: Path) -> None:
     folder = tmp_path / "library"
-    other = (
-        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM meta'); c.close()"
-    )
+    other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM meta'); c.close()"
     with on_disk(Library.open(folder, HashEmbedder())):
         assert current(folder / "library.db")
         subprocess.run([sys.executable, "-c", other, str(folder / "library.db")], check=True)
