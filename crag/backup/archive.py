@@ -12,6 +12,7 @@ The hashes find damage. They are no signature: who can write a backup can write 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -277,6 +278,10 @@ class Archive:
         try:
             yield
         except _FAULTS as error:
+            raise self._broken("it is cut off or damaged") from error
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # what is said of a place can't be one
+                raise
             raise self._broken("it is cut off or damaged") from error
 
     def _broken(self, why: str) -> InputError:

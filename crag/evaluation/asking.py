@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from crag.core.errors import CragError
+from crag.core.makers import Maker
 from crag.core.trace import Trace
 from crag.core.wording import about
 from crag.library.library import Library
@@ -137,6 +138,8 @@ def _failures(trace: Trace) -> _Failures:
             found["failed", said] = (said, failure.remedy)
         if failure.reason == "limit":  # of the day: what stood in would be measured in place of what was chosen
             found["limit", failure.cause] = (failure.cause, failure.remedy)
+        if failure.reason == "resting" and failure.step != "search":  # other runs found that it does not reply
+            found["never replied", Maker.of(failure.who).provider] = (about(failure.cause, failure.who), failure.remedy)
     calls = [call for call in trace.calls if call.step != "search"]
     for provider in {call.provider for call in calls}:
         made = [call for call in calls if call.provider == provider]

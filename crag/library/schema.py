@@ -42,7 +42,7 @@ def inspect(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def current(path: Path) -> bool:
-    """Whether a file is a library of this version.
+    """Whether a file is a library of this version; a damaged one counts as one, so that whoever opens it is told.
 
     SQLite itself is asked: were the file opened and closed beside it, this process would lose its locks on it, and
     another one could take away the log that this one goes on writing to.
@@ -52,8 +52,8 @@ def current(path: Path) -> bool:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return _version(connection) == VERSION
-    except sqlite3.Error:
-        return False
+    except sqlite3.Error as error:
+        return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CORRUPT
 
 
 def prepare(connection: Connection, path: Path) -> None:

@@ -86,6 +86,6 @@ def test_an_idle_workspace_names_its_end_on_its_pages_until_it_is_kept(app, monk
     monkeypatch.setattr(Idle, "touch", lambda self, name: kept.add(name))
     app.run()
     assert "on Saturday, 9 January 2027" in text(app)
-    mine = name_of(app.query_params["w"][0])
+    mine = name_of(app.query_params["w"])
     app.button(key="ending-keep").click().run()
     assert kept == {mine}

@@ -102,7 +102,7 @@ def test_looking_at_every_page_stores_nothing(private, app):
     for each in ("documents", "tune", "compare", "evaluate", "settings", "ask"):
         visitor.switch_page(f"pages/{each}.py").run()
         assert not visitor.exception
-    assert [each.name for each in program().config.data.iterdir()] == ["keys.secret"]
+    assert {each.name for each in program().config.data.iterdir()} == {"keys.secret", "in-use"}
 
 
 def test_who_was_sent_to_a_library_is_told_and_can_leave_it(private, app):

@@ -192,7 +192,7 @@ def test_a_copy_that_differs_stays_a_draft_and_is_mended_by_the_next_try(
     assert [each.table for each in copy.tables if not each.same] == ["runs"] and not copy.whole
     assert server.sizes() == {}, "no app sees it"
     copy = copied(source, target)
-    assert copy.whole and copy.resumed and copy.changed == ("runs",)
+    assert copy.whole and copy.resumed and copy.changed == ("runs", "facts")
 
 
 # What happens on the way

@@ -237,7 +237,7 @@ def test_keys_given_out_by_one_app_server_are_known_to_the_others(server: Server
 
 
 def test_empty_private_libraries_go_a_day_after_they_were_found_empty(
-    open_library: OpenLibrary, server: Server, fill: Fill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_library: OpenLibrary, server: Server, fill: Fill, tmp_path: Path
 ) -> None:
     names = {what: name_of(what) for what in ("empty", "full", "filled")}
     for each in (*names.values(), "default"):
@@ -248,8 +248,7 @@ def test_empty_private_libraries_go_a_day_after_they_were_found_empty(
     private.settle()
     assert len(server.sizes()) == 4
     fill(open_library(names["filled"]), "beta")
-    monkeypatch.setattr("crag.library.private._STALE", -1.0)
-    private.settle()
+    private.settle(days=-1)
     assert set(server.sizes()) == {"w_default", schema_of(names["full"]), schema_of(names["filled"])}
     assert list(tmp_path.iterdir()) == []
 
