@@ -71,6 +71,7 @@ def test_the_dashboard_is_laid_out_without_gaps_that_overlap() -> None:
     assert [each["name"] for each in DASHBOARD["templating"]["list"]] == ["datasource", "job", "instance"]
 
 
+@pytest.mark.heavy
 def test_promtool_passes_rules_their_tests_and_the_configuration(tmp_path: Path) -> None:
     promtool = program("promtool")
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
