@@ -13,6 +13,7 @@ from typing import Any
 
 from crag.core.access import Caller
 from crag.core.config import AppConfig
+from crag.core.rates import Buckets
 from crag.server.problems import Problem
 
 _MB = 1_000_000
@@ -50,22 +51,16 @@ class Rates:
     """A bucket of requests for each caller, filled again within a minute."""
 
     def __init__(self, rate: int, now: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._now = rate, now
-        self._left: dict[int, tuple[float, float]] = {}
+        self._rate, self._buckets = rate, Buckets(rate, now)
 
     def take(self, caller: Caller) -> None:
         """One request of the caller. Raises Problem 429 where none is left, and says when there is one again."""
         if not self._rate:
             return
-        at = self._now()
-        left, since = self._left.get(caller.number, (float(self._rate), at))
-        left = min(float(self._rate), left + (at - since) * self._rate / 60)
-        if left < 1:
-            self._left[caller.number] = left, at
-            wait = ceil((1 - left) * 60 / self._rate)
+        if (seconds := self._buckets.take(caller.number)) > 0:
+            wait = ceil(seconds)
             said = f"These were more than {self._rate} requests a minute. Try again in {wait} s."
             raise Problem(429, "rate_limit_exceeded", said, headers={"Retry-After": str(wait)})
-        self._left[caller.number] = left - 1, at
 
 
 class Gate:

@@ -7,6 +7,8 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 
+from starlette.types import Scope
+
 Header = tuple[bytes, bytes]
 
 _POLICY = {
@@ -62,3 +64,8 @@ def with_headers(before: Iterable[Header], added: Sequence[Header]) -> list[Head
     """An answer's headers with ours in place of any of the same name."""
     names = {name for name, _ in added}
     return [*((name, value) for name, value in before if name.lower() not in names), *added]
+
+
+def values(scope: Scope, name: bytes) -> list[str]:
+    """All that a request says under a header's name, which is in lower case."""
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]

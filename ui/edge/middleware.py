@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crag.monitoring.health import Health
 from ui.edge.callers import Callers
-from ui.edge.headers import Header, with_headers
+from ui.edge.headers import Header, values, with_headers
 from ui.edge.signing import ROUTES, Signing
 from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
 from ui.edge.watching import Watch
@@ -54,7 +54,7 @@ class Edge:
             await self._app(scope, receive, send)
             return
         refusal = self._rules.callers.refusal(
-            _values(scope, b"host"), _values(scope, b"origin"), str((scope.get("server") or ("",))[0])
+            values(scope, b"host"), values(scope, b"origin"), str((scope.get("server") or ("",))[0])
         )
         if scope["type"] == "websocket":
             await (self._close(scope, receive, send, refusal) if refusal else self._app(scope, receive, send))
@@ -107,7 +107,7 @@ class Edge:
         try:
             if rules.signing is not None and path in ROUTES:
                 rules.signing.check(scope, path)
-            for length in _values(scope, b"content-length"):
+            for length in values(scope, b"content-length"):
                 body.check_length(length)
             await self._app(scope, body.counted(receive), watched)
         except TooMuch as too_much:
@@ -119,7 +119,7 @@ class Edge:
 
     def _cookie(self, scope: Scope) -> tuple[Header, ...]:
         make = self._rules.cookie
-        said = make("; ".join(_values(scope, b"cookie"))) if make is not None else ""
+        said = make("; ".join(values(scope, b"cookie"))) if make is not None else ""
         return ((b"set-cookie", said.encode()),) if said else ()
 
     def _armed(self, send: Send, cookie: tuple[Header, ...]) -> Send:
@@ -147,12 +147,8 @@ class Edge:
     def _log_refusal(self, scope: Scope, refusal: str) -> None:
         if self._logged < _LOGGED:
             self._logged += 1
-            host, origin = (" ".join(_values(scope, name))[:100] for name in (b"host", b"origin"))
+            host, origin = (" ".join(values(scope, name))[:100] for name in (b"host", b"origin"))
             LOG.warning("Refused: host %r, origin %r. %s", host, origin, refusal)
-
-
-def _values(scope: Scope, name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
 
 
 def _answer(status: int, line: str) -> PlainTextResponse:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -19,37 +18,30 @@ from streamlit.web.server.server_util import get_cookie_secret
 from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 
 from crag.core.errors import CragError
+from crag.core.rates import Buckets
 from crag.core.roles import may
 from ui.app import signin
 from ui.app.program import program
 from ui.app.signin import SignIn
-from ui.edge.headers import Header
+from ui.edge.headers import Header, values
 from ui.edge.sizes import TooMuch
 
 ROUTES = ("/auth/login", "/auth/logout", "/oauth2callback")
 COOKIE = "_streamlit_user"
 _A_MINUTE = 60
 """Requests to the routes above that one address may make: a sign-in is two, and each asks the provider something."""
-_ADDRESSES = 10_000
 _ERROR = re.compile(r"[a-z_]{1,40}")
 
 
 class Attempts:
-    """A bucket of requests for each address, filled again within a minute."""
+    """So many requests to the routes above for each address; who goes on while refused stays refused."""
 
     def __init__(self, rate: int = _A_MINUTE, now: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._now = rate, now
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets = Buckets(rate, now, harsh=True)
 
     def take(self, address: str) -> None:
         """One more of this address. Raises TooMuch where there were too many."""
-        at = self._now()
-        left, since = self._left.pop(address, (float(self._rate), at))
-        left = min(float(self._rate), left + (at - since) * self._rate / 60)
-        self._left[address] = (max(left - 1, 0.0), at)
-        if len(self._left) > _ADDRESSES:
-            self._left.popitem(last=False)
-        if left < 1:
+        if self._buckets.take(address) > 0:
             raise TooMuch(429, "Too many sign-ins from this address. Try again in a minute.")
 
 
@@ -64,7 +56,7 @@ class Signing:
 
     def check(self, scope: Scope, path: str) -> None:
         """Raises TooMuch for a request to the routes of sign-in that another site led here, or of too many."""
-        if path != "/oauth2callback" and _values(scope, b"sec-fetch-site") == ["cross-site"]:
+        if path != "/oauth2callback" and values(scope, b"sec-fetch-site") == ["cross-site"]:
             raise TooMuch(403, "Pages of other sites may not sign anybody in or out here.")
         self.attempts.take(str((scope.get("client") or ("",))[0]))
 
@@ -144,13 +136,9 @@ def _secure(cookie: bytes) -> bytes:
 
 def _cookies(scope: Scope) -> dict[str, str]:
     found: dict[str, str] = {}
-    for line in _values(scope, b"cookie"):
+    for line in values(scope, b"cookie"):
         try:
             found |= {name: each.value for name, each in SimpleCookie(line).items()}
         except CookieError:
             continue
     return found
-
-
-def _values(scope: Scope, name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
