@@ -1,7 +1,7 @@
-"""What each test file takes of the processors, children and browsers included: `make test OPTIONS='-p tests.support.costs'`.
+"""What each test file takes of the processors, children and browsers included.
 
-Wall times of a run with several workers say little, for each waits for the others. A worker notes each of its files in
-`build/costs.tsv`: processor seconds, wall seconds, tests, file. `sort -rn build/costs.tsv` tells what to look at.
+`make test OPTIONS='-p tests.support.costs'`, then `sort -rn build/costs.tsv`: processor seconds, wall seconds, tests, file.
+Wall times of a run with several workers say little, for each waits for the others.
 """
 
 from __future__ import annotations
