@@ -1,6 +1,6 @@
 """What each test file takes of the processors, children and browsers included.
 
-`make test OPTIONS='-p tests.support.costs'`, then `sort -rn build/costs.tsv`: processor seconds, wall seconds, tests, file.
+`make test OPTIONS='-p tests.support.costs'`; `sort -rn build/costs.tsv`: processor seconds, wall seconds, tests, file.
 Wall times of a run with several workers say little, for each waits for the others.
 """
 
