@@ -26,6 +26,7 @@ import httpx2
 import uvicorn
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from crag.core.access import Access
 from crag.core.config import AppConfig
@@ -124,6 +125,39 @@ def test_each_token_has_its_own_workspace(server: Server, mode: str) -> None:
 
     asyncio.run(asyncio.wait_for(inside(), 90))
     assert told[0] == "Searches the documents." and "Writes the answer." in told
+
+
+def test_the_resources_of_one_token_are_none_of_another_s(server: Server) -> None:
+    """The words of each workspace, looked for by the other at every kind of address, as a tool and as a resource."""
+    words = {ALICE: ("lighthouse", "alexandria"), BOB: ("bob.txt", "apple", "garden")}
+
+    async def read(of: Client, uri: str) -> str:
+        try:
+            return str(await of.read_resource(uri))
+        except MCPError as error:
+            return str(error)
+
+    async def inside() -> None:
+        async with client(server, ALICE) as alice, client(server, BOB) as bob:
+            for own, token, other in ((alice, ALICE, bob), (bob, BOB, alice)):
+                [document] = (await own.call_tool("documents", {})).structured_content["documents"]
+                asked = await own.call_tool("ask", {"question": "What stands in the harbour or in the garden?"})
+                run = asked.structured_content["uri"]
+                addresses = [document["uri"], f"{document['uri']}/pages/1", run]
+                hers = [await read(own, uri) for uri in addresses]
+                assert all(any(word in text.lower() for word in words[token]) for text in hers), "each is there"
+                his = [await read(other, uri) for uri in (*addresses, "crag://documents", "crag://documents?offset=0")]
+                his += [str(await other.list_resources()), str(await other.list_resource_templates())]
+                named = {"question": "What is there?", "documents": [document["id"]]}
+                for tool in ("ask", "search"):
+                    refused = await other.call_tool(tool, named)
+                    assert refused.is_error
+                    his.append(str(refused))
+                his.append(str(await other.call_tool("search", {"question": "lighthouse garden apple", "k": 20})))
+                told = "\n".join(his).lower().replace("lighthouse garden apple", "")
+                assert not [word for word in words[token] if word in told]
+
+    asyncio.run(asyncio.wait_for(inside(), 90))
 
 
 def test_what_has_no_token_or_comes_from_elsewhere_is_refused(server: Server) -> None:
