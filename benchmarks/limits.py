@@ -124,8 +124,8 @@ def told(figures: dict[str, list[dict[str, float]]], repetitions: int, runs: int
         "# What the limits cost a run",
         "",
         f"`python -m benchmarks.limits`: {os.cpu_count()} cores, Python {platform.python_version()}, load of the "
-        f"machine at the end {os.getloadavg()[0]:.1f}; {repetitions} repetitions of {runs}, the median of their medians "
-        "and, in brackets, the lowest and the highest.",
+        f"machine at the end {os.getloadavg()[0]:.1f}; {repetitions} repetitions of {runs}, the median of their "
+        "medians and, in brackets, the lowest and the highest.",
         "",
         f"| ms | {' | '.join(figures)} |",
         f"|---|{'---:|' * len(figures)}",

@@ -141,7 +141,8 @@ async def searched(folder: Path, workspaces: int, active: int, rounds: int) -> d
         "own": sum(each.own for each in heard),
         "foreign": foreign + [f"{path} was told to {count} sessions" for path, count in told.items() if count > 1],
         "problems": [problem for each in heard for problem in each.problems]
-        + [f"in the log: {word.decode()}" for word in set(_PLANTED.findall(log.encode()))],
+        + [f"in the log: {word.decode()}" for word in set(_PLANTED.findall(log.encode()))]
+        + re.findall(r"Error executing deferred.*|^\w+(?:Error|Exception): .*", log, re.MULTILINE)[:5],
     }
 
 
@@ -226,11 +227,23 @@ class _Session:
             self.heard.problems += self.tab.exceptions[:3]
 
     async def _files(self) -> None:
-        """Take every file that the page offers, in every format."""
-        for each in list(self.tab.elements("download_button")):
+        """Take every file that the page offers, in every format; again where the page was drawn anew."""
+        for place, _ in enumerate(list(self.tab.elements("download_button"))):
             async with self.at_once:
-                self.tab.listen((await self.tab.download(each)).raise_for_status().content)
+                try:
+                    answer = await self._file(place)
+                except Lost:
+                    await self.tab.rerun()
+                    answer = await self._file(place)
+            self.tab.listen(answer.content)
             self.fetched += 1
+
+    async def _file(self, place: int) -> httpx.Response:
+        """The file of the button that stands at this place now. Raises Lost where its page was drawn anew meanwhile."""
+        answer = await self.tab.download(list(self.tab.elements("download_button"))[place])
+        if answer.status_code == 404:
+            raise Lost("the file is gone")
+        return answer.raise_for_status()
 
     async def _open(self, page: str, query: str = "") -> None:
         async with self.at_once:

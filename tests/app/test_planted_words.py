@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag.core.types import Action
@@ -13,6 +16,7 @@ from crag.gaps.coverage import gaps
 from crag.library.private import name_of
 from crag.questions.sets import Question, QuestionSet
 from tests.support.app_text import said
+from ui.app import presence
 from ui.app.program import program
 
 WORD = "zanzibarine"
@@ -103,6 +107,53 @@ def test_no_address_shows_a_word_of_another_library(planted: Planted, app: AppTe
     for shown in ("results", "pair"):
         assert WORD not in all_of(visit(app, other, "evaluate", shown)).lower()
     assert not gaps(engine.library(name_of(other)), engine.embedder)
+
+
+EXPORTS = (
+    ("", "", "run"),
+    ("compare", "", "runs"),
+    ("tune", "", ""),
+    ("monitor", "", ""),
+    ("evaluate", "sets", ""),
+    ("evaluate", "results", ""),
+    ("documents", "", ""),
+)
+
+
+def exported(app: AppTest, planted: Planted, key: str, offered: dict[str, Callable[[], str | bytes]]) -> dict[str, str]:
+    """Every file that is offered at these addresses, made as a click does: later, in a thread of its own."""
+    values, found = {"run": planted.runs[0], "runs": ",".join(planted.runs)}, {}
+    with ThreadPoolExecutor(1) as clicks:
+        for page, shown, name in EXPORTS:
+            offered.clear()
+            visit(app, key, page, shown, **({name: values[name]} if name else {}))
+            for label, make in offered.items():
+                data = clicks.submit(make).result(60)
+                found[f"{page} {shown} {label}"] = data if isinstance(data, str) else data.decode("utf-8-sig")
+    return found
+
+
+def test_exports_in_every_format_hold_the_words_of_their_own_library_alone(
+    planted: Planted, app: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered: dict[str, Callable[[], str | bytes]] = {}
+    monkeypatch.setattr(st, "download_button", lambda label, make, **named: offered.update({label: make}))
+    monkeypatch.setattr(presence, "_BELIEVED", 0.0)  # as if seconds went by between the page and the click
+    engine = program().engine
+    other = engine.private_libraries.issue()
+    list(engine.add("own.txt", b"A ferry leaves the quay of Rostock at nine in the morning.", name_of(other)))
+    run = engine.trace("When does the ferry leave?", workspace=name_of(other), via="app").run_id
+    own = exported(app, planted, planted.key, offered)
+    of_run = {"One HTML page", "Markdown with footnotes", "Events, one JSON object a line"}
+    assert of_run <= {each.strip() for each in own}
+    saying = {name for name, text in own.items() if WORD in text.lower()}
+    assert {f"  {each}" for each in of_run} <= saying and {name.partition(" ")[0] for name in saying} >= {
+        *("", "compare", "tune", "evaluate")
+    }
+    foreign = exported(app, planted, other, offered)
+    foreign |= exported(app, replace(planted, runs=(run, planted.runs[1])), other, offered)
+    assert foreign and not [name for name, text in foreign.items() if WORD in text.lower()]
+    assert any("Rostock" in text for text in foreign.values())
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import SCRIPT_RUN_CONTEXT_ATTR_NAME
 
 from crag.questions.tables import csv_export, json_export
 
@@ -15,8 +18,18 @@ _FORMATS = {"csv": ("text/csv", csv_export), "json": ("application/json", json_e
 
 
 def file(label: str, make: Callable[[], str | bytes], name: str, mime: str, *, key: str) -> None:
-    """One button for one file."""
-    st.download_button(label, make, file_name=name, mime=mime, on_click="ignore", key=key)
+    """One button for one file. It is made at a click, outside of the script, and yet for who is in this tab then."""
+    tab = get_script_run_ctx()
+
+    def made() -> str | bytes:
+        thread = threading.current_thread()
+        add_script_run_ctx(thread, tab)
+        try:
+            return make()
+        finally:
+            vars(thread).pop(SCRIPT_RUN_CONTEXT_ATTR_NAME, None)  # it is of a pool, and makes others' files next
+
+    st.download_button(label, made, file_name=name, mime=mime, on_click="ignore", key=key)
 
 
 def table(label: str, make: Callable[[], Table], name: str, *, key: str) -> None:
