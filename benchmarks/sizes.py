@@ -143,7 +143,7 @@ async def measure(folder: Path, sessions: int, libraries: int) -> dict[str, floa
     found: dict[str, float] = {}
     async with Started(folder) as app:
         found["start"], found["ready"] = app.before, app.megabytes
-        await app.open(question=f"{QUESTION} Nothing is here yet.")
+        await app.open()
         before = app.megabytes
         for _ in range(sessions):
             await app.open()

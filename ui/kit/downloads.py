@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_run_context import SCRIPT_RUN_CONTEXT_ATTR_NAME
 
 from crag.questions.tables import csv_export, json_export
 
@@ -22,12 +22,8 @@ def file(label: str, make: Callable[[], str | bytes], name: str, mime: str, *, k
     tab = get_script_run_ctx()
 
     def made() -> str | bytes:
-        thread = threading.current_thread()
-        add_script_run_ctx(thread, tab)
-        try:
-            return make()
-        finally:
-            vars(thread).pop(SCRIPT_RUN_CONTEXT_ATTR_NAME, None)  # it is of a pool, and makes others' files next
+        with ThreadPoolExecutor(1, initializer=lambda: add_script_run_ctx(threading.current_thread(), tab)) as thread:
+            return thread.submit(make).result()
 
     st.download_button(label, made, file_name=name, mime=mime, on_click="ignore", key=key)
 
