@@ -1,9 +1,9 @@
 """What the app keeps in memory, part by part: alone, for a session, for an open library, for ten thousand chunks.
 
-python -m benchmarks.sizes [--sessions 25] [--libraries 15] [--dry]
+python -m benchmarks.sizes [--sessions 50] [--libraries 15] [--dry]
 
 The real app with its models, as processes of its own, asked over its WebSocket. Memory is what the processes hold
-alone and their share of what several hold (PSS), files mapped into them included. Every row begins with a fresh start;
+themselves, and once what they have mapped of files, as the largest of them does. Every part begins with a fresh start;
 what others do on the machine makes it slower, not larger.
 """
 
@@ -35,7 +35,7 @@ from tests.support.library_makers import make_document
 
 RESULT = Path(__file__).resolve().parent / "results" / "sizes.md"
 CHUNKS = 10_000
-_PSS = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
+_LINE = re.compile(r"^(Rss|Anonymous|Pss_Anon):\s+(\d+) kB", re.MULTILINE)
 QUESTION = "What is told of the harbour?"
 
 
@@ -88,14 +88,16 @@ def plant(data: Path, sizes: list[int]) -> list[Stored]:
 
 def memory(pid: int) -> float:
     """Megabytes of a process and all that it started."""
-    kilobytes = 0
+    own = mapped = 0
     for each in family(pid):
         try:
             told = Path(f"/proc/{each}/smaps_rollup").read_text(encoding="utf-8")
         except OSError:
             continue
-        kilobytes += sum(map(int, _PSS.findall(told)))
-    return kilobytes / 1000
+        kilobytes = {name: int(size) for name, size in _LINE.findall(told)}
+        own += kilobytes["Pss_Anon"]
+        mapped = max(mapped, kilobytes["Rss"] - kilobytes["Anonymous"])
+    return (own + mapped) / 1000
 
 
 class Started:
@@ -180,14 +182,14 @@ def told(found: dict[str, float], sessions: int, libraries: int) -> str:
         f"each session more with an answered run open, all of one library (of {sessions})": found["session"],
         f"each session more with a library of its own of 100 chunks, which it asks (of {libraries})": found["library"],
         f"a session more with a library of its own of {CHUNKS:,} chunks, which it asks": found["chunks"],
-        "two processes (`CRAG_PROCESSES=2`), models loaded, together": found["two processes"],
+        "two processes (`CRAG_PROCESSES=2`), the models loaded in one of them": found["two processes"],
     }
     lines = [
         "# How much memory the app takes",
         "",
         f"`python -m benchmarks.sizes`: {os.cpu_count()} cores, Python {platform.python_version()}, load of the "
-        f"machine at the end {os.getloadavg()[0]:.1f}. Proportional memory (PSS) of all its processes; a fresh start "
-        "for each part.",
+        f"machine at the end {os.getloadavg()[0]:.1f}. A fresh start for each part; "
+        "below 0, the process gave back more meanwhile than was taken.",
         "",
         "| what | MB |",
         "|---|---:|",
@@ -199,7 +201,7 @@ def told(found: dict[str, float], sessions: int, libraries: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--sessions", type=int, default=25)
+    parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--libraries", type=int, default=15, help="one less than stay open at most")
     parser.add_argument("--dry", action="store_true", help="only print")
     chosen = parser.parse_args()
