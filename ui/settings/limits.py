@@ -174,7 +174,7 @@ def _bars(rows: Sequence[tuple[Standing, Bound | None]], *, used: bool = True) -
 def _bar(standing: Standing, bound: Bound, used: bool) -> Html:
     quantity = standing.quantity
     most = told.amount(quantity, bound.most) if bound.most else "no limit"
-    counted = used and quantity.name != "runs"
+    counted = used and standing.counted
     now = told.amount(quantity, bound.used).removesuffix(f" {quantity.noun}") if bound.most else ""
     numbers = (
         f"{now} of {most}"
