@@ -171,8 +171,7 @@ class PrivateLibraries:
 
                 gone = self._server.empty(schema_of(name), _TABLES, remove=True)
             else:
-                # SQLite keeps these beside a file for as long as any process has it open.
-                gone = not any(each.name.endswith(("-wal", "-shm")) for each in folder.iterdir())
+                gone = not _open_elsewhere(folder)
                 if gone:
                     shutil.rmtree(folder)
             if gone:
@@ -262,6 +261,19 @@ def _forgotten(folder: Path, looked: float, stale: float) -> bool:
         if not tables:
             return not known
         return not connection.scalar(select(or_(*(exists(select(table)) for table in tables))))
+
+
+def _open_elsewhere(folder: Path) -> bool:
+    """Whether any process has the library open: SQLite keeps two files beside it until the last one closes it.
+
+    Those that a killed process left go when the file is opened and closed here.
+    """
+    file = folder / "library.db"
+    beside = [file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm")]
+    if file.is_file() and any(each.exists() for each in beside):
+        with closing(connect(file)) as connection:
+            inspected(connection).get_table_names()
+    return any(each.exists() for each in beside)
 
 
 def _for_the_owner(place: Path, mode: int) -> None:

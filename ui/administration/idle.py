@@ -27,10 +27,9 @@ def show(session: Session, titles: Mapping[str, str]) -> None:
     if not found:
         return
     with st.container(border=True, key="admin-idle"):
-        st.markdown(f"**{words.count(len(found), 'workspace')} will be removed, as nobody uses them.**")
-        st.caption(
-            "Each of their pages says so. Asking there, adding something or keeping it here takes the date away."
-        )
+        them = "it" if len(found) == 1 else "them"
+        st.markdown(f"**{words.count(len(found), 'workspace')} will be removed, for nobody uses {them}.**")
+        st.caption("Every page there says so. Asking there, adding something or keeping it here takes the date away.")
         for each in found[:_SHOWN]:
             _line(session, each, titles.get(each.workspace, each.workspace))
         if len(found) > _SHOWN:

@@ -46,7 +46,9 @@ class Uploads:
         """Raises TooMuch where so many bytes more would not fit."""
         own = self._own() if session else 0
         if own and self._stored(session) + self._coming[session] + size > own:
-            raise TooMuch(413, f"One tab may have {own // 2**20:,} MB on the way at once. Add fewer files at a time.")
+            raise TooMuch(
+                413, f"One tab may have {round(own / 2**20):,} MB on the way at once. Add fewer files at a time."
+            )
         if self.held + size > self._limit:
             raise TooMuch(503, "The server holds as many uploads as it may. Try again when others have been read.")
 
