@@ -141,24 +141,21 @@ def test_an_empty_library_goes_also_later_but_not_while_somebody_has_it_open(tmp
     for name in names:
         on_disk(Library.open(root / name, HashEmbedder())).close()
     assert places.forgotten() == []
-    with (
-        sqlite3.connect(root / names[1] / "library.db") as other,
-        sqlite3.connect(root / names[2] / "library.db") as dead,
-    ):
-        for each in (other, dead):
-            assert each.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        log = {each: each.read_bytes() for each in (root / names[2]).glob("library.db-*")}
-        dead.close()
-        for each, content in log.items():
-            each.write_bytes(content)  # as a process leaves them that is killed
-        for name in names:
-            aged(root / name, 2 * 24 * 3600)
-        os.utime(tmp_path / "settled", (0, 0))
-        found = places.forgotten()
-        assert found == sorted(names) and log
-        for name in found:
-            places.drop_empty(name)
-        assert [folder.name for folder in root.iterdir()] == [names[1]]
+    other, dead = (sqlite3.connect(root / name / "library.db") for name in names[1:])
+    for each in (other, dead):
+        assert each.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    log = {each: each.read_bytes() for each in (root / names[2]).glob("library.db-*")}
+    dead.close()
+    for file, content in log.items():
+        file.write_bytes(content)  # as a process leaves them that is killed
+    for name in names:
+        aged(root / name, 2 * 24 * 3600)
+    os.utime(tmp_path / "settled", (0, 0))
+    found = places.forgotten()
+    assert found == sorted(names) and log
+    for name in found:
+        places.drop_empty(name)
+    assert [folder.name for folder in root.iterdir()] == [names[1]]
     other.close()
 
 

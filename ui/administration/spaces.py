@@ -56,7 +56,7 @@ def show(session: Session) -> None:
     if not found:
         st.caption("There are no workspaces yet: each is made when something is added to it.")
         return
-    idle.show(session, {each.name: each.title for each in found})
+    idle.show(session, {each.name: each.title if each.space else f"{each.title} ({each.name[:10]}…)" for each in found})
     turn = st.session_state.setdefault(_TURN, 0)
     st.caption(f"{words.count(len(found), 'workspace')}, {words.size(sum(each.size for each in found))} in all.")
     rows = st.dataframe(
