@@ -110,7 +110,7 @@ def rules(
 
 
 def _note_refused(why: str) -> None:
-    program().engine.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
+    program().engine.teams.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
 
 
 def held_uploads(session: str = "") -> int:
