@@ -169,5 +169,5 @@ def test_idle_workspaces_are_listed_with_their_end_and_an_admin_keeps_one(people
     assert "**Anna** ends on 4 December 2026; used last on 1 September 2026" in said(cleo)
     cleo.button(key=f"admin-keep-{own}").click().run()
     assert not cleo.exception and left == {} and "will be removed" not in said(cleo)
-    [entry] = [each for each in program().engine.audit.entries(workspace=own) if each.what == "kept"]
+    [entry] = [each for each in program().engine.teams.audit.entries(workspace=own) if each.what == "kept"]
     assert entry.who == "cleo@example.org"

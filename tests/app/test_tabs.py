@@ -52,7 +52,7 @@ def test_open_tabs_stand_among_the_limits_and_an_admin_changes_how_many_there_ma
     assert "7 of 200 tabs" in said(app) and "9 of 500 tabs" in said(app)
     app.number_input(key="limit-default-0-library_sessions").set_value(8)
     next(each for each in app.button if each.label == "Save limits").click().run()
-    assert "7 of 8 tabs" in said(app) and program().engine.quotas.most("library_sessions", "default") == 8
+    assert "7 of 8 tabs" in said(app) and program().engine.teams.quotas.most("library_sessions", "default") == 8
 
 
 class _Page:

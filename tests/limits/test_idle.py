@@ -133,18 +133,18 @@ def test_a_process_that_lives_for_hours_only_removes_nothing() -> None:
 
 def test_those_that_have_a_warning_are_listed_and_an_admin_keeps_one(mine: tuple[Engine, str, Hours]) -> None:
     engine, workspace, hours = mine
-    assert engine.idle.endings() == []
+    assert engine.teams.idle.endings() == []
     hours.pass_by(31)
-    [found] = engine.idle.endings()
-    assert (found.workspace, found.used) == (workspace, date(2026, 11, 23)) and found.ends == engine.idle.ends(
+    [found] = engine.teams.idle.endings()
+    assert (found.workspace, found.used) == (workspace, date(2026, 11, 23)) and found.ends == engine.teams.idle.ends(
         workspace
     )
-    engine.idle.keep(workspace)
-    assert engine.idle.endings() == [] and engine.idle.ends(workspace) is None
+    engine.teams.idle.keep(workspace)
+    assert engine.teams.idle.endings() == [] and engine.teams.idle.ends(workspace) is None
     hours.pass_by(29)
     assert engine.private_libraries.holds(workspace)
     engine.config = engine.config.model_copy(update={"idle_days": 0})
-    assert engine.idle.endings() == [], "nobody is removed, so nobody is listed"
+    assert engine.teams.idle.endings() == [], "nobody is removed, so nobody is listed"
 
 
 def test_an_empty_private_workspace_ends_while_the_program_runs(engine_with: Make) -> None:

@@ -23,7 +23,7 @@ def show(session: Session, titles: Mapping[str, str]) -> None:
     """Those that have a warning, by their titles; nothing where none has. Raises CragError."""
     if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
         problems.show(problem)
-    found = program().engine.idle.endings()
+    found = program().engine.teams.idle.endings()
     if not found:
         return
     with st.container(border=True, key="admin-idle"):
@@ -48,8 +48,10 @@ def _keep(session: Session, workspace: str) -> None:
     engine = program().engine
     try:
         session.require("administer", "keep an idle workspace")
-        engine.idle.keep(workspace)
-        engine.audit.note("workspace", session.visitor.name, workspace=workspace, what="kept", detail="it was idle")
+        engine.teams.idle.keep(workspace)
+        engine.teams.audit.note(
+            "workspace", session.visitor.name, workspace=workspace, what="kept", detail="it was idle"
+        )
     except CragError as error:
         st.session_state[_PROBLEM] = error
 

@@ -60,7 +60,7 @@ class Program:
             if self._engine is None:
                 self._engine = self.make(self._configured())
                 self._engine.watchers.extend(self._watchers)
-                self._engine.quotas.opened = self.opened
+                self._engine.teams.quotas.opened = self.opened
                 self._engine.private_libraries.settle(self._engine.config.empty_days)
                 self._warming = self.warm(self._engine)
                 self._ends = [tidying.begin(self._engine)]

@@ -74,7 +74,7 @@ def crowded(workspace: str) -> int:
     """0 where this tab has a place in the workspace, else how many others take all there are. Raises CragError."""
     context = get_script_run_ctx()
     had = st.session_state.get(_IN) == workspace
-    most = 0 if had else int(program().engine.quotas.most("library_sessions", workspace))
+    most = 0 if had else int(program().engine.teams.quotas.most("library_sessions", workspace))
     others = _tabs().enter(context.session_id if context is not None else "", workspace, most)
     if not others:
         st.session_state[_IN] = workspace

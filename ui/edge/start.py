@@ -136,7 +136,9 @@ def _most_tabs(config: AppConfig) -> Most:
     engine = program().made
     if engine is None:
         return Most(all=config.all_sessions, own=config.library_sessions)
-    return Most(all=int(engine.quotas.most("all_sessions")), own=int(engine.quotas.most("library_sessions")))
+    return Most(
+        all=int(engine.teams.quotas.most("all_sessions")), own=int(engine.teams.quotas.most("library_sessions"))
+    )
 
 
 def _nowhere() -> None:
