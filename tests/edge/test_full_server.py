@@ -32,7 +32,7 @@ def test_a_full_server_refuses_a_new_tab_and_lets_an_old_one_back(app: Served) -
                 await late.open()
             page = httpx.get(f"{app.url}/documents", headers={"accept": "text/html"}, trust_env=False)
             assert page.status_code == 503 and page.headers["retry-after"] == "10"
-            assert "3 tabs of CRAG Explorer are open" in page.text
+            assert "open in 3 tabs at once" in page.text
             metrics = (await late.get("/metrics")).text
             assert "crag_sessions 3.0" in metrics and "crag_sessions_limit 3.0" in metrics
 

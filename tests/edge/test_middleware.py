@@ -202,7 +202,7 @@ def test_who_comes_when_all_is_taken_gets_a_page_that_says_so_and_nothing_reache
         for path in ("/crag/", "/crag/documents"):
             status, headers, body = answer(full, path, headers=[html])
             assert status == 503 and headers[b"retry-after"] == b"10" and headers[b"cache-control"] == b"no-store"
-            assert "1 tab of CRAG Explorer" in body and 'http-equiv="refresh" content="10"' in body
+            assert "open in 1 tab at once" in body and 'http-equiv="refresh" content="10"' in body
             assert b"content-security-policy" in headers and "<script" not in body
         assert inner.reached == []
         for path, said in (("/crag/_stcore/health", html), ("/crag/", (b"accept", b"*/*")), ("/crag/media/x", html)):

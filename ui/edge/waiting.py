@@ -21,7 +21,7 @@ _PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="refresh" content="{again}">
-<title>CRAG Explorer: no place just now</title>
+<title>CRAG Explorer: all is taken just now</title>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ margin: 0; min-height: 100vh; display: grid; place-items: center; box-sizing: border-box; padding: 1.5rem;
@@ -48,18 +48,19 @@ a {{ color: light-dark(#5546c8, #9d92ff); }}
 
 def told(full: Full) -> str:
     """In one line, how many tabs are open and what helps."""
+    tabs = count(full.open, "tab")
     if full.own:
-        return f"This browser has {count(full.open, 'tab')} of CRAG Explorer open, and {full.most:,} may be. Close one."
-    return f"{count(full.open, 'tab')} of CRAG Explorer are open at once, which is as many as this server takes."
+        return f"CRAG Explorer is open in {tabs} of this browser, which is as many as may be. Close one."
+    return f"CRAG Explorer is open in {tabs} at once, which is as many as this server takes."
 
 
 def waiting(full: Full) -> HTMLResponse:
     """The page: 503, with the seconds after which it is asked for again."""
     page = _PAGE.format(
-        title="This browser has as many tabs open as it may" if full.own else "Everything is taken just now",
+        title="This browser has enough tabs open" if full.own else "Everything is taken just now",
         said=told(full),
         again=full.again,
-        every=f"{full.again} seconds",
+        every=count(full.again, "second"),
     )
     return HTMLResponse(page, 503, refusing(full))
 
