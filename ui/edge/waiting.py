@@ -10,12 +10,13 @@ from starlette.types import Scope
 from crag.core.wording import count
 from ui.edge.headers import values
 from ui.edge.seats import Full
+from ui.kit.html import Html
 
 _ELSEWHERE = ("/_stcore/", "/static/", "/media/", "/component/", "/auth/", "/oauth2callback")
 """Where no pages lie."""
 
 # Its colours are those of the app's own style sheet, which only the app's pages load.
-_PAGE = """<!doctype html>
+_PAGE = Html("""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -43,7 +44,7 @@ a {{ color: light-dark(#5546c8, #9d92ff); }}
 </main>
 </body>
 </html>
-"""
+""")
 
 
 def told(full: Full) -> str:
