@@ -26,7 +26,7 @@ def served(served_to_many):
 def address(served, own_library, sample_data):
     """Of a library with the sample, each of its three questions asked, and what is known of them."""
     name, key = own_library()
-    shutil.copytree(sample_data, served.data / "workspaces" / name)
+    shutil.copytree(sample_data / "workspaces" / "default", served.data / "workspaces" / name)
     engine, sample = local_models.engine(AppConfig(data=served.data)), load_sample()
     once = STRATEGIES["balanced"].settings.changed(loop_on=(), max_rewrites=0)
     for each in sample.questions:
