@@ -76,15 +76,7 @@ def test_a_click_on_a_bar_lists_its_runs_again_and_again_and_one_opens_in_ask(pa
     expect(page.locator(".stMain")).to_contain_text(question)
 
 
-def test_a_filter_leaves_only_its_runs(page):
-    expect(page.locator(".mon-says")).to_contain_text("40 runs")
-    page.locator(".st-key-mon-strategy input").click()
-    page.get_by_role("option", name="Balanced").click()
-    expect(page.locator(".mon-says")).to_contain_text("14 runs")
-    expect(page.locator(".mon-groups tbody tr")).to_have_count(1)
-
-
-def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
+def test_nothing_is_off_the_screen_in_either_theme_at_either_width_and_a_filter_leaves_only_its_runs(page):
     for width in (1440, 420):
         page.set_viewport_size({"width": width, "height": 900})
         for theme in ("light", "dark"):
@@ -93,3 +85,10 @@ def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
             until(page, f"() => ({OFF_SCREEN})().length === 0")
             until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
     assert page.get_by_test_id("stException").count() == 0
+    page.set_viewport_size({"width": 1440, "height": 900})
+    settled(page)
+    expect(page.locator(".mon-says")).to_contain_text("40 runs")
+    page.locator(".st-key-mon-strategy input").click()
+    page.get_by_role("option", name="Balanced").click()
+    expect(page.locator(".mon-says")).to_contain_text("14 runs")
+    expect(page.locator(".mon-groups tbody tr")).to_have_count(1)

@@ -90,14 +90,12 @@ def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page
     page.locator(".legend", has_text=f"lower {lower}, upper {upper}").wait_for()
 
 
-def test_back_brings_the_strategy_s_own_thresholds(page):
+def test_back_brings_the_strategy_s_own_thresholds_and_nothing_is_off_the_screen(page):
     press(page, 0, "ArrowLeft", "")
     own = Settings()
     page.get_by_role("button", name="Back to the strategy's own").click()
     expect(page.locator(".tune-scores .flags")).to_have_text(f"lower {own.lower:.2f}upper {own.upper:.2f}")
-
-
-def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
+    settled(page)
     page.locator(".tune-matrix button").first.click()
     page.locator(".tune-list li").first.wait_for()
     for width in (1440, 420):
