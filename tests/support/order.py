@@ -4,15 +4,11 @@ from __future__ import annotations
 
 LONG = (
     "tests/browser/test_journey.py",
-    "tests/browser/test_evaluate.py",
-    "tests/browser/test_outside.py",
     "tests/browser/test_live.py",
+    "tests/browser/test_outside.py",
     "tests/engine/test_failures.py",
     "tests/app/test_ask_page.py",
     "tests/app/test_models_page.py",
-    "tests/browser/test_tune.py",
-    "tests/browser/test_hostile.py",
-    "tests/browser/test_documents.py",
     "tests/questions/test_hostile_sets.py",
     "tests/cli/test_evaluate_command.py",
     "tests/providers/test_real_server.py",
@@ -35,7 +31,6 @@ LONG = (
     "tests/examples/test_snippets.py",
     "tests/edge/test_visits.py",
     "tests/house/test_readme.py",
-    "tests/browser/test_door.py",
     "tests/house/test_install.py",
     "tests/app/test_documents_page.py",
     "tests/app/test_workspaces.py",
@@ -44,15 +39,18 @@ LONG = (
 )
 
 
+JOURNEY, LIVE, OUTSIDE = (f"tests/browser/test_{name}.py" for name in ("journey", "live", "outside"))
 TOGETHER = {
-    "tests/browser/test_models.py": "tests/browser/test_journey.py",
-    "tests/browser/test_edge.py": "tests/browser/test_journey.py",
-    "tests/browser/test_compare.py": "tests/browser/test_evaluate.py",
-    "tests/browser/test_conversation.py": "tests/browser/test_evaluate.py",
-    "tests/browser/test_guidance_journey.py": "tests/browser/test_evaluate.py",
-    "tests/browser/test_reading.py": "tests/browser/test_evaluate.py",
+    f"tests/browser/test_{name}.py": first
+    for first, others in {
+        JOURNEY: ("models", "compare", "conversation", "evaluate", "guidance_journey", "reading"),
+        LIVE: ("documents", "edge", "monitor", "tune"),
+        OUTSIDE: ("door", "hostile", "replay"),
+    }.items()
+    for name in others
 }
-"""Files that one worker does with another, whose app over the sample library it has running by then."""
+"""Files that one worker does with another: it has a browser by then, and the app of both over the sample library or
+over many."""
 
 
 def done_with(file: str) -> str:
