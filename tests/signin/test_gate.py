@@ -141,6 +141,22 @@ def test_a_sign_in_ends_after_the_hours_that_were_set(opened) -> None:
     assert "has ended" in refusals(app) and "signin-default" in keys(app)
 
 
+def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_next_one(opened, monkeypatch) -> None:
+    """Claims are as old as their sign-in: its hours bound a role by group, and what a later sign-in says counts."""
+    monkeypatch.setenv("CRAG_SIGNIN_HOURS", "9")
+    hour = 3600
+    then = int(time.time())
+    first = opened(claims_of("ed", groups=["writers"], iat=then - 8 * hour))
+    assert "sample" in keys(first)
+    second = opened(claims_of("ed", groups=[], iat=then))
+    assert "sample" not in keys(second)
+    monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
+    first.run()
+    assert "sample" not in keys(first) and not first.exception, "another browser's older claims count no more"
+    late = opened(claims_of("olga", groups=["writers"], iat=then - 10 * hour))
+    assert "has ended" in refusals(late) and program().engine.people.of("http://localhost", "olga") is None
+
+
 def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:
     said = claims_of("ed")
     first, second = opened(said), opened(said)

@@ -61,7 +61,7 @@ def _seen() -> _Seen | None:
         _refuse("visitor", error.message)
         raise
     try:
-        found = engine.people.admit(signed.identity)
+        found = engine.people.admit(signed.identity, anew=over is None)
     except AccessError as error:
         _refuse(signed.identity.email or signed.identity.name or "visitor", error.message)
         raise
@@ -88,7 +88,7 @@ def leave() -> None:
     """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
     seen: _Seen | None = st.session_state.get(_HERE)
     if seen is not None:
-        program().engine.people.sign_out(seen.signed.hash, by=seen.person.called)
+        program().engine.people.sign_out(seen.signed.hash, seen.signed.forgotten_at, by=seen.person.called)
     st.session_state.clear()
     st.session_state["gate-left"] = True
     st.logout()

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from crag.monitoring.health import Health
 from ui.edge.callers import Callers
 from ui.edge.headers import Header, values, with_headers
-from ui.edge.signing import ROUTES, Signing
+from ui.edge.signing import LOGOUT, ROUTES, Signing
 from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
 from ui.edge.watching import Watch
 
@@ -107,6 +107,8 @@ class Edge:
         try:
             if rules.signing is not None and path in ROUTES:
                 rules.signing.check(scope, path)
+                if path == LOGOUT:
+                    await rules.signing.leave(scope)
             for length in values(scope, b"content-length"):
                 body.check_length(length)
             await self._app(scope, body.counted(receive), watched)

@@ -39,7 +39,7 @@ from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
 from ui.edge.middleware import Edge, Rules
 from ui.edge.sessions import KeptSessions, room_for
-from ui.edge.signing import Attempts, Signing, may_edit
+from ui.edge.signing import Attempts, Signing, end, may_edit
 from ui.edge.sizes import Uploads
 from ui.edge.watching import Watch, audited
 
@@ -99,7 +99,9 @@ def rules(config: AppConfig, part: processes.Part | None = None) -> Rules:
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,
         base=f"/{base}" if base else "",
-        signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit) if sign_in else None,
+        signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit, ended=end)
+        if sign_in
+        else None,
         cookie=partial(part.cookie, path=f"/{base}", framed=bool(config.framed_by)) if part is not None else None,
     )
 
