@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.teams.people import Person
-from ui.app import collector, entering, limits, menu, navigation, presence, returning
+from ui.app import collector, drafts, entering, limits, menu, navigation, presence, returning
 from ui.edge import start
 from ui.kit import drawing
 from ui.signin import menu as who
@@ -50,6 +50,7 @@ def draw() -> None:
     if wanted in pages and pages[wanted] is not page:
         st.switch_page(pages[wanted])
     if not isinstance(arrived, CragError) and arrived.actor.id and isinstance(there := signin.who_is_there(), Person):
+        drafts.give_back(there, arrived.workspace)
         who.show(there)
     menu.show(arrived)
     if not isinstance(arrived, CragError):

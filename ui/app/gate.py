@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.core.errors import AccessError
+from crag.core.errors import AccessError, CragError
 from crag.teams.people import Person
 from ui.app import signin
 from ui.app.program import program
@@ -82,6 +82,24 @@ def account() -> str:
     said = st.user.to_dict()
     found = next((said[name] for name in ("email", "preferred_username", "name") if said.get(name)), "")
     return found[:200] if isinstance(found, str) else ""
+
+
+def before() -> tuple[str, str] | None:
+    """Issuer and subject of whose sign-in has ended here by its age; None where it has not, or was ended by hand."""
+    sign_in = signin.configured()
+    if sign_in is None or sign_in.problem or not arrived():
+        return None
+    engine, said = program().engine, st.user.to_dict()
+    try:
+        signed = signin.signed(said, sign_in, signin.ANY_AGE, engine.config.groups_claim)
+        over = engine.people.signed_out(signed.hash)
+    except CragError:
+        return None
+    try:
+        signin.signed(said, sign_in, engine.config.signin_hours, engine.config.groups_claim)
+    except AccessError:
+        return None if over else (signed.identity.issuer, signed.identity.subject)
+    return None
 
 
 def leave() -> None:

@@ -8,10 +8,10 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
+from starlette.requests import cookie_parser
 from starlette.types import Message, Scope, Send
 from streamlit.auth_util import get_cookie_with_chunks
 from streamlit.web.server.server_util import get_cookie_secret
@@ -177,11 +177,5 @@ def _secure(cookie: bytes) -> bytes:
 
 
 def cookies_of(scope: Scope) -> dict[str, str]:
-    """What a request says of cookies; of those that can't be read nothing."""
-    found: dict[str, str] = {}
-    for line in values(scope, b"cookie"):
-        try:
-            found |= {name: each.value for name, each in SimpleCookie(line).items()}
-        except CookieError:
-            continue
-    return found
+    """The cookies of a request, read as Streamlit reads them."""
+    return cookie_parser("; ".join(values(scope, b"cookie")))

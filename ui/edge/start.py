@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from starlette.middleware import Middleware
 from streamlit import config as options
 from streamlit import file_util, net_util, runtime
 from streamlit.runtime import memory_session_storage
+from streamlit.runtime import runtime as streamlit_runtime
 from streamlit.runtime.stats import CACHE_MEMORY_FAMILY, CacheStat
 
 from crag.core.config import AppConfig
@@ -31,7 +32,7 @@ from crag.core.listening import room_for_files
 from crag.library.records import server_at
 from crag.monitoring.health import Health
 from crag.monitoring.scraping import Scraping, metrics_token
-from ui.app import signin, workspaces
+from ui.app import media, signin, workspaces
 from ui.app.program import at_start, program
 from ui.edge import processes
 from ui.edge.batches import hand_over_together
@@ -39,7 +40,7 @@ from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
 from ui.edge.middleware import Edge, Rules
 from ui.edge.sessions import KeptSessions, room_for
-from ui.edge.signing import Attempts, Signing, end, may_edit
+from ui.edge.signing import Attempts, Signing, end, may_edit, somebody
 from ui.edge.sizes import Uploads
 from ui.edge.watching import Watch, audited
 
@@ -67,6 +68,8 @@ def prepared() -> dict[str, Any]:
         config = AppConfig()
     if part is None and config.processes > 1:
         processes.become_parent(config.processes)
+    if _owned(config):
+        streamlit_runtime.MediaFileManager = media.OwnedMedia  # type: ignore[attr-defined]
     sign_in = signin.configured()
     if sign_in is not None and sign_in.problem:
         LOG.error("Nobody is let in: %s", sign_in.problem)
@@ -90,6 +93,8 @@ def rules(config: AppConfig, part: processes.Part | None = None) -> Rules:
     health = Health.of(config, server_at(config.database_url))
     uploads = Uploads(config.uploads_mb * 2**20, held_uploads)
     scraping = Scraping(config.metrics, metrics_token(), not shared, audited)
+    owned = _owned(config)
+    cookies = (*((part.cookie,) if part is not None else ()), *((media.cookie,) if owned else ()))
     return Rules(
         callers=callers,
         headers=security_headers(config.framed_by, inline_scripts(page)),
@@ -102,8 +107,19 @@ def rules(config: AppConfig, part: processes.Part | None = None) -> Rules:
         signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit, ended=end)
         if sign_in
         else None,
-        cookie=partial(part.cookie, path=f"/{base}", framed=bool(config.framed_by)) if part is not None else None,
+        cookies=tuple(partial(each, path=f"/{base}", framed=bool(config.framed_by)) for each in cookies),
+        media=_may_see if owned else None,
     )
+
+
+def _owned(config: AppConfig) -> bool:
+    """Whether pictures and downloads are given to those alone for whom they were made."""
+    return signin.on() or workspaces.private(config)
+
+
+def _may_see(path: str, cookies: Mapping[str, str]) -> bool:
+    engine = program().made
+    return engine is not None and media.may_see(engine, path, cookies, lambda: somebody(cookies))
 
 
 def _note_refused(why: str) -> None:
