@@ -13,6 +13,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
 from crag.core.config import AppConfig
 from crag.core.errors import AccessError, StorageError
@@ -33,14 +34,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @contextmanager
-def tab(url: str, browser: str, shade: int, session: str = "") -> Iterator[tuple[Any, list[ForwardMsg]]]:
+def tab(url: str, browser: str, shade: int) -> Iterator[tuple[Any, list[ForwardMsg]]]:
     """A browser's tab, its page drawn: the open socket, and all that came."""
     asked = BackMsg()
     asked.rerun_script.query_string = f"shade={shade}"
     address = url.replace("http://", "ws://") + "/_stcore/stream"
     headers = {"cookie": f"{COOKIE}={browser}"} if browser else {}
-    protocols: Any = ["streamlit", "", session] if session else ["streamlit"]
-    with connect(address, origin=url, subprotocols=protocols[:1], additional_headers=headers, max_size=None) as socket:  # type: ignore[arg-type]
+    protocols = [Subprotocol("streamlit")]
+    with connect(
+        address, origin=Origin(url), subprotocols=protocols, additional_headers=headers, max_size=None
+    ) as socket:
         socket.send(asked.SerializeToString())
         yield socket, until(socket, "script_finished")
 
@@ -96,7 +99,7 @@ def test_a_tab_that_lost_its_connection_or_was_drawn_anew_keeps_its_pictures(ser
         socket.send(again.SerializeToString())
         until(socket, "script_finished")
         assert get(found, ANNA).status_code == 200
-    assert get(found, ANNA).status_code in (200, 404) and get(found, BEN).status_code == 404
+    assert get(found, ANNA).status_code == 200 and get(found, BEN).status_code == 404
 
 
 def test_a_download_made_at_a_click_is_its_browser_s(served: Served) -> None:
@@ -105,6 +108,8 @@ def test_a_download_made_at_a_click_is_its_browser_s(served: Served) -> None:
         assert placeholder is not None
         asked = BackMsg()
         asked.backend_operation_request.request_id = "1"
+        [said] = [each.new_session.initialize for each in drawn if each.WhichOneof("type") == "new_session"]
+        asked.backend_operation_request.session_id = said.session_id
         asked.backend_operation_request.deferred_file.file_id = placeholder[1]
         socket.send(asked.SerializeToString())
         answer = until(socket, "backend_operation_response")[-1].backend_operation_response

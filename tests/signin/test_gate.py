@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from crag.core.errors import AccessError
 from crag.teams.people import Identity
 from tests.support.signing_in import SECRET, claims_of
-from ui.app import removals, signin
+from ui.app import drafts, removals, signin
 from ui.app.jobs import Jobs
 from ui.app.program import program
 from ui.app.signin import Provider, SignIn
@@ -155,6 +155,16 @@ def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_nex
     assert "sample" not in keys(first) and not first.exception, "another browser's older claims count no more"
     late = opened(claims_of("olga", groups=["writers"], iat=then - 10 * hour))
     assert "has ended" in refusals(late) and program().engine.people.of("http://localhost", "olga") is None
+
+
+def test_drafts_are_bounded_in_number_and_time() -> None:
+    now = [0.0]
+    kept = drafts.Drafts(lambda: now[0])
+    for number in range(501):
+        kept.keep(("p", str(number)), drafts.Draft(texts={"question": "q"}, workspace=""))
+    assert kept.of(("p", "0")) is None and kept.of(("p", "1")) is not None
+    now[0] = 3600.0
+    assert kept.of(("p", "1")) is None
 
 
 def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:

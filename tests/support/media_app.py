@@ -27,7 +27,8 @@ def picture(shade: int) -> bytes:
 
 if __name__ == "__main__":
     workspaces.open_workspace(program().engine)
-    st.image(picture(int(st.query_params.get("shade", "1"))), output_format="PNG")
-    st.download_button("Take", lambda: "words of " + st.query_params.get("shade", "1"), file_name="words.txt")
+    shade = st.query_params.get("shade", "1")
+    st.image(picture(int(shade)), output_format="PNG")
+    st.download_button("Take", lambda: f"words of {shade}", file_name="words.txt")
 else:
     app = st.App(__file__, **start.prepared())

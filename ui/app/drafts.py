@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag.teams.people import Person
-from ui.app import entering, gate
+from ui.app import entering
 
 _FIELDS = ("question", "compare-question")
 """Where questions are typed, by the keys of their boxes."""
 _MOST, _LONGEST, _SECONDS = 500, 10_000, 3600.0
 """So many drafts are kept, of so many characters a box, for so long."""
-_TURN = "drafts-turn"
+_TURN, _KEPT = "drafts-turn", "drafts-kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,16 +59,18 @@ class Drafts:
 _drafts = Drafts()
 
 
-def keep() -> bool:
-    """Keeps what was typed in this tab, whose sign-in has ended; whether there was anything, and anybody."""
-    whose = gate.before()
+def keep(whose: tuple[str, str]) -> None:
+    """Keeps what was typed in this tab, whose sign-in has ended; nothing where nothing was."""
     texts = {name: str(st.session_state.get(name) or "")[:_LONGEST] for name in _FIELDS}
     found = {name: text for name, text in texts.items() if text.strip()}
-    if whose is None:
-        return False
     if found:
+        st.session_state[_KEPT] = True
         _drafts.keep(whose, Draft(texts=found, workspace=entering.here().get(entering.WORKSPACE, "")))
-    return _drafts.of(whose) is not None
+
+
+def kept() -> bool:
+    """Whether anything that was typed in this tab waits for its person to sign in again."""
+    return _KEPT in st.session_state
 
 
 def give_back(person: Person, workspace: str) -> None:

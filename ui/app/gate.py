@@ -9,8 +9,9 @@ import streamlit as st
 
 from crag.core.errors import AccessError, CragError
 from crag.teams.people import Person
-from ui.app import signin
+from ui.app import drafts, signin
 from ui.app.program import program
+from ui.app.signin import SignIn
 
 _KEPT = 2.0
 """Seconds that an answer is kept: so soon at the latest whoever is removed can do nothing more."""
@@ -58,6 +59,8 @@ def _seen() -> _Seen | None:
         if over:
             raise AccessError("You have signed out.", "Sign in again.")
     except AccessError as error:
+        if (whose := _aged(sign_in)) is not None:
+            drafts.keep(whose)
         _refuse("visitor", error.message)
         raise
     try:
@@ -84,11 +87,8 @@ def account() -> str:
     return found[:200] if isinstance(found, str) else ""
 
 
-def before() -> tuple[str, str] | None:
+def _aged(sign_in: SignIn) -> tuple[str, str] | None:
     """Issuer and subject of whose sign-in has ended here by its age; None where it has not, or was ended by hand."""
-    sign_in = signin.configured()
-    if sign_in is None or sign_in.problem or not arrived():
-        return None
     engine, said = program().engine, st.user.to_dict()
     try:
         signed = signin.signed(said, sign_in, signin.ANY_AGE, engine.config.groups_claim)

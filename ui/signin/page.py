@@ -53,7 +53,7 @@ def show(why: CragError) -> None:
             st.warning(f"**{markdown(why.message)}**  \n{markdown(why.remedy)}")
             if account := gate.account():
                 st.caption(markdown(f"The provider says that you are {account}."), text_alignment="center")
-            if drafts.keep():
+            if drafts.kept():
                 st.caption("What you had typed is kept for an hour, until you have signed in.", text_alignment="center")
         for each in sign_in.providers:
             label = f"Sign in with {each.title}" if each.title else "Sign in"
