@@ -15,6 +15,7 @@ from tests.support.signing_in import SECRET, claims_of
 from tests.support.small_pdf import small_pdf
 from ui.app import signin
 from ui.app.program import program
+from ui.app.signin import Provider, SignIn
 
 TYPED = "What did the lighthouse guide?"
 AUTH = {
@@ -60,7 +61,8 @@ def test_what_was_typed_comes_back_after_the_next_sign_in_of_the_same_person(app
     if ended == "age":
         program().configure(signin_hours=1)
     else:
-        found = signin.signed({"provider": "default", **said}, signin.configured(), 12)  # type: ignore[arg-type]
+        here = SignIn(providers=(Provider(name="default", title="", client="crag-test"),))
+        found = signin.signed({"provider": "default", **said}, here, 12)
         engine.people.sign_out(found.hash, found.forgotten_at, by="test")
     tab.chat_input(key="question").set_value(TYPED).run()
     assert not engine.library(space).runs.ids(), "nothing is asked for who is not in"
