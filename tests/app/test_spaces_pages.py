@@ -29,15 +29,15 @@ def people(data):
     engine = program().engine
     found = {}
     for name, role in (("anna", "editor"), ("ben", "viewer"), ("cleo", "admin")):
-        engine.people.invite(f"{name}@example.org", role, by="owner")
+        engine.teams.people.invite(f"{name}@example.org", role, by="owner")
         identity = Identity(issuer="http://p", subject=name, name=name.capitalize(), email=f"{name}@example.org")
-        found[name] = engine.people.admit(identity)
+        found[name] = engine.teams.people.admit(identity)
 
     def who():
         name = st.session_state.get("as", "")
         if not name:
             raise AccessError("Nobody has signed in.", "Sign in.")
-        person = engine.people.get(found[name].id)
+        person = engine.teams.people.get(found[name].id)
         if not person.welcome:
             raise AccessError("You were removed from this program.")
         return person
@@ -75,7 +75,7 @@ def filled(app, name="anna") -> AppTest:
 
 
 def entries(**wanted):
-    return list(program().engine.audit.entries(**wanted))
+    return list(program().engine.teams.audit.entries(**wanted))
 
 
 def test_each_person_lands_in_a_workspace_of_their_own_and_sees_no_word_of_another_s(people, app):
@@ -99,7 +99,7 @@ def test_each_person_lands_in_a_workspace_of_their_own_and_sees_no_word_of_anoth
 def test_a_workspace_that_is_shared_is_entered_by_its_address_until_it_is_not_shared(people, app):
     anna = filled(app)
     own, run = anna.query_params["ws"], anna.query_params["run"]
-    spaces = program().engine.spaces
+    spaces = program().engine.teams.spaces
     spaces.share(own, "person", "ben@example.org", "viewer", actor(people["anna"]))
     ben = visit(app, "ben", ws=own, run=run)
     assert WORD in said(ben)
@@ -116,7 +116,7 @@ def test_a_workspace_that_is_shared_is_entered_by_its_address_until_it_is_not_sh
 def test_switching_takes_nothing_along_and_the_address_comes_back(people, app):
     anna = filled(app)
     own, run = anna.query_params["ws"], anna.query_params["run"]
-    other = program().engine.spaces.make("Harbour", actor(people["anna"]))
+    other = program().engine.teams.spaces.make("Harbour", actor(people["anna"]))
     anna = visit(app, "anna", ws=own, run=run)  # AppTest draws what is on every page in a tab's first run alone
     assert WORD in said(anna)
     anna.selectbox(key=f"ws-choice-{own}").set_value(other.name).run()
@@ -129,7 +129,7 @@ def test_switching_takes_nothing_along_and_the_address_comes_back(people, app):
 def test_a_link_lets_read_and_nothing_else_until_it_ends(people, app):
     anna = filled(app)
     own, run = anna.query_params["ws"], anna.query_params["run"]
-    links = program().engine.links
+    links = program().engine.teams.links
     link, token = links.issue(own, 7, actor(people["anna"]))
     reader = visit(app, "", link=token, run=run)
     assert WORD in said(reader) and "Shared with you by Anna, to read" in said(reader)
@@ -153,10 +153,10 @@ def test_who_may_enter_is_asked_once_a_run(people, app, monkeypatch):
 
 def test_of_two_admins_who_change_one_role_the_second_is_told_what_it_is_now(people, app, monkeypatch):
     engine = program().engine
-    place = [each.id for each in engine.people.all()].index(people["ben"].id)
+    place = [each.id for each in engine.teams.people.all()].index(people["ben"].id)
     chosen = SimpleNamespace(selection=SimpleNamespace(rows=[place]))
     monkeypatch.setattr("ui.administration.people.st.dataframe", lambda *given, **told: chosen)
-    engine.people.change_role(people["anna"].id, "admin", by="owner")
+    engine.teams.people.change_role(people["anna"].id, "admin", by="owner")
     tabs = []
     for name in ("cleo", "anna"):
         tab = visit(app, name, "administration")
@@ -167,7 +167,7 @@ def test_of_two_admins_who_change_one_role_the_second_is_told_what_it_is_now(peo
     for tab in tabs:
         tab.button(key="admin-role").click().run()
         assert not tab.exception
-    assert engine.people.get(people["ben"].id).role == "editor"
+    assert engine.teams.people.get(people["ben"].id).role == "editor"
     assert "is editor by now" not in said(tabs[0]) and "is editor by now" in said(tabs[1])
 
 

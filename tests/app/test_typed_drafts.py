@@ -52,8 +52,8 @@ def box(tab: AppTest) -> str:
 @pytest.mark.parametrize("ended", ["age", "hand"])
 def test_what_was_typed_comes_back_after_the_next_sign_in_of_the_same_person(app, ended) -> None:
     said, engine = claims_of("ed", iat=int(time.time()) - 3700), program().engine
-    ed = engine.people.admit(Identity.of(said))
-    space = engine.spaces.make("Harbour", Actor(name=ed.called, id=ed.id)).name
+    ed = engine.teams.people.admit(Identity.of(said))
+    space = engine.teams.spaces.make("Harbour", Actor(name=ed.called, id=ed.id)).name
     for _ in engine.add("a.pdf", small_pdf("The lighthouse guided ships."), workspace=space):
         pass
     tab = opened(app, said, space)
@@ -63,11 +63,11 @@ def test_what_was_typed_comes_back_after_the_next_sign_in_of_the_same_person(app
     else:
         here = SignIn(providers=(Provider(name="default", title="", client="crag-test"),))
         found = signin.signed({"provider": "default", **said}, here, 12)
-        engine.people.sign_out(found.hash, found.forgotten_at, by="test")
+        engine.teams.people.sign_out(found.hash, found.forgotten_at, by="test")
     tab.chat_input(key="question").set_value(TYPED).run()
     assert not engine.library(space).runs.ids(), "nothing is asked for who is not in"
-    eve = engine.people.admit(Identity.of(claims_of("eve")))
-    engine.spaces.share(space, "person", eve.id, "editor", Actor(name="x", administers=True))
+    eve = engine.teams.people.admit(Identity.of(claims_of("eve")))
+    engine.teams.spaces.share(space, "person", eve.id, "editor", Actor(name="x", administers=True))
     assert box(opened(app, claims_of("eve"), space)) == "", "another person gets nothing of it"
     back = opened(app, claims_of("ed"))
     if ended == "hand":

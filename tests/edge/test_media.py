@@ -141,7 +141,7 @@ class Engine:
     """Of one workspace, `w`, which ben may enter, and one link, `good`, that reads it."""
 
     def __init__(self) -> None:
-        self.spaces = self.links = self
+        self.teams = self.spaces = self.links = self
 
     def role_in(self, person: Person, name: str) -> str | None:
         return "viewer" if (person.id, name) == ("ben", "w") else None

@@ -92,7 +92,7 @@ def test_three_roles_are_offered_what_they_may(opened) -> None:
 def test_what_a_role_may_not_do_is_not_done_though_it_is_asked_for(opened) -> None:
     """The doing asks again: it does not rest on a button that was not drawn."""
     app = opened(claims_of("vera"))
-    assert program().engine.people.of("http://localhost", "vera").role == "viewer"
+    assert program().engine.teams.people.of("http://localhost", "vera").role == "viewer"
 
     def crafted() -> None:
         import threading
@@ -117,17 +117,17 @@ def test_what_a_role_may_not_do_is_not_done_though_it_is_asked_for(opened) -> No
     other = AppTest.from_function(crafted, default_timeout=60)
     other.secrets, other.user = app.secrets, app.user
     assert not other.run().exception
-    assert [each.what for each in program().engine.audit.entries() if each.refused]
+    assert [each.what for each in program().engine.teams.audit.entries() if each.refused]
 
 
 def test_who_is_removed_while_working_is_out_with_the_next_touch(opened, monkeypatch) -> None:
     app = opened(claims_of("ed", groups=["writers"]))
     assert "sample" in keys(app)
     engine, jobs = program().engine, Jobs()
-    [ed] = engine.people.all()
+    [ed] = engine.teams.people.all()
     theirs = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w", who=ed.id)
     others = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w")
-    engine.people.remove(ed.id, by="ada@example.org")
+    engine.teams.people.remove(ed.id, by="ada@example.org")
     removals.stop_of_removed(engine, jobs)
     assert theirs.stopping and not others.stopping
     others.stop()
@@ -154,7 +154,7 @@ def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_nex
     first.run()
     assert "sample" not in keys(first) and not first.exception, "another browser's older claims count no more"
     late = opened(claims_of("olga", groups=["writers"], iat=then - 10 * hour))
-    assert "has ended" in refusals(late) and program().engine.people.of("http://localhost", "olga") is None
+    assert "has ended" in refusals(late) and program().engine.teams.people.of("http://localhost", "olga") is None
 
 
 def test_drafts_are_bounded_in_number_and_time() -> None:
@@ -175,7 +175,7 @@ def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:
     monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
     second.run()
     assert "signed out" in refusals(second)
-    acts = [each.act for each in program().engine.audit.entries() if not each.refused]
+    acts = [each.act for each in program().engine.teams.audit.entries() if not each.refused]
     assert acts == ["sign-out", "sign-in"]
 
 

@@ -26,7 +26,7 @@ _COLUMNS = {
 
 def show(session: Session) -> None:
     """The table, what is done with the row selected, and an invitation. Raises CragError."""
-    found = program().engine.people.all()
+    found = program().engine.teams.people.all()
     if not found:
         st.caption(
             "Nobody has signed in here. Sign-in is set up in Streamlit's secrets, in the section [auth]; the page on "
@@ -64,7 +64,7 @@ def _row(person: Person) -> dict[str, str]:
 
 
 def _change(session: Session, person: Person) -> None:
-    people = program().engine.people
+    people = program().engine.teams.people
     with st.container(border=True):
         draw(h.div("cx")[h.p[h.b[person.called]]])
         if person.standing == "removed":
@@ -98,7 +98,7 @@ def _give(session: Session, id: str, was: Role, role: Role) -> None:
     """As it was drawn when it was clicked: the page that is drawn next shows what another admin did meanwhile."""
     try:
         session.require("administer")
-        program().engine.people.change_role(id, role, by=session.visitor.name, was=was)
+        program().engine.teams.people.change_role(id, role, by=session.visitor.name, was=was)
     except CragError as error:
         st.session_state[_PROBLEM] = error
     st.session_state[_TURN] += 1
@@ -113,7 +113,7 @@ def _invite(session: Session) -> None:
         if st.button("Invite", key="admin-invite", type="primary"):
             with problems.reported():
                 session.require("administer")
-                program().engine.people.invite(email, role, by=session.visitor.name)
+                program().engine.teams.people.invite(email, role, by=session.visitor.name)
                 _anew()
     st.caption("Nothing is sent: tell them the address. Who signs in with this e-mail is let in with this role.")
 

@@ -47,12 +47,12 @@ class Owner:
         if not browser or not secrets.compare_digest(browser, self.browser):
             return False
         if self.link:
-            return engine.links.opened(self.link).workspace == self.workspace
+            return engine.teams.links.opened(self.link).workspace == self.workspace
         if not self.person:
             return True
         if person is None or person.id != self.person:
             return False
-        return person.role == "admin" or engine.spaces.role_in(person, self.workspace) is not None
+        return person.role == "admin" or engine.teams.spaces.role_in(person, self.workspace) is not None
 
 
 class Owners:

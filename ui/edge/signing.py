@@ -112,7 +112,7 @@ def somebody(cookies: Mapping[str, str]) -> Person | None:
         signed = _signed(cookies, program().engine.config.signin_hours)
         if signed is None:
             return None
-        people = program().engine.people
+        people = program().engine.teams.people
         person = people.of(signed.identity.issuer, signed.identity.subject)
         return person if person is not None and person.welcome and not people.signed_out(signed.hash) else None
     except CragError:
@@ -131,7 +131,7 @@ def end(cookies: Mapping[str, str]) -> None:
     if signed is not None:
         identity = signed.identity
         by = identity.email or identity.name or "visitor"
-        program().engine.people.sign_out(signed.hash, signed.forgotten_at, by=by)
+        program().engine.teams.people.sign_out(signed.hash, signed.forgotten_at, by=by)
 
 
 def _signed(cookies: Mapping[str, str], hours: int) -> Signed | None:

@@ -123,7 +123,7 @@ def _may_see(path: str, cookies: Mapping[str, str]) -> bool:
 
 
 def _note_refused(why: str) -> None:
-    program().engine.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
+    program().engine.teams.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
 
 
 def held_uploads() -> int:
