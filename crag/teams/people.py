@@ -132,7 +132,6 @@ class People:
         """Who signed in now: known, invited, or new and let in by the settings. What the token says is kept.
 
         Not `anew`: this sign-in was noted before, and what a later one said counts in its place.
-
         Raises AccessError for who was removed, or is neither invited nor let in.
         """
         now = _now()
@@ -236,10 +235,7 @@ class People:
         self._audit.note("sign-in", by)
 
     def sign_out(self, sign_in: str, ends_at: str, *, by: str) -> None:
-        """From now on it is over wherever its cookie lies: in other tabs, and wherever that was copied to.
-
-        Once is enough: whatever says so again changes nothing.
-        """
+        """From now on it is over wherever its cookie lies: in other tabs, and wherever that was copied to."""
         c = sign_ins.c
         with self._store.write() as connection:
             if (over := connection.scalar(select(c.over).where(c.hash == sign_in))) is None:
