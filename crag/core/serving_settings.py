@@ -66,7 +66,7 @@ class ServingSettings(BaseModel):
     signin_hours: int = setting(
         12,
         "Hours of a sign-in",
-        "After so many hours people are asked to sign in again; so long they keep a role by a group that they have left. "
+        "After so many hours people are asked to sign in again; so long they keep the role of a group they have left. "
         "0: when the provider's token ends, often within one.",
         group="people",
         unit="hours",
