@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.teams.people import Person
-from ui.app import collector, drafts, entering, limits, menu, navigation, presence, returning
+from ui.app import collector, drafts, entering, limits, menu, navigation, notices, presence, returning, tabs
 from ui.edge import start
 from ui.kit import drawing
 from ui.signin import menu as who
@@ -42,7 +42,9 @@ def draw() -> None:
         )
     if not isinstance(arrived, CragError) and arrived.link is not None:
         del pages["settings"]  # a reader asks nothing that could be set
-    page = st.navigation(list(pages.values()), position="hidden" if isinstance(out, CragError) else "top")
+    others = 0 if isinstance(arrived, CragError) else tabs.crowded(arrived.workspace)
+    hidden = isinstance(out, CragError) or others
+    page = st.navigation(list(pages.values()), position="hidden" if hidden else "top")
     if isinstance(out, CragError):
         signin.show(out)
         return
@@ -53,6 +55,10 @@ def draw() -> None:
         drafts.give_back(there, arrived.workspace)
         who.show(there)
     menu.show(arrived)
+    notices.show()
+    if not isinstance(arrived, CragError) and others:
+        tabs.wait(arrived.workspace, others)
+        return
     if not isinstance(arrived, CragError):
         limits.ending(arrived.workspace, keep=arrived.visitor.may("ask"))
     page.run()

@@ -36,12 +36,14 @@ _SHARE = 1 / 20
 class Standing:
     """One quantity in a workspace: its own limit and the server's, None where there is none of that kind.
 
-    Amounts as they are used now; `most` 0 stands for no limit. `own_change` and `all_change`: who changed it last.
+    Amounts as they are used now; `most` 0 stands for no limit. `counted`: whether it is known here what is used of it.
+    `own_change` and `all_change`: who changed it last.
     """
 
     quantity: Quantity
     own: Bound
     all: Bound | None
+    counted: bool = True
     own_change: Override | None = None
     all_change: Override | None = None
 
@@ -87,6 +89,8 @@ class Quotas:
         self._near: dict[str, tuple[float, list[Standing]]] = {}
         self.taken: Callable[[Path | str], tuple[float, float]] = lambda library: (0.0, 0.0)
         """Megabytes that a library takes on the disk, and all of them: see `crag.library.room.Room`."""
+        self.opened: Callable[[str], float] | None = None
+        """Browser tabs that are open on a workspace, and with "" in all, where this process serves any."""
         self.touched: Callable[[str], None] = lambda workspace: None
         """Is told of each workspace that is used."""
         self._ahead: dict[str, tuple[str, int, int]] = {}
@@ -128,10 +132,16 @@ class Quotas:
             own["mb"], all["mb"] = self.taken(library.place)
         for what in ("documents", "chunks"):
             all[what] = self.ledger.held(what, besides=workspace) + own.get(what, 0.0)
+        uncounted = {"runs"}  # nobody needs it: who is one too many waits a moment
+        if self.opened is None:
+            uncounted.add("sessions")
+        else:
+            own["sessions"], all["sessions"] = self.opened(workspace), self.opened(SERVER)
         changed = self._changes()
         return [
             Standing(
                 quantity=each,
+                counted=name not in uncounted,
                 own=Bound(whose="workspace", most=self.most(each.own, workspace), used=own.get(name, 0.0)),
                 all=Bound(whose="server", most=self.most(each.all), used=all.get(name, 0.0)) if each.all else None,
                 own_change=changed.get((workspace, each.own)),

@@ -39,17 +39,13 @@ _CHANGED = "Somebody else has changed this meanwhile."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """`name`: of its library. `owner`: the id of a person, or nothing. Times are ISO 8601 in UTC.
-
-    `ends_at`: when an idle one will be removed, once that is decided.
-    """
+    """`name`: of its library. `owner`: the id of a person, or nothing. Times are ISO 8601 in UTC."""
 
     name: str
     title: str
     owner: str
     made_at: str
     used_at: str
-    ends_at: str = ""
 
     @property
     def personal(self) -> bool:
@@ -202,7 +198,7 @@ class Workspaces:
         if at is not None and at < recent:
             with self._store.write() as connection:
                 said = now.isoformat(timespec="seconds")
-                connection.execute(update(workspaces).where(workspaces.c.name == name).values(used_at=said, ends_at=""))
+                connection.execute(update(workspaces).where(workspaces.c.name == name).values(used_at=said))
 
     def get(self, name: str) -> Workspace:
         """Raises NotFoundError."""

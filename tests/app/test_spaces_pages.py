@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag.core.errors import AccessError
+from crag.limits.idle import Ending, Idle
 from crag.teams.actors import Actor
 from crag.teams.people import Identity
 from crag.teams.spaces import own_name
@@ -183,3 +185,18 @@ def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(peo
     cleo.segmented_control(key="admin-view").set_value("Audit log").run()
     assert "invited as" in str(cleo.dataframe[0].value)
     assert not cleo.exception
+
+
+def test_idle_workspaces_are_listed_with_their_end_and_an_admin_keeps_one(people, app, monkeypatch):
+    anna = filled(app)
+    own = anna.query_params["ws"]
+    left = {own: Ending(workspace=own, used=date(2026, 9, 1), ends=date(2026, 12, 4))}
+    monkeypatch.setattr(Idle, "endings", lambda self: list(left.values()))
+    monkeypatch.setattr(Idle, "keep", lambda self, name: left.pop(name))
+    cleo = visit(app, "cleo", "administration")
+    assert "1 workspace will be removed, for nobody uses it." in said(cleo)
+    assert "**Anna** ends on 4 December 2026; used last on 1 September 2026" in said(cleo)
+    cleo.button(key=f"admin-keep-{own}").click().run()
+    assert not cleo.exception and left == {} and "will be removed" not in said(cleo)
+    [entry] = [each for each in program().engine.teams.audit.entries(workspace=own) if each.what == "kept"]
+    assert entry.who == "cleo@example.org"

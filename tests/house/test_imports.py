@@ -91,7 +91,7 @@ CRAG = {
 UI = {
     "kit": set(),
     "app": {"kit"},
-    "edge": {"app"},
+    "edge": {"kit", "app"},
     "run": {"kit", "app"},
     "signin": {"kit", "app"},
     "documents": {"kit", "app", "run"},
