@@ -51,8 +51,13 @@ TOGETHER = {
     "tests/browser/test_conversation.py": "tests/browser/test_evaluate.py",
     "tests/browser/test_guidance_journey.py": "tests/browser/test_evaluate.py",
     "tests/browser/test_reading.py": "tests/browser/test_evaluate.py",
+    **dict.fromkeys(
+        (f"tests/house/test_{name}.py" for name in ("elements", "facts_and_prose", "files", "imports", "map", "names")),
+        "tests/house/test_dead.py",
+    ),
 }
-"""Files that one worker does with another, whose app over the sample library it has running by then."""
+"""Files that one worker does with another, whose app over the sample library it has running by then, or which has
+parsed the whole product."""
 
 
 def done_with(file: str) -> str:
