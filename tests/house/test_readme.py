@@ -33,10 +33,10 @@ from crag.models.embedders import EMBEDDERS
 from tests.support.remembering import RememberingE5
 EMBEDDERS["multilingual"] = RememberingE5
 """
-"""Said before the example: the sample's vectors are those that other tests of this run have made."""
+"""Said before the example: the sample's vectors are those that `sample_data` has made, or other tests of this run."""
 
 
-def test_its_python_example_runs_as_it_stands(tmp_path: Path) -> None:
+def test_its_python_example_runs_as_it_stands(tmp_path: Path, sample_data: Path) -> None:
     (example,) = blocks("python")
     assert len(example.strip().splitlines()) <= 13
     ran = subprocess.run(
