@@ -36,6 +36,7 @@ from tests.support.failing_servers import (
     swallowed,
     world,
 )
+from tests.support.sizes import ALL
 from tests.support.small_library import WordEmbedder, fill
 
 QUESTION = "How long did hiring take in 2019?"
@@ -165,8 +166,16 @@ def told(trace: Trace, *parts: str) -> None:
 # The table
 
 
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("part", STEPS)
+PAIRS = [
+    (part, failure)
+    for place, part in enumerate(STEPS)
+    for number, failure in enumerate(FAILURES)
+    if ALL or (place + number) % len(FAILURES) in (0, 2, 4)
+]
+"""All of the table, or three failures of each part, so that each failure is one of two parts or three."""
+
+
+@pytest.mark.parametrize(("part", "failure"), PAIRS)
 def test_the_run_ends_with_an_answer_and_says_what_stood_in(ask: Ask, part: Part, failure: Failure) -> None:
     with world({part: failure}) as outside:
         run = ask(outside)

@@ -204,9 +204,7 @@ def test_bytes_that_are_no_utf_8_are_decoded_at_once() -> None:
 
 
 @pytest.mark.parametrize("each", [b"{}", b"[]", b'{"a":1}', b"[[[[]]]]", b'""', b"1"])
-def test_tiny_values_without_end_are_refused_before_they_are_made(
-    each: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tiny_values_without_end_are_refused_before_they_are_made(each: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     if not ALL:
         monkeypatch.setattr(sets, "DOCUMENT_BYTES", sets.DOCUMENT_BYTES // 4)
     data = b"[" + (each + b",") * (SIZE // (len(each) + 1)) + b"1]"
