@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ SAID = {
 }
 """The step that a part's failure is told of, and what is done instead. A page that can't be read is no failed step."""
 RETRIED = ("429", "500", "refused", "killed")
-SECONDS = 60
-"""The budget of a run; nobody waits for a server that hangs until it is over."""
+SECONDS = 600
+"""The budget of a run, enough on the busiest machine; nobody waits for a server that hangs until it is over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +73,20 @@ class Run:
 Ask = Callable[..., Run]
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the small library, for each test to copy."""
+    folder = tmp_path_factory.mktemp("filled")
+    engine = Engine(AppConfig(data=folder), embedder=WordEmbedder())
+    fill(engine)
+    engine.close()
+    return folder
+
+
 @pytest.fixture
-def ask(tmp_path: Path) -> Iterator[Ask]:
+def ask(tmp_path: Path, filled: Path) -> Iterator[Ask]:
     """Asks the question of a small library; model, Tavily and web pages are those of a world."""
+    shutil.copytree(filled, tmp_path / "data")
     engines: list[Engine] = []
 
     def asked(
@@ -92,7 +104,6 @@ def ask(tmp_path: Path) -> Iterator[Ask]:
         clock = FakeClock(hangs=threading.Event() if cancel else outside.hanging)
         engine = Engine(chosen, keys, embedder=WordEmbedder(), evaluator=local, clock=clock)
         engines.append(engine)
-        fill(engine)
         settings = STRATEGIES[strategy].settings.changed(**(changes or {}))
         events = list(engine.ask(QUESTION, strategy, settings=settings, cancel=cancel))
         return Run(engine=engine, clock=clock, events=events)
