@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
 import time
@@ -15,12 +14,11 @@ from typing import Unpack
 from crag.core import events as ev
 from crag.core.circuit import Circuits
 from crag.core.config import AppConfig
-from crag.core.errors import CragError, SettingsError, StorageError
+from crag.core.errors import CragError, SettingsError
 from crag.core.exchanges import Exchange
 from crag.core.ingesting import IngestEvent
 from crag.core.keys import Keys
 from crag.core.protocols import AnswerReader, Embedder, Generator, RetrievalEvaluator, Retriever, Rewriter, WebSearch
-from crag.core.purging import Due
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.turns import Turns
@@ -30,15 +28,11 @@ from crag.correct.rewriting import KeywordRewriter
 from crag.evaluator.local import LocalEvaluator
 from crag.generate.extractive import ExtractiveGenerator
 from crag.index.opening import opened
-from crag.library.census import Census
 from crag.library.library import Library
 from crag.library.places import named
 from crag.library.private import PrivateLibraries
 from crag.library.records import server_at
-from crag.library.room import Folders, Room
 from crag.library.using import Use
-from crag.limits.idle import Idle
-from crag.limits.quotas import Quotas
 from crag.models.embedders import embedder_of
 from crag.providers.registry import FOLDER, given_keys
 from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
@@ -53,18 +47,13 @@ from crag.run.staleness import stale
 from crag.run.status import ProviderStatus, loaded, outside_statuses, storage_statuses
 from crag.run.wiring import Wiring, wired
 from crag.sample import Sample, shipped_sample
+from crag.sharing import Teams
 from crag.strategies import strategy as strategy_named
-from crag.teams.audit import AuditLog
-from crag.teams.links import Links
-from crag.teams.people import People
-from crag.teams.spaces import Workspaces
-from crag.teams.store import Store
 from crag.text.addressed import unaddressed
 from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
 
-_log = logging.getLogger(__name__)
 Workspace = str | Path
 _LASTING = {"data": "data folder", "database_url": "database", "index": "chunk index", "milvus_uri": "chunk index"}
 
@@ -98,16 +87,8 @@ class Engine:
         self._use = Use(self.config.data if self._server is None else None)
         self._use.begin()
         self.private_libraries = PrivateLibraries(self.config.data, self._server)
-        self.teams = Store(self.config.data, self._server)
-        """People, workspaces, limits and the audit log of this data folder or database."""
-        self.audit = AuditLog(self.teams)
-        self.census = Census(self.private_libraries.root, self._server)
-        self.spaces, self.links = Workspaces(self.teams, self.audit), Links(self.teams, self.audit)
-        self.people = People(self.teams, self.audit, lambda: self.config)
-        self.quotas = Quotas(self.teams, lambda: self.config, self.private_libraries.holds)
-        self._room = Room(shelf=self._server or Folders(self.private_libraries.root), changed=self.quotas.megabytes)
-        self.idle = Idle(self.teams, lambda: self.config, self.audit, self.remove)
-        self.quotas.taken, self.quotas.touched = self._room.taken, self.idle.touch
+        self.teams = Teams(lambda: self.config, self.private_libraries, self._server, self.remove)
+        """People, workspaces, links, limits and the audit log of this data folder or database."""
         self.runs, self.readers = Turns(1), Turns(1)
         """The queues of runs, and of files that are read."""
         self._limit(self.config)
@@ -130,7 +111,7 @@ class Engine:
             self.config = config
 
     def _limit(self, config: AppConfig) -> None:
-        self._room.libraries = config.libraries
+        self.teams.room.libraries = config.libraries
         self.runs.allow(config.runs_at_once)
         self.readers.allow(config.readers)
 
@@ -185,7 +166,7 @@ class Engine:
         self.private_libraries.remove(workspace)
 
     def _opened(self, folder: Path, named: bool) -> Library:
-        room, server = (self._room, self._server) if named else (None, None)
+        room, server = (self.teams.room, self._server) if named else (None, None)
         return Library.open(folder, self.embedder, room, server, partial(opened, self.config, self.keys, folder))
 
     def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[str, ...]]:
@@ -199,20 +180,13 @@ class Engine:
         kept for as long as `config.audit_days` says, and idle private workspaces as `config.idle_days` does.
         """
         renew = partial(self.pages.renew, days=days, stop=stop) if (days := self.config.refresh_days) else None
-        self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew, self._purged)
-        try:
-            self.audit.tidy(self.config.audit_days)
-            self.idle.look(self._libraries.names(self.private_libraries), stop)
-        except StorageError as error:
-            _log.warning("what is old was not removed: %s", error.message)
-
-    def _purged(self, workspace: str, each: Due) -> None:
-        self.audit.note("delete", "program", workspace=workspace, what=f"purged {each.document.name}", detail=each.why)
+        self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew, self.teams.purged)
+        self.teams.tidy(partial(self._libraries.names, self.private_libraries), stop)
 
     @cached_property
     def pages(self) -> Pages:
         """Documents from the web: added by their addresses, and fetched again."""
-        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers, self.quotas.intake)
+        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers, self.teams.quotas.intake)
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -234,7 +208,7 @@ class Engine:
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
         """
         library, stop = self.library(workspace), cancel or threading.Event()
-        intake = self.quotas.intake(workspace, library)
+        intake = self.teams.quotas.intake(workspace, library)
         yield from index_files(files, library, self.embedder, self.config, stop, self.readers, confidence, intake)
 
     def ask(
@@ -300,10 +274,10 @@ class Engine:
             retriever=retriever,
             wanted=wanted,
         )
-        self.runs.allow(int(self.quotas.most("runs_at_once")))
+        self.runs.allow(int(self.teams.quotas.most("runs_at_once")))
         living = Living(
             turns=self.runs,
-            admission=self.quotas.run(workspace),
+            admission=self.teams.quotas.run(workspace),
             library=lambda: self.library(workspace),
             local=self._local,
             given_web=self._given_web.name if self._given_web else "",
@@ -350,7 +324,7 @@ class Engine:
         ProviderError where what is configured can't be used at all.
         """
         passages = [Passage(id=str(place), text=unaddressed(text)) for place, text in enumerate(texts)]
-        with self.quotas.purse() as purse:
+        with self.teams.quotas.purse() as purse:
             evaluator = grader(self.config, self.keys, self.evaluator, self._clock, purse)
             grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     since = _moment(options.since) if options.since else ""
     with opened(options) as engine:
         found = list(
-            engine.audit.entries(
+            engine.teams.audit.entries(
                 options.limit or _MOST, workspace=options.workspace, who=options.who, act=options.act, since=since
             )
         )

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     workspace: str = options.workspace or ""
     wanted = [_wanted(each) for each in options.change]
     with opened(options) as engine:
-        quotas, audit = engine.quotas, engine.audit
+        quotas, audit = engine.teams.quotas, engine.teams.audit
         if options.begin_day:
             quotas.ledger.begin_day()
             audit.note("limit", _WHO, what="the day begun anew")

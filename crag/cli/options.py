@@ -183,7 +183,7 @@ def noted(engine: Engine, options: argparse.Namespace, act: AuditedAct, what: st
     """Have it in the audit log of the data folder that a command did this to its library."""
     place = target(options)
     workspace = place if isinstance(place, str) else place.absolute().name
-    engine.audit.note(act, "command line", workspace=workspace, what=what, detail=detail)
+    engine.teams.audit.note(act, "command line", workspace=workspace, what=what, detail=detail)
 
 
 def named(said: str, documents: Sequence[N]) -> N:

@@ -38,7 +38,7 @@ def app(service: Service, access: Access) -> Starlette:
     )
     return Starlette(
         routes=[Route(PATH, StreamableHTTPASGIApp(manager))],
-        middleware=[Middleware(Gate, access=access, arrivals=Arrivals(service.offer.engine.audit.note))],
+        middleware=[Middleware(Gate, access=access, arrivals=Arrivals(service.offer.engine.teams.audit.note))],
         lifespan=lambda _: manager.run(),
     )
 

@@ -40,6 +40,13 @@ Sources = Mapping[str, tuple[str, Callable[[], float | None]]]
 """Gauges by name, without "crag_": what each says, and where its value comes from; None: there is none just now."""
 
 
+class Counting(Protocol):
+    """What counts libraries."""
+
+    @property
+    def census(self) -> Census: ...
+
+
 class Watched(Protocol):
     """What of an engine is looked at between its runs."""
 
@@ -48,7 +55,7 @@ class Watched(Protocol):
     @property
     def readers(self) -> Turns: ...
     @property
-    def census(self) -> Census: ...
+    def teams(self) -> Counting: ...
 
 
 def standing(engine: Callable[[], Watched | None], health: Health, warm: Callable[[], bool]) -> Sources:
@@ -67,9 +74,15 @@ def standing(engine: Callable[[], Watched | None], health: Health, warm: Callabl
         "runs_waiting": ("Runs that wait for their turn.", of(lambda it: it.runs.counts[1])),
         "files_reading": ("Files that are being read.", of(lambda it: it.readers.counts[0])),
         "files_waiting": ("Files that wait for a reader.", of(lambda it: it.readers.counts[1])),
-        "libraries": ("Libraries, as counted at times.", of(lambda it: it.census.counted().libraries)),
-        "documents": ("Documents in all libraries, as counted at times.", of(lambda it: it.census.counted().documents)),
-        "library_bytes": ("Bytes of all libraries, as counted at times.", of(lambda it: it.census.counted().bytes)),
+        "libraries": ("Libraries, as counted at times.", of(lambda it: it.teams.census.counted().libraries)),
+        "documents": (
+            "Documents in all libraries, as counted at times.",
+            of(lambda it: it.teams.census.counted().documents),
+        ),
+        "library_bytes": (
+            "Bytes of all libraries, as counted at times.",
+            of(lambda it: it.teams.census.counted().bytes),
+        ),
         "disk_free_bytes": ("Bytes free on the disk of the data folder.", health.free_bytes),
     }
 

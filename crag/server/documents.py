@@ -103,7 +103,7 @@ async def deleted(call: Call) -> Response:
     def delete() -> None:
         call.engine.library(call.workspace).documents.delete(id)
         who = f"token {call.caller.number}" if call.caller.number else "program of this machine"
-        call.engine.audit.note("delete", who, workspace=call.workspace, what="document", detail=id)
+        call.engine.teams.audit.note("delete", who, workspace=call.workspace, what="document", detail=id)
 
     await call.work(delete)
     return JSONResponse({"id": id, "object": "document.deleted", "deleted": True})

@@ -101,7 +101,7 @@ class Serving:
             limits=limits,
             gate=Gate(limits),
             rates=Rates(limits.rate),
-            arrivals=Arrivals(engine.audit.note),
+            arrivals=Arrivals(engine.teams.audit.note),
             work=Work(limits.at_once),
             ready=ready,
             health=health,
@@ -115,7 +115,7 @@ class Serving:
 
 
 def _audited(engine: Engine, why: str) -> None:
-    engine.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
+    engine.teams.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ def visit(app, page="", **address) -> AppTest:
 
 
 def entries(**wanted):
-    return list(program().engine.audit.entries(**wanted))
+    return list(program().engine.teams.audit.entries(**wanted))
 
 
 def test_settings_are_told_from_what_to_what_and_no_secret_of_an_address(app):
@@ -66,7 +66,7 @@ def test_the_owner_of_a_key_shows_the_library_without_giving_the_key(app, monkey
     owner.file_uploader[0].set_value([("light.pdf", small_pdf(TEXT), "application/pdf")]).run()
     assert "share" in {each.key for each in visit(app, w=key).button}
     engine = program().engine
-    _, token = engine.links.issue(name_of(key), 7, Actor(name="visitor", holds=name_of(key)))
+    _, token = engine.teams.links.issue(name_of(key), 7, Actor(name="visitor", holds=name_of(key)))
     reader = visit(app, "documents", link=token, w=engine.private_libraries.issue())
     assert list(reader.dataframe[0].value["Document"]) == ["light.pdf"]
     assert "w" not in reader.query_params and key not in said(reader) and not reader.file_uploader
@@ -90,7 +90,7 @@ def test_without_sign_in_the_owner_alone_has_the_page_administration(app, monkey
 
 @pytest.mark.parametrize("name", ["=1+1", "+1+cmd", "@SUM(A1)", "-2+3", "\t=1"])
 def test_files_of_the_log_hold_no_formula(app, name):
-    program().engine.audit.note("delete", name, what=name, detail=name)
+    program().engine.teams.audit.note("delete", name, what=name, detail=name)
     written = as_csv(entries()).decode()
     assert f",{name.strip()}" not in written and '"=' not in written
     assert as_lines(entries()).count("\n") == 1

@@ -39,9 +39,9 @@ def test_every_limit_is_shown_with_what_is_used_of_it(settings):
 def test_a_changed_limit_holds_at_once_and_another_s_change_is_not_overwritten(settings):
     settings.number_input(key=WIDGET.format(turn=0)).set_value(3)
     assert "Saved." in text(saved(settings))
-    quotas = program().engine.quotas
+    quotas = program().engine.teams.quotas
     assert quotas.most("library_questions_minute", "default") == 3 and quotas.most("library_questions_minute") == 600
-    [entry] = program().engine.audit.entries(act="limit")
+    [entry] = program().engine.teams.audit.entries(act="limit")
     assert (entry.who, entry.workspace, entry.detail) == ("owner", "default", "600 → 3")
     settings.number_input(key=WIDGET.format(turn=1)).set_value(9)
     quotas.change("default", "library_questions_minute", 5, seen=1, by="ada@example.org")
@@ -70,7 +70,7 @@ def test_a_refused_question_says_when_it_may_be_asked_and_four_fifths_are_told(a
     for _ in engine.add("moon.txt", b"The moon circles the earth in twenty-seven days."):
         pass
     for _ in range(4):
-        engine.quotas.ask("default")
+        engine.teams.quotas.ask("default")
     app.run()
     assert "The limit is reached: 4 questions this minute." in text(app)
     app.chat_input(key="question").set_value("How long does the moon take?").run()

@@ -26,15 +26,15 @@ def people(data):
     engine = program().engine
     found = {}
     for name, role in (("anna", "editor"), ("ben", "viewer"), ("cleo", "admin")):
-        engine.people.invite(f"{name}@example.org", role, by="owner")
+        engine.teams.people.invite(f"{name}@example.org", role, by="owner")
         identity = Identity(issuer="http://p", subject=name, name=name.capitalize(), email=f"{name}@example.org")
-        found[name] = engine.people.admit(identity)
+        found[name] = engine.teams.people.admit(identity)
 
     def who():
         name = st.session_state.get("as", "")
         if not name:
             raise AccessError("Nobody has signed in.", "Sign in.")
-        person = engine.people.get(found[name].id)
+        person = engine.teams.people.get(found[name].id)
         if not person.welcome:
             raise AccessError("You were removed from this program.")
         return person
@@ -72,7 +72,7 @@ def filled(app, name="anna") -> AppTest:
 
 
 def entries(**wanted):
-    return list(program().engine.audit.entries(**wanted))
+    return list(program().engine.teams.audit.entries(**wanted))
 
 
 def test_each_person_lands_in_a_workspace_of_their_own_and_sees_no_word_of_another_s(people, app):
@@ -96,7 +96,7 @@ def test_each_person_lands_in_a_workspace_of_their_own_and_sees_no_word_of_anoth
 def test_a_workspace_that_is_shared_is_entered_by_its_address_until_it_is_not_shared(people, app):
     anna = filled(app)
     own, run = anna.query_params["ws"], anna.query_params["run"]
-    spaces = program().engine.spaces
+    spaces = program().engine.teams.spaces
     spaces.share(own, "person", "ben@example.org", "viewer", actor(people["anna"]))
     ben = visit(app, "ben", ws=own, run=run)
     assert WORD in said(ben)
@@ -113,7 +113,7 @@ def test_a_workspace_that_is_shared_is_entered_by_its_address_until_it_is_not_sh
 def test_switching_takes_nothing_along_and_the_address_comes_back(people, app):
     anna = filled(app)
     own, run = anna.query_params["ws"], anna.query_params["run"]
-    other = program().engine.spaces.make("Harbour", actor(people["anna"]))
+    other = program().engine.teams.spaces.make("Harbour", actor(people["anna"]))
     anna = visit(app, "anna", ws=own, run=run)  # AppTest draws what is on every page in a tab's first run alone
     assert WORD in said(anna)
     anna.selectbox(key=f"ws-choice-{own}").set_value(other.name).run()
@@ -126,7 +126,7 @@ def test_switching_takes_nothing_along_and_the_address_comes_back(people, app):
 def test_a_link_lets_read_and_nothing_else_until_it_ends(people, app):
     anna = filled(app)
     own, run = anna.query_params["ws"], anna.query_params["run"]
-    links = program().engine.links
+    links = program().engine.teams.links
     link, token = links.issue(own, 7, actor(people["anna"]))
     reader = visit(app, "", link=token, run=run)
     assert WORD in said(reader) and "Shared with you by Anna, to read" in said(reader)

@@ -197,7 +197,7 @@ def test_an_earlier_program_leaves_a_newer_folder_as_it_is(data: Path) -> None:
             connection.execute("PRAGMA user_version = 99")
     before = {path: path.read_bytes() for path in data.rglob("*.db")}
     with closing(engine_on(data)) as engine:
-        for use in (engine.library, lambda: list(engine.audit.entries())):
+        for use in (engine.library, lambda: list(engine.teams.audit.entries())):
             with pytest.raises(CragError, match="newer version") as raised:
                 use()
             assert isinstance(raised.value, StorageError)

@@ -39,6 +39,7 @@ CRAG = {
     "thresholds": {"text", "core", "evaluator", "questions", "whatif"},
     "teams": {"text", "core", "library"},
     "limits": {"text", "core", "library", "spending", "teams"},
+    "sharing": {"core", "library", "teams", "limits"},
     "monitoring": {"text", "core", "library", "providers", "spending"},
     "run": {
         *("text", "core", "providers", "spending", "library", "ingest", "evaluator", "correct", "web", "generate"),
@@ -46,7 +47,7 @@ CRAG = {
     },
     "engine": {
         *("text", "core", "models", "index", "library", "evaluator", "correct", "web", "generate", "providers"),
-        *("strategies", "sample", "run", "teams", "limits"),
+        *("strategies", "sample", "run", "sharing"),
     },
     "gaps": {"text", "core", "ingest", "library"},
     "moving": {"core", "index", "library", "providers"},

@@ -56,6 +56,7 @@ PUBLIC = {
     ],
     "crag.limits.quotas": ["Admission", "Quotas", "Standing"],
     "crag.limits.told": ["amount", "day_limit", "full", "nearly", "soon", "too_many"],
+    "crag.sharing": ["Teams"],
     "crag.core.roles": ["ACTS", "Act", "ROLES", "Role", "higher", "lower", "may"],
     "crag.core.storage_settings": ["StorageSettings"],
     "crag.core.serving_settings": ["ServingSettings"],

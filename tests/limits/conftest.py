@@ -43,7 +43,7 @@ def engine_with(tmp_path: Path, clock: StillClock) -> Iterator[Callable[..., Eng
     def make(database_url: str = "", **settings: object) -> Engine:
         config = AppConfig(data=tmp_path, database_url=database_url, **settings)
         engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
-        engine.quotas = Quotas(engine.teams, lambda: engine.config, engine.private_libraries.holds, clock)
+        engine.teams.quotas = Quotas(engine.teams.store, lambda: engine.config, engine.private_libraries.holds, clock)
         fill(engine)
         made.append(engine)
         return engine

@@ -24,8 +24,10 @@ class Hours:
 
     def __init__(self, engine: Engine, clock: StillClock) -> None:
         self.engine, self.clock, self.lived = engine, clock, 0.0
-        engine.idle = Idle(engine.teams, lambda: engine.config, engine.audit, engine.remove, clock, lambda: self.lived)
-        engine.quotas.touched = engine.idle.touch
+        engine.teams.idle = Idle(
+            engine.teams.store, lambda: engine.config, engine.teams.audit, engine.remove, clock, lambda: self.lived
+        )
+        engine.teams.quotas.touched = engine.teams.idle.touch
 
     def pass_by(self, days: float, step: float = 0.5) -> None:
         for _ in range(round(days / step)):
@@ -34,8 +36,8 @@ class Hours:
             self.look()
 
     def look(self) -> None:
-        self.engine.idle._ends.clear()
-        self.engine.idle.look(self.engine._libraries.names(self.engine.private_libraries), NEVER)
+        self.engine.teams.idle._ends.clear()
+        self.engine.teams.idle.look(self.engine._libraries.names(self.engine.private_libraries), NEVER)
 
 
 @pytest.fixture
@@ -52,27 +54,29 @@ def mine(engine_with: Make, clock: StillClock, url: str) -> tuple[Engine, str, H
 def test_it_is_warned_of_and_removed_whole_when_its_day_has_come(mine: tuple[Engine, str, Hours]) -> None:
     engine, workspace, hours = mine
     hours.pass_by(29)
-    assert engine.idle.ends(workspace) is None
+    assert engine.teams.idle.ends(workspace) is None
     hours.pass_by(1.5)
-    assert engine.idle.ends(workspace) == date(2026, 11, 23) + timedelta(days=40)
-    engine.quotas.change(workspace, "library_documents", 5, seen=0, by="ada")
+    assert engine.teams.idle.ends(workspace) == date(2026, 11, 23) + timedelta(days=40)
+    engine.teams.quotas.change(workspace, "library_documents", 5, seen=0, by="ada")
     hours.pass_by(8.5)
     assert engine.library(workspace).documents.count() == 1, "not a day before"
     hours.pass_by(1.5)
     assert not engine.private_libraries.holds(workspace) and engine.library().documents.count() == 1
-    assert engine.idle.ends(workspace) is None and not [k for k in engine.quotas.overrides.all() if k[0] == workspace]
-    said = [(each.act, each.what) for each in engine.audit.entries(workspace=workspace)]
+    assert engine.teams.idle.ends(workspace) is None and not [
+        k for k in engine.teams.quotas.overrides.all() if k[0] == workspace
+    ]
+    said = [(each.act, each.what) for each in engine.teams.audit.entries(workspace=workspace)]
     assert said == [("remove", "idle workspace"), ("workspace", "warned of its end")]
 
 
 def test_using_it_takes_the_date_away(mine: tuple[Engine, str, Hours]) -> None:
     engine, workspace, hours = mine
     hours.pass_by(38)
-    assert engine.idle.ends(workspace)
+    assert engine.teams.idle.ends(workspace)
     assert engine.trace("How long did hiring take in 2019?", workspace=workspace).answer
-    assert engine.idle.ends(workspace) is None
+    assert engine.teams.idle.ends(workspace) is None
     hours.pass_by(29)
-    assert engine.idle.ends(workspace) is None and engine.private_libraries.holds(workspace)
+    assert engine.teams.idle.ends(workspace) is None and engine.private_libraries.holds(workspace)
 
 
 @pytest.mark.parametrize("jumps", [[400], [45, 11], [45, 1, 1, 1, 1, 1, 11], [400, -400, 400], [-400, 800]])
@@ -86,7 +90,7 @@ def test_a_clock_that_jumps_removes_nothing(mine: tuple[Engine, str, Hours], jum
     assert engine.private_libraries.holds(workspace)
     hours.clock.now -= timedelta(days=sum(jumps))
     hours.pass_by(3)
-    assert engine.idle.ends(workspace) is None, "once the clock is right the warning is void"
+    assert engine.teams.idle.ends(workspace) is None, "once the clock is right the warning is void"
 
 
 def test_off_by_default_and_shared_ones_stay(engine_with: Make, clock: StillClock) -> None:
@@ -110,10 +114,10 @@ def test_what_cannot_be_removed_is_tried_again(mine: tuple[Engine, str, Hours]) 
         gone.append(name)
         raise StorageError("The disk fails.")
 
-    engine.idle._remove = fails
+    engine.teams.idle._remove = fails
     hours.pass_by(3)
-    assert set(gone) == {workspace} and len(gone) > 1 and engine.idle.ends(workspace)
-    engine.idle._remove = engine.remove
+    assert set(gone) == {workspace} and len(gone) > 1 and engine.teams.idle.ends(workspace)
+    engine.teams.idle._remove = engine.remove
     hours.pass_by(1)
     assert not engine.private_libraries.holds(workspace)
 

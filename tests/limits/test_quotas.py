@@ -38,10 +38,10 @@ def test_questions_a_minute_are_refused_with_when_and_nothing_is_stored_of_them(
     with pytest.raises(QuotaError, match="may be asked 3 questions a minute") as refused:
         engine.answer(QUESTION)
     assert refused.value.retry_after == 45 and len(engine.library().runs.ids()) == stored == 3
-    engine.quotas.ask("another")
+    engine.teams.quotas.ask("another")
     with pytest.raises(QuotaError, match="All workspaces here together may be asked 4 questions"):
-        engine.quotas.ask("a third")
-    [questions] = [each for each in engine.quotas.standing("default") if each.quantity.name == "questions"]
+        engine.teams.quotas.ask("a third")
+    [questions] = [each for each in engine.teams.quotas.standing("default") if each.quantity.name == "questions"]
     assert (questions.own.used, questions.all.used if questions.all else None) == (3, 4) and questions.near
     clock.now += timedelta(seconds=45)
     assert engine.answer(QUESTION)
@@ -50,8 +50,8 @@ def test_questions_a_minute_are_refused_with_when_and_nothing_is_stored_of_them(
 def test_a_library_of_its_own_folder_has_the_server_s_limits_alone(engine_with: Make, tmp_path: Path) -> None:
     engine = engine_with(library_questions_minute=1)
     for _ in range(3):
-        engine.quotas.ask("")
-    assert not (tmp_path / "teams.db").exists() or engine.quotas.standing("")[6].own.used == 0
+        engine.teams.quotas.ask("")
+    assert not (tmp_path / "teams.db").exists() or engine.teams.quotas.standing("")[6].own.used == 0
 
 
 def test_an_upload_stops_at_the_limit_with_what_was_stored_kept(engine_with: Make, url: str, clock: StillClock) -> None:
@@ -169,7 +169,7 @@ def test_without_a_store_that_can_be_written_a_process_counts_for_itself(
 
 
 def test_two_admins_who_change_one_limit_do_not_overwrite_each_other(engine_with: Make, url: str) -> None:
-    quotas = engine_with(url).quotas
+    quotas = engine_with(url).teams.quotas
     with pytest.raises(NotFoundError, match="no workspace 'nowhere'"):
         quotas.change("nowhere", "library_documents", 5, seen=0, by="ada")
     assert quotas.change("", "library_documents", 5, seen=0, by="ada").edition == 1

@@ -153,9 +153,9 @@ def test_a_service_that_is_left_alone_is_told_until_it_is_back() -> None:
 
 
 def test_a_census_counts_again_after_a_minute_at_the_earliest(engine: Engine) -> None:
-    first = engine.census.counted()
+    first = engine.teams.census.counted()
     fill(engine, workspace="second")
-    assert engine.census.counted() == first and first.documents == 1
+    assert engine.teams.census.counted() == first and first.documents == 1
     anew = Census(engine.private_libraries.root).counted()
     assert (anew.libraries, anew.documents) == (2, 2) and anew.bytes > first.bytes
 
@@ -166,7 +166,7 @@ def test_a_census_of_a_database(database: str, tmp_path: Path) -> None:
     config = AppConfig(data=tmp_path, database_url=database)
     made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     fill(made)
-    found = made.census.counted()
+    found = made.teams.census.counted()
     assert (found.libraries, found.documents) == (1, 1) and found.bytes > 10_000
     made.close()
     server.close()

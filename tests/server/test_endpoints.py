@@ -128,7 +128,7 @@ def test_metrics_are_read_by_the_token_and_counted_by_the_run(engine: Engine, mo
         assert 'strategy="balanced",via="http"} 1.0' in found.text and "crag_ready 1.0" in found.text
         stranger = alone.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         assert stranger.status_code == 401 and "crag_" not in stranger.text, "the token of a library is no scraper's"
-        (last,) = engine.audit.entries(1, act="scrape")
+        (last,) = engine.teams.audit.entries(1, act="scrape")
         assert (last.act, last.refused, last.who) == ("scrape", True, "visitor")
         alone.app.state.serving.close()  # type: ignore[attr-defined]
         ending = alone.get("/readyz")

@@ -92,7 +92,7 @@ def test_three_roles_are_offered_what_they_may(opened) -> None:
 def test_what_a_role_may_not_do_is_not_done_though_it_is_asked_for(opened) -> None:
     """The doing asks again: it does not rest on a button that was not drawn."""
     app = opened(claims_of("vera"))
-    assert program().engine.people.of("http://localhost", "vera").role == "viewer"
+    assert program().engine.teams.people.of("http://localhost", "vera").role == "viewer"
 
     def crafted() -> None:
         import threading
@@ -117,17 +117,17 @@ def test_what_a_role_may_not_do_is_not_done_though_it_is_asked_for(opened) -> No
     other = AppTest.from_function(crafted, default_timeout=60)
     other.secrets, other.user = app.secrets, app.user
     assert not other.run().exception
-    assert [each.what for each in program().engine.audit.entries() if each.refused]
+    assert [each.what for each in program().engine.teams.audit.entries() if each.refused]
 
 
 def test_who_is_removed_while_working_is_out_with_the_next_touch(opened, monkeypatch) -> None:
     app = opened(claims_of("ed", groups=["writers"]))
     assert "sample" in keys(app)
     engine, jobs = program().engine, Jobs()
-    [ed] = engine.people.all()
+    [ed] = engine.teams.people.all()
     theirs = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w", who=ed.id)
     others = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w")
-    engine.people.remove(ed.id, by="ada@example.org")
+    engine.teams.people.remove(ed.id, by="ada@example.org")
     removals.stop_of_removed(engine, jobs)
     assert theirs.stopping and not others.stopping
     others.stop()
@@ -149,7 +149,7 @@ def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:
     monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
     second.run()
     assert "signed out" in refusals(second)
-    acts = [each.act for each in program().engine.audit.entries() if not each.refused]
+    acts = [each.act for each in program().engine.teams.audit.entries() if not each.refused]
     assert acts == ["sign-out", "sign-in"]
 
 

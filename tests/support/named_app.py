@@ -21,7 +21,7 @@ def who() -> Person:
     name = st.context.cookies.get("person", "")
     if not name:
         raise AccessError("Nobody has signed in.", "Sign in.")
-    people, email = program().engine.people, f"{name.lower()}@example.org"
+    people, email = program().engine.teams.people, f"{name.lower()}@example.org"
     if people.of("http://p", name) is None:
         people.invite(email, ROLES.get(name, "editor"), by="owner")
     return people.admit(Identity(issuer="http://p", subject=name, name=name, email=email, groups=("Harbour office",)))

@@ -31,12 +31,12 @@ _COLUMNS = {
 
 def show(session: Session) -> None:
     """The newest entries that the filters let through, and all of those as files. Raises CragError."""
-    audit = program().engine.audit
+    audit = program().engine.teams.audit
     people, places = audit.names()
     with st.container(horizontal=True, gap="small"):
         who = st.selectbox("Who", ["", *people], format_func=_named, key="log-who")
         act = st.selectbox("Act", ["", *get_args(AuditedAct)], format_func=_named, key="log-act")
-        named = {each.name: each.title for each in program().engine.spaces.all()}
+        named = {each.name: each.title for each in program().engine.teams.spaces.all()}
         where = st.selectbox(
             "Workspace",
             [None, *places],

@@ -25,7 +25,7 @@ _COLUMNS = {
 
 def show(session: Session) -> None:
     """The table, what is done with the row selected, and an invitation. Raises CragError."""
-    found = program().engine.people.all()
+    found = program().engine.teams.people.all()
     if not found:
         st.caption(
             "Nobody has signed in here. Sign-in is set up in Streamlit's secrets, in the section [auth]; the page on "
@@ -61,7 +61,7 @@ def _row(person: Person) -> dict[str, str]:
 
 
 def _change(session: Session, person: Person) -> None:
-    people = program().engine.people
+    people = program().engine.teams.people
     with st.container(border=True):
         draw(h.div("cx")[h.p[h.b[person.called]]])
         if person.standing == "removed":
@@ -98,7 +98,7 @@ def _invite(session: Session) -> None:
         if st.button("Invite", key="admin-invite", type="primary"):
             with problems.reported():
                 session.require("administer")
-                program().engine.people.invite(email, role, by=session.visitor.name)
+                program().engine.teams.people.invite(email, role, by=session.visitor.name)
                 _anew()
     st.caption("Nothing is sent: tell them the address. Who signs in with this e-mail is let in with this role.")
 

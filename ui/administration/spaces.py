@@ -74,9 +74,9 @@ def show(session: Session) -> None:
 
 def _rows() -> list[_Row]:
     engine = program().engine
-    known = {each.name: each for each in engine.spaces.all()}
-    people = {each.id: each.called for each in engine.people.all()}
-    sizes, many = engine.private_libraries.sizes(), engine.spaces.member_counts()
+    known = {each.name: each for each in engine.teams.spaces.all()}
+    people = {each.id: each.called for each in engine.teams.people.all()}
+    sizes, many = engine.private_libraries.sizes(), engine.teams.spaces.member_counts()
     return [
         _Row(
             name=name,
@@ -112,7 +112,7 @@ def _documents(name: str, size: int) -> int | None:
 
 
 def _change(session: Session, row: _Row) -> None:
-    spaces, actor = program().engine.spaces, session.entered.actor
+    spaces, actor = program().engine.teams.spaces, session.entered.actor
     with st.container(border=True):
         draw(h.div("cx")[h.p[h.b[row.title]]])
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -136,7 +136,7 @@ def _change(session: Session, row: _Row) -> None:
 
 def _owner(session: Session, row: _Row) -> None:
     """Another owner, as when somebody has left; a person's own workspace stays theirs."""
-    people = {each.id: each.called for each in program().engine.people.all() if each.standing == "here"}
+    people = {each.id: each.called for each in program().engine.teams.people.all() if each.standing == "here"}
     if row.space is None or row.space.personal or not people:
         return
     with st.popover("Owner…"):
@@ -144,7 +144,7 @@ def _owner(session: Session, row: _Row) -> None:
         if st.button("Hand over", key="admin-hand-over", disabled=owner == row.space.owner):
             with problems.reported():
                 session.require("administer")
-                program().engine.spaces.hand_over(row.name, owner, session.entered.actor)
+                program().engine.teams.spaces.hand_over(row.name, owner, session.entered.actor)
                 _anew()
 
 

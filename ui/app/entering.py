@@ -107,7 +107,7 @@ def _by_link(engine: Engine) -> Entered | None:
     if not wanted and not token:
         return None
     try:
-        link = engine.links.opened(token)
+        link = engine.teams.links.opened(token)
     except AccessError:
         st.session_state.pop(_LINK, None)
         st.query_params[LINK] = token  # so that it is told why, and not asked to sign in, until another page is opened
@@ -120,7 +120,7 @@ def _by_link(engine: Engine) -> Entered | None:
     told: set[str] = st.session_state.setdefault(_TOLD, set())
     if link.id not in told:
         told.add(link.id)
-        engine.audit.note("link", name, workspace=link.workspace, what="opened")
+        engine.teams.audit.note("link", name, workspace=link.workspace, what="opened")
     for other in (WORKSPACE, workspaces.KEY):
         st.query_params.pop(other, None)
     visitor = Visitor(name=name, role="reader", administers=False)
@@ -132,13 +132,13 @@ def _of_person(engine: Engine, person: Somebody) -> Entered:
         if st.session_state.get(_KNOWN):  # somebody else's session before, in the same tab
             st.session_state.pop(_HELD, None)
             workspaces.switch_to("")
-        engine.spaces.own(person)
+        engine.teams.spaces.own(person)
         st.session_state[_KNOWN] = person.id
-    choices = tuple(engine.spaces.of(person))
+    choices = tuple(engine.teams.spaces.of(person))
     own = own_name(person.id)
     if not any(each.workspace.name == own for each in choices):  # removed meanwhile, as an idle one may be
-        engine.spaces.own(person)
-        choices = tuple(engine.spaces.of(person))
+        engine.teams.spaces.own(person)
+        choices = tuple(engine.teams.spaces.of(person))
     administers = person.role == "admin"
     called = person.email or person.name or person.id
     wanted, held = st.query_params.get_all(WORKSPACE), st.session_state.get(_HELD, "")
@@ -146,16 +146,16 @@ def _of_person(engine: Engine, person: Somebody) -> Entered:
     found, refused = _chosen(engine, name, choices, administers), ""
     if found is None:
         known = name if _NAME.fullmatch(name) else ""
-        engine.audit.note("refused", called, workspace=known, what="a workspace in the address", refused=True)
+        engine.teams.audit.note("refused", called, workspace=known, what="a workspace in the address", refused=True)
         found, refused = _chosen(engine, own, choices, administers), _SHUT if name == held else _REFUSED
         for gone in list(st.query_params):
             del st.query_params[gone]
-    space, role = found if found is not None else (engine.spaces.own(person), person.role)
+    space, role = found if found is not None else (engine.teams.spaces.own(person), person.role)
     if st.query_params.get(WORKSPACE) != space.name:
         st.query_params[WORKSPACE] = space.name
     st.query_params.pop(workspaces.KEY, None)
     st.session_state[_HELD] = space.name
-    engine.spaces.used(space.name)
+    engine.teams.spaces.used(space.name)
     return Entered(
         workspace=workspaces.switch_to(space.name),
         visitor=Visitor(name=called, role=role, administers=administers, person=person.id),

@@ -54,19 +54,19 @@ def _seen() -> _Seen | None:
     try:
         config = engine.config
         signed = signin.signed(st.user.to_dict(), sign_in, config.signin_hours, config.groups_claim)
-        over = engine.people.signed_out(signed.hash)
+        over = engine.teams.people.signed_out(signed.hash)
         if over:
             raise AccessError("You have signed out.", "Sign in again.")
     except AccessError as error:
         _refuse("visitor", error.message)
         raise
     try:
-        found = engine.people.admit(signed.identity)
+        found = engine.teams.people.admit(signed.identity)
     except AccessError as error:
         _refuse(signed.identity.email or signed.identity.name or "visitor", error.message)
         raise
     if over is None:
-        engine.people.note_sign_in(signed.hash, signed.forgotten_at, by=found.called)
+        engine.teams.people.note_sign_in(signed.hash, signed.forgotten_at, by=found.called)
     st.session_state[_HERE] = seen = _Seen(person=found, signed=signed, at=time.monotonic())
     st.session_state.pop(_SAID, None)
     return seen
@@ -88,7 +88,7 @@ def leave() -> None:
     """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
     seen: _Seen | None = st.session_state.get(_HERE)
     if seen is not None:
-        program().engine.people.sign_out(seen.signed.hash, by=seen.person.called)
+        program().engine.teams.people.sign_out(seen.signed.hash, by=seen.person.called)
     st.session_state.clear()
     st.session_state["gate-left"] = True
     st.logout()
@@ -98,4 +98,4 @@ def _refuse(who: str, why: str) -> None:
     """Notes it, once for each session and reason."""
     if st.session_state.get(_SAID) != why:
         st.session_state[_SAID] = why
-        program().engine.audit.note("refused", who, what="sign-in", detail=why, refused=True)
+        program().engine.teams.audit.note("refused", who, what="sign-in", detail=why, refused=True)

@@ -19,7 +19,7 @@ ADDING = ("documents", "chunks", "mb", "files", "upload_mb")
 def near(session: Session, of: Collection[str]) -> None:
     """One quiet line for each of these limits of which four fifths are used; nothing of others."""
     try:
-        found = program().engine.quotas.near(session.workspace, session.library)
+        found = program().engine.teams.quotas.near(session.workspace, session.library)
     except CragError:
         return  # what can't be read is said where it matters
     for each in found:
@@ -30,7 +30,7 @@ def near(session: Session, of: Collection[str]) -> None:
 def ending(workspace: str, *, keep: bool) -> None:
     """On every page of a private workspace that nobody has used: the day on which it ends, and how to keep it."""
     try:
-        day = program().engine.idle.ends(workspace)
+        day = program().engine.teams.idle.ends(workspace)
     except CragError:
         return
     if day is None:
@@ -41,4 +41,4 @@ def ending(workspace: str, *, keep: bool) -> None:
             f"{day:%A}, {day.day} {day:%B %Y}, unless somebody asks, adds something or keeps it."
         )
         if keep:
-            st.button("Keep it", key="ending-keep", on_click=program().engine.idle.touch, args=(workspace,))
+            st.button("Keep it", key="ending-keep", on_click=program().engine.teams.idle.touch, args=(workspace,))

@@ -111,7 +111,7 @@ def _chose(before: str) -> None:
 
 def _make(by: Actor) -> None:
     try:
-        entering.go(program().engine.spaces.make(st.session_state[_TITLE], by).name)
+        entering.go(program().engine.teams.spaces.make(st.session_state[_TITLE], by).name)
     except CragError as error:
         st.session_state["ws-problem"] = error
     else:

@@ -71,7 +71,7 @@ class Presence:
     def note(self, act: AuditedAct, what: str, detail: str = "", *, refused: bool = False) -> None:
         """Have it in the audit log that whoever is here did this in this workspace."""
         name, workspace = self.visitor.name, self.workspace
-        program().engine.audit.note(act, name, workspace=workspace, what=what, detail=detail, refused=refused)
+        program().engine.teams.audit.note(act, name, workspace=workspace, what=what, detail=detail, refused=refused)
 
     def stop(self, job: Job[Any]) -> None:
         """End work of this workspace. Raises AccessError for who could not have begun it."""

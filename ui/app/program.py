@@ -104,7 +104,7 @@ class Program:
             engine.reconfigure(config)
         for name in AppConfig.model_fields:
             if (was := before.get(name)) != (now := config.get(name)):
-                engine.audit.note("setting", by, what=name, detail=f"{told(was)} → {told(now)}")
+                engine.teams.audit.note("setting", by, what=name, detail=f"{told(was)} → {told(now)}")
 
     def close(self) -> None:
         """Closes the engine, if there is one; the next use makes another."""

@@ -36,10 +36,10 @@ def stop_of_removed(engine: Engine, jobs: Jobs) -> None:
     theirs = [job for job in jobs.running() if job.who]
     if not theirs:
         return
-    welcome = {each.id: each for each in engine.people.all() if each.welcome}
+    welcome = {each.id: each for each in engine.teams.people.all() if each.welcome}
     for job in theirs:
         person = welcome.get(job.who)
-        role = engine.spaces.role_in(person, job.workspace) if person is not None else None
+        role = engine.teams.spaces.role_in(person, job.workspace) if person is not None else None
         if person is not None and role is None and person.role == "admin":
             role = person.role  # of a library that is no workspace of anybody
         if role is None or not may(role, "ask" if job.kind == "run" else "edit"):

@@ -30,17 +30,17 @@ def delete(entered: Entered, name: str) -> None:
     engine = program().engine
     actor = entered.actor
     try:
-        owner = engine.spaces.get(name).owner
+        owner = engine.teams.spaces.get(name).owner
     except NotFoundError:
         owner = ""
     if not actor.manages(name, owner):
-        engine.audit.note("workspace", actor.name, workspace=name, what="delete", refused=True)
+        engine.teams.audit.note("workspace", actor.name, workspace=name, what="delete", refused=True)
         raise AccessError("Only the owner of a workspace, or who administers, deletes it.", "Ask the owner.")
     for job in program().jobs.running(workspace=name):
         job.stop()
     engine.remove(name)  # first of all what is in it: if this ends half-way, it can be done again
     try:
-        engine.spaces.delete(name, actor)
+        engine.teams.spaces.delete(name, actor)
     except NotFoundError:  # a library that nobody shared
-        engine.audit.note("workspace", actor.name, workspace=name, what="deleted")
+        engine.teams.audit.note("workspace", actor.name, workspace=name, what="deleted")
     engine.remove(name)  # what somebody was still writing when it began

@@ -56,7 +56,7 @@ def _workspace(engine: Engine, entered: Entered) -> None:
         title = st.text_input("Title", value=entered.title, max_chars=80, key=f"share-title-{entered.workspace}")
         with problems.reported():
             if st.button("Rename", key="share-rename", disabled=title.strip() == entered.title):
-                engine.spaces.rename(entered.workspace, title, entered.actor)
+                engine.teams.spaces.rename(entered.workspace, title, entered.actor)
                 st.rerun()
         with st.popover("Delete…"):
             removing.ask(entered, entered.workspace, entered.title, _gone)
@@ -82,7 +82,7 @@ def address(token: str) -> str:
 
 
 def _members(engine: Engine, entered: Entered) -> None:
-    members = engine.spaces.members(entered.workspace)
+    members = engine.teams.spaces.members(entered.workspace)
     draw(h.div("cx")[h.p[h.b[entered.title], " is shared with"]])
     if not members:
         st.caption("Nobody yet: it is private to its owner.")
@@ -103,7 +103,7 @@ def _members(engine: Engine, entered: Entered) -> None:
         )
         role: Role = st.selectbox("Role", list(_SHORT), index=1, format_func=_SHORT.__getitem__, key="share-role")
         if st.button("Add", key="share-add", type="primary") and kind is not None:
-            engine.spaces.share(entered.workspace, kind, who, role, entered.actor, was=None)
+            engine.teams.spaces.share(entered.workspace, kind, who, role, entered.actor, was=None)
             st.session_state[_TURN] = turn + 1
             st.rerun(scope="fragment")
     st.caption("Nobody may do more in a workspace than in the program: a role here can only be less.")
@@ -126,10 +126,10 @@ def _member(engine: Engine, entered: Entered, member: Member) -> None:
         )
         out = st.button("Remove", key=f"{key}-out", type="tertiary")
     if out:
-        engine.spaces.unshare(entered.workspace, member.kind, member.who, entered.actor)
+        engine.teams.spaces.unshare(entered.workspace, member.kind, member.who, entered.actor)
         st.rerun(scope="fragment")
     if role != member.role:
-        engine.spaces.share(entered.workspace, member.kind, member.who, role, entered.actor, was=member.role)
+        engine.teams.spaces.share(entered.workspace, member.kind, member.who, role, entered.actor, was=member.role)
         st.rerun(scope="fragment")
 
 
@@ -139,7 +139,7 @@ def _links(engine: Engine, entered: Entered) -> None:
         "Who has such a link sees the documents, runs and exports here, and can neither ask nor change anything."
     )
     made: tuple[str, str] | None = st.session_state.get(_MADE)
-    for link in engine.links.of(entered.workspace):
+    for link in engine.teams.links.of(entered.workspace):
         _link(engine, entered, link)
         if made is not None and made[0] == link.id:
             st.code(address(made[1]), language=None, wrap_lines=True)
@@ -147,7 +147,7 @@ def _links(engine: Engine, entered: Entered) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         days = st.number_input("Days until it ends", 1, LONGEST, 7, key="share-days", width=160)
         if st.button("Make a link", key="share-link"):
-            link, token = engine.links.issue(entered.workspace, int(days), entered.actor)
+            link, token = engine.teams.links.issue(entered.workspace, int(days), entered.actor)
             st.session_state[_MADE] = link.id, token
             st.rerun(scope="fragment")
 
@@ -156,7 +156,7 @@ def _link(engine: Engine, entered: Entered, link: Link) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"Made {_ago(link.made_at)}, ends {day(link.ends_at)}", width="stretch")
         if st.button("End", key=f"link-{link.id}-end", type="tertiary"):
-            engine.links.end(link.id, entered.actor)
+            engine.teams.links.end(link.id, entered.actor)
             st.rerun(scope="fragment")
 
 

@@ -93,8 +93,8 @@ def may_edit(cookies: Mapping[str, str]) -> bool:
     engine = program().engine
     try:
         signed = signin.signed(said, sign_in, engine.config.signin_hours, engine.config.groups_claim)
-        person = engine.people.of(signed.identity.issuer, signed.identity.subject)
-        over = engine.people.signed_out(signed.hash)
+        person = engine.teams.people.of(signed.identity.issuer, signed.identity.subject)
+        over = engine.teams.people.signed_out(signed.hash)
     except CragError:
         return False
     return person is not None and person.welcome and may(person.role, "edit") and not over

@@ -105,7 +105,7 @@ def rules(config: AppConfig, part: processes.Part | None = None) -> Rules:
 
 
 def _note_refused(why: str) -> None:
-    program().engine.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
+    program().engine.teams.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
 
 
 def held_uploads() -> int:

@@ -68,7 +68,7 @@ def audited(why: str) -> None:
     """A refused request for the metrics, told to the audit log, once there is an engine."""
     engine = program().made
     if engine is not None:
-        engine.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
+        engine.teams.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
 
 
 def _prices() -> Mapping[str, Price]:

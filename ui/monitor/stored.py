@@ -37,7 +37,7 @@ def workspaces(session: Session) -> dict[str, str]:
     found = {session.workspace: "This library"}
     if session.may("administer"):
         engine = program().engine
-        titles = {each.name: each.title for each in engine.spaces.all()}
+        titles = {each.name: each.title for each in engine.teams.spaces.all()}
         others = sorted({*titles, *engine.private_libraries.stored()} - {session.workspace})
         found |= {name: titles.get(name) or name for name in others}
     return found

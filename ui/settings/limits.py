@@ -28,7 +28,7 @@ _EVERYONE = ""
 
 def show(session: Session) -> None:
     """What applies to this workspace, and how much of it is used. Raises CragError."""
-    found = program().engine.quotas.standing(session.workspace, session.library)
+    found = program().engine.teams.quotas.standing(session.workspace, session.library)
     st.subheader("This workspace", anchor=False)
     draw(_bars([(each, each.own) for each in found]))
     st.subheader("All workspaces together", anchor=False)
@@ -57,7 +57,7 @@ def edit(session: Session, workspace: str) -> None:
     """
     if not session.visitor.administers:
         return
-    quotas = program().engine.quotas
+    quotas = program().engine.teams.quotas
     names = [each.own for each in QUANTITIES.values()]
     if workspace == _EVERYONE:
         names += [each.all for each in QUANTITIES.values() if each.all]
@@ -116,7 +116,7 @@ def _field(name: str, value: float, key: str) -> None:
 
 def _save(session: Session, workspace: str, keys: dict[str, str], seen: dict[str, int]) -> None:
     """Store what was changed on this page; what somebody else changed meanwhile is not overwritten."""
-    quotas = program().engine.quotas
+    quotas = program().engine.teams.quotas
     typed = {name: st.session_state.get(key) for name, key in keys.items()}
     wanted = {
         name: float(value)
@@ -128,7 +128,7 @@ def _save(session: Session, workspace: str, keys: dict[str, str], seen: dict[str
 
 def _back(session: Session, workspace: str, seen: dict[str, int]) -> None:
     """Every limit that was changed here is as it was set before."""
-    changed = program().engine.quotas.overrides.all()
+    changed = program().engine.teams.quotas.overrides.all()
     own = [name for (where, name), each in changed.items() if where == workspace and each.value is not None]
     _change(session, workspace, dict.fromkeys(own), seen)
 
@@ -136,15 +136,15 @@ def _back(session: Session, workspace: str, seen: dict[str, int]) -> None:
 def _change(session: Session, workspace: str, wanted: Any, seen: dict[str, int]) -> None:
     engine, who = program().engine, session.visitor.name
     if not session.may("administer"):
-        engine.audit.note("limit", who, workspace=workspace, refused=True)
+        engine.teams.audit.note("limit", who, workspace=workspace, refused=True)
         return
     state = st.session_state
     try:
         for name, value in wanted.items():
-            before = engine.quotas.most(name, workspace)
-            engine.quotas.change(workspace, name, value, seen=seen.get(name, 0), by=who)
+            before = engine.teams.quotas.most(name, workspace)
+            engine.teams.quotas.change(workspace, name, value, seen=seen.get(name, 0), by=who)
             after = "as configured" if value is None else f"{value:g}"
-            engine.audit.note("limit", who, workspace=workspace, what=name, detail=f"{before:g} → {after}")
+            engine.teams.audit.note("limit", who, workspace=workspace, what=name, detail=f"{before:g} → {after}")
         state[f"limits-saved-{workspace}"] = bool(wanted)
     except CragError as error:
         state[f"limits-problem-{workspace}"] = error
@@ -153,7 +153,7 @@ def _change(session: Session, workspace: str, wanted: Any, seen: dict[str, int])
 
 def _clock() -> None:
     """Says where use is counted to a day that is not today, and offers to end that."""
-    ledger = program().engine.quotas.ledger
+    ledger = program().engine.teams.quotas.ledger
     day, today = ledger.today(), ledger.now().date()
     if day == today:
         return
