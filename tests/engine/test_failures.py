@@ -24,6 +24,7 @@ from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FakeClock, ScriptedEvaluator
+from crag.web.webpage import read_page
 from tests.support.failing_servers import (
     LLM_KEY,
     PIECES,
@@ -75,7 +76,10 @@ Ask = Callable[..., Run]
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with the small library, for each test to copy."""
+    """A data folder with the small library, for each test to copy. What reads pages is loaded, or the first run would
+    pay for it out of the seconds that a page has.
+    """
+    read_page(b"<p>Hiring took the agency ninety days in 2018, on average, its report says.</p>" * 5, ".html", "")
     folder = tmp_path_factory.mktemp("filled")
     engine = Engine(AppConfig(data=folder), embedder=WordEmbedder())
     fill(engine)
