@@ -107,6 +107,17 @@ def test_a_day_s_calls_that_are_used_up_leave_the_parts_of_this_machine(engine_w
         assert engine.trace(QUESTION, keys=keys).calls, "it is tomorrow"
 
 
+def test_prices_that_are_changed_hold_from_the_next_purse_on(engine_with: Make) -> None:
+    engine = engine_with(library_dollars_day=100, prices=("dear=0/0/2",))
+    for price, sum_ in ((2, 2), (2, 4), (5, 9)):
+        engine.reconfigure(engine.config.model_copy(update={"prices": (f"dear=0/0/{price}",)}))
+        with engine.teams.quotas.purse("default") as purse:
+            purse.take()
+            purse.paid(call())
+        [used] = [each for each in engine.teams.quotas.standing("default") if each.quantity.name == "dollars"]
+        assert used.own.used == pytest.approx(sum_, abs=0.001)
+
+
 def test_two_processes_share_a_day_s_calls_to_the_last_one(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         made = pool.starmap(spend, [(tmp_path, 90, 101)] * 2)
