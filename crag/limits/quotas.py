@@ -19,7 +19,7 @@ from crag.limits.ledger import SERVER, Ledger, Refused, Want
 from crag.limits.overrides import Override, Overrides
 from crag.limits.purse import Purse, Spendable
 from crag.limits.quantities import QUANTITIES, Bound, Quantity
-from crag.spending.prices import table
+from crag.spending.prices import Price, table
 from crag.teams.store import Store
 
 __all__ = ["Admission", "Quotas", "Standing"]
@@ -87,6 +87,8 @@ class Quotas:
         self._changed: Mapping[tuple[str, str], Override] = {}
         self._read_at = -_BELIEVED
         self._near: dict[str, tuple[float, list[Standing]]] = {}
+        self._priced: tuple[tuple[str, ...], Mapping[str, Price] | None] = (), None
+        """The entries of the configuration, and the table that they make."""
         self.taken: Callable[[Path | str], tuple[float, float]] = lambda library: (0.0, 0.0)
         """Megabytes that a library takes on the disk, and all of them: see `crag.library.room.Room`."""
         self.opened: Callable[[str], float] | None = None
@@ -200,7 +202,7 @@ class Quotas:
         spendable = Spendable(
             calls=self._limits("calls", workspace),
             dollars=self._limits("dollars", workspace),
-            prices=table(self._config().prices),
+            prices=self._prices(),
         )
         return Purse(self.ledger, workspace, spendable)
 
@@ -232,6 +234,15 @@ class Quotas:
         self.touched(name)
         limits = {what: self._limits(what, name) for what in ("documents", "chunks", "files", "upload_mb")}
         return Intake(self.ledger, name, library, limits)
+
+    def _prices(self) -> Mapping[str, Price]:
+        """What calls cost, made once for as long as the configuration has the same. Raises SettingsError."""
+        entries, prices = self._priced
+        if prices is None or entries != self._config().prices:
+            entries = self._config().prices
+            prices = table(entries)
+            self._priced = entries, prices
+        return prices
 
     def _limits(self, what: str, workspace: str) -> tuple[float, float]:
         """A workspace's limit and the server's. What lies outside the data folder has none of a workspace."""

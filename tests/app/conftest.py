@@ -21,6 +21,7 @@ from crag.providers.registry import key_variables
 from crag.sample import load_sample
 from tests.support import local_models
 from tests.support.model_server import Server, serving
+from ui.app import collector
 from ui.app.program import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,8 +42,10 @@ def ended(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None
 
 local_script_runner.require_widgets_deltas = ended
 
-# After each run of the script, Streamlit has the collector go through all modules: a tenth of a second each time.
+# After each run of the script, Streamlit has the collector go through all modules, a tenth of a second each time, and
+# the app has it go through them in rounds, a quarter of these tests' time.
 streamlit_config.set_option("runner.postScriptGC", False)
+collector.EVERY = 0
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 
+from crag.core.config import AppConfig
+from crag.core.trace import Trace
+from crag.library.private import name_of
+from crag.sample import load_sample
+from tests.support import local_models
 from tests.support.app_server import Served, gated, over_the_sample, serving
+from tests.support.portal import Portal, portal_of
 
 HEADER, POLICY = "content-security-policy", "Content Security Policy"
 """Of what a policy forbids, Chromium says so in the console."""
@@ -36,11 +42,41 @@ def served(tmp_path_factory, sample_data) -> Iterator[Served]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def served_to_many(tmp_path_factory) -> Iterator[Served]:
-    """An app as it is where others can reach it: each browser has its own library, which is empty."""
-    with gated(tmp_path_factory.mktemp("many"), CRAG_WORKSPACES="private") as found:
+@pytest.fixture(scope="session")
+def answered(served) -> str:
+    """The address of a run of the sample's first question that has ended."""
+    engine = local_models.engine(AppConfig(data=served.data))
+    trace = Trace.from_events(engine.ask(load_sample().questions[0].question, via="app"))
+    engine.close()
+    return f"/?run={trace.run_id}"
+
+
+@pytest.fixture(scope="session")
+def portal() -> Iterator[Portal]:
+    """A page of another origin that the app `served_to_many` may be framed by."""
+    with portal_of() as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def served_to_many(tmp_path_factory, portal) -> Iterator[Served]:
+    """An app as it is where others can reach it: each browser has its own library. It has room for 1 MB of uploads."""
+    chosen = {"CRAG_WORKSPACES": "private", "CRAG_FRAMED_BY": portal.address, "CRAG_UPLOADS_MB": "1"}
+    with gated(tmp_path_factory.mktemp("many"), **chosen) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def own_library(served_to_many) -> Callable[[], tuple[str, str]]:
+    """Gives out a library there: the name of its workspace, and what its address ends in."""
+
+    def given() -> tuple[str, str]:
+        engine = local_models.engine(AppConfig(data=served_to_many.data))
+        key = engine.private_libraries.issue()
+        engine.close()
+        return name_of(key), f"?w={key}"
+
+    return given
 
 
 @pytest.fixture
@@ -69,9 +105,20 @@ def tab(browser):
     context.close()
 
 
+def left_empty(tab) -> None:
+    """Nothing stored, and no page in it: one left open takes a tenth of a processor from all tests that follow.
+
+    A word of the same server stands there, so that the browser keeps the process that has compiled the app's script.
+    """
+    if tab.url.startswith("http"):
+        tab.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        tab.goto(urljoin(tab.url, "/_stcore/health"))
+    tab.context.clear_cookies()
+
+
 @pytest.fixture
 def open_page(request, browser, tab):
-    """Opens a page of the app: the first in the tab that the test before left, with nothing that it stored, any other
+    """Opens a page of the app: the first in the tab that the test before left empty, any other
     (and with `own` the first too) in a browser profile of its own, or in another tab of the page `beside`.
 
     At the end nothing may have left this machine, every answer must have carried the app's policy, and the app may have
@@ -94,9 +141,6 @@ def open_page(request, browser, tab):
             page = opened_here[-1].new_page()
         else:
             page = tab
-            page.context.clear_cookies()
-            if page.url.startswith("http"):
-                page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
         pages.append(page)
         page.set_default_timeout(PATIENCE)
         page.set_viewport_size({"width": width, "height": 900})
@@ -114,6 +158,7 @@ def open_page(request, browser, tab):
             page.remove_listener(name, listen)
     for each in opened_here:
         each.close()
+    left_empty(tab)
     for app in apps:
         app.gate.unlink(missing_ok=True)
     outside = [url for url in left if not url.startswith(("data:", "blob:")) and urlsplit(url).hostname != "127.0.0.1"]

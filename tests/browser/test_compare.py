@@ -14,10 +14,7 @@ HELD = re.compile(r"Grading: 3 of \d+ chunks")
 @pytest.fixture
 def page(open_page):
     """The Compare page, over the sample library."""
-    page = open_page()
-    page.get_by_text("Three questions to try").wait_for()
-    settled(page)
-    page.get_by_role("link", name="Compare", exact=True).click()
+    page = open_page("/compare")
     page.get_by_role("heading", name="Compare").wait_for()
     page.locator(".st-key-compare-begin button").wait_for()
     return settled(page)
@@ -47,7 +44,7 @@ def lane(page, number):
     return page.locator(f"[data-scope='{runs[number]}']")
 
 
-def test_two_strategies_end_side_by_side_with_what_differs(page):
+def test_two_strategies_end_side_by_side_on_the_screen_a_citation_opens_there_and_a_lane_in_ask(page):
     begin(page)
     done(page)
     expect(page.locator(".cmp-table").first).to_contain_text("Plain RAG")
@@ -56,6 +53,30 @@ def test_two_strategies_end_side_by_side_with_what_differs(page):
     assert lane(page, 0).locator(".action .word").count() == 0
     tops = [lane(page, number).locator(".cards").first.bounding_box()["y"] for number in (0, 1)]
     assert tops[0] == tops[1], "the chunks of both lanes begin at the same height"
+    for width in (1440, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme)
+            until(page, f"() => ({OFF_SCREEN})().length === 0")
+            until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    settled(page)
+    lane(page, 1).locator("button.cite").first.click()
+    image = page.locator(".st-key-cmp-page-1 .st-key-page-view img")
+    image.wait_for()
+    until(
+        page,
+        "() => { const box = document.querySelector('.st-key-page-view').getBoundingClientRect();"
+        " return box.top >= 0 && box.top < innerHeight / 2; }",
+    )
+    page.get_by_role("button", name="Close").click()
+    image.wait_for(state="detached")
+    settled(page)
+    page.locator(".cmp-heads").first.get_by_text("Open in Ask").nth(1).click()
+    page.locator(".st-key-ask-columns .question").wait_for()
+    expect(page.locator(".action .word")).to_have_text("CORRECT")
+    settled(page)
 
 
 def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
@@ -94,6 +115,7 @@ def test_lanes_go_on_while_things_are_touched_and_after_a_reload(page, served):
     until(page, "() => document.activeElement.classList.contains('thumb')")
 
 
+@pytest.mark.heavy  # test_evaluate.py stops in a browser, tests/app/test_jobs.py stops jobs
 def test_stop_stops_every_lane(page, served):
     served.gate.touch()
     begin(page, question="Which goals did the agency set for its hiring managers?")
@@ -105,29 +127,9 @@ def test_stop_stops_every_lane(page, served):
     expect(lane(page, 1).locator(".action")).to_contain_text("Stopped")
 
 
-def test_a_citation_opens_the_page_in_its_lane_and_a_lane_opens_in_ask(page):
-    begin(page)
-    done(page)
-    lane(page, 1).locator("button.cite").first.click()
-    image = page.locator(".st-key-cmp-page-1 .st-key-page-view img")
-    image.wait_for()
-    until(
-        page,
-        "() => { const box = document.querySelector('.st-key-page-view').getBoundingClientRect();"
-        " return box.top >= 0 && box.top < innerHeight / 2; }",
-    )
-    page.get_by_role("button", name="Close").click()
-    image.wait_for(state="detached")
-    settled(page)
-    page.locator(".cmp-heads").first.get_by_text("Open in Ask").nth(1).click()
-    page.locator(".st-key-ask-columns .question").wait_for()
-    expect(page.locator(".action .word")).to_have_text("CORRECT")
-    settled(page)
-
-
-def test_the_forced_twin_of_a_run_is_one_click_away(page):
-    page.get_by_role("link", name="Ask", exact=True).click()
-    page.locator(".st-key-try-0 button").first.click()
+@pytest.mark.heavy  # tests/app/test_compare_page.py compares a run with its twin
+def test_the_forced_twin_of_a_run_is_one_click_away(open_page, answered):
+    page = open_page(answered)
     page.locator(".sources li").first.wait_for()
     settled(page)
     page.get_by_role("button", name="What if…").click()
@@ -138,6 +140,7 @@ def test_the_forced_twin_of_a_run_is_one_click_away(page):
     assert lane(page, 1).get_by_text("From the web").count()
 
 
+@pytest.mark.heavy  # with two lanes it is looked at above
 def test_nothing_is_off_the_screen_with_four_lanes(page):
     for _ in range(2):
         before = page.locator("[class*='st-key-cmp-strategy-']").count()

@@ -8,7 +8,6 @@ from crag.core.config import AppConfig
 from crag.ingest.chunking import chunk_id
 from crag.testing.fakes import chunk_of
 from tests.support import local_models
-from tests.support.app_server import gated
 from tests.support.browsing import OFF_SCREEN, settled
 from tests.support.small_pdf import small_pdf
 
@@ -19,17 +18,21 @@ FIRMS = ("Harbour", "Lighthouse", "Ferry", "Canal")
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """The app over 200 documents of one page each."""
-    folder = tmp_path_factory.mktemp("many")
-    engine = local_models.engine(AppConfig(data=folder / "data"))
-    fill(engine)
+def served(served_to_many):
+    return served_to_many
+
+
+@pytest.fixture(scope="module")
+def address(served, own_library):
+    """Of a library with 200 documents of one page each."""
+    name, key = own_library()
+    engine = local_models.engine(AppConfig(data=served.data))
+    fill(engine, engine.library(name))
     engine.close()
-    with gated(folder) as found:
-        yield found
+    return f"/documents{key}"
 
 
-def fill(engine):
+def fill(engine, library):
     from dataclasses import replace
 
     import numpy as np
@@ -51,12 +54,12 @@ def fill(engine):
             added_at=f"2026-01-01T00:{number // 60:02}:{number % 60:02}+00:00",
             model=engine.embedder.id,
         )
-        engine.library().documents.add(document, file, [chunk], vector)
+        library.documents.add(document, file, [chunk], vector)
 
 
 @pytest.fixture
-def page(open_page, served):
-    page = open_page("/documents")
+def page(open_page, served, address):
+    page = open_page(address)
     page.get_by_role("heading", name=re.compile(r"^2\d\d documents$")).wait_for()
     yield settled(page)
     served.reading.unlink(missing_ok=True)
@@ -101,7 +104,7 @@ def test_many_are_found_selected_tagged_together_and_asked_alone(page):
 
 def test_every_file_of_an_upload_is_told_also_after_a_reload_and_at_its_end(page, served):
     served.reading.touch()
-    files = [("good", small_pdf(f"{TEXT} one.")), ("bad", b"\0"), ("again", small_pdf(f"{TEXT} one."))]
+    files = [("good", small_pdf(f"{TEXT} one.")), ("<i>bad", b"\0"), ("again", small_pdf(f"{TEXT} one."))]
     files += [(f"more {number}", small_pdf(f"{TEXT} more {number}.")) for number in range(9)]
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
         [{"name": f"{name}.pdf", "mimeType": "application/pdf", "buffer": data} for name, data in files]
@@ -116,7 +119,8 @@ def test_every_file_of_an_upload_is_told_also_after_a_reload_and_at_its_end(page
     page.get_by_text("0 of 12 files").wait_for()
     served.reading.unlink()
     page.get_by_role("heading", name="50 of 210 documents").wait_for()
-    assert page.locator(".file.result b").all_inner_texts()[:2] == ["bad.pdf", "again.pdf"]
+    assert page.locator(".file.result b").all_inner_texts()[:2] == ["<i>bad.pdf", "again.pdf"]
+    assert page.locator(".result b i").count() == 0
     page.reload()
     page.get_by_text("12 files: 1 failed, 1 in the library already, 10 added").wait_for()
     expect(page.locator(".file.result")).to_have_count(12)

@@ -11,7 +11,7 @@ from tests.support.browsing import until
 
 @pytest.mark.parametrize("path", ["settings", pytest.param("documents", marks=pytest.mark.heavy)])
 def test_the_first_page_that_anybody_opens_is_the_app_s(open_page, served_fresh, path) -> None:
-    page = open_page(f"/{path}", base=served_fresh.url)
+    page = open_page(f"/{path}", base=served_fresh.url, own=True)
     page.get_by_role("heading", name=path.capitalize()).first.wait_for()
     page.get_by_role("link", name="Documents").first.wait_for()
     assert page.get_by_role("link", name="app", exact=True).count() == 0

@@ -2,45 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
-from tests.support.app_server import serving
 from tests.support.browsing import until
+from tests.support.portal import portal_of
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
-
-
-@pytest.fixture(scope="module")
-def portal():
-    """A page of another origin that shows `shown` in a frame."""
-
-    class Portal(BaseHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-        def do_GET(self):
-            data = f"<h1>Portal</h1><iframe width=1200 height=800 src='{self.server.shown}'></iframe>".encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Portal) as server:
-        server.address = f"http://127.0.0.1:{server.server_port}"
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        yield server
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def narrow(tmp_path_factory, portal):
-    """An app that the portal may frame, with room for 1 MB of uploads."""
-    with serving(tmp_path_factory.mktemp("narrow"), CRAG_FRAMED_BY=portal.address, CRAG_UPLOADS_MB="1") as app:
-        yield app
 
 
 @pytest.fixture
@@ -51,26 +18,28 @@ def visit(browser):
     context.close()
 
 
-def test_a_page_of_another_origin_can_t_frame_the_app(served, portal, visit) -> None:
-    portal.shown, said = served.url, []
+def test_a_page_of_another_origin_can_t_frame_the_app(served_to_many, visit) -> None:
+    said: list[str] = []
     visit.on("console", lambda message: said.append(message.text))
-    visit.goto(portal.address)
-    visit.get_by_role("heading", name="Portal").wait_for()
-    until(visit, "() => document.readyState === 'complete'")
+    with portal_of() as stranger:
+        stranger.shown = served_to_many.url
+        visit.goto(stranger.address)
+        visit.get_by_role("heading", name="Portal").wait_for()
+        until(visit, "() => document.readyState === 'complete'")
     assert visit.frame_locator("iframe").locator("#root").count() == 0
     assert any("frame-ancestors" in each for each in said), said
 
 
-def test_a_portal_that_the_owner_named_can(narrow, portal, visit) -> None:
-    portal.shown = narrow.url
+def test_a_portal_that_the_owner_named_can(served_to_many, portal, visit) -> None:
+    portal.shown = served_to_many.url
     visit.goto(portal.address)
     visit.frame_locator("iframe").get_by_role("button", name="Load the sample library").wait_for()
 
 
-def test_an_upload_that_finds_no_room_is_told_and_harms_nothing(narrow, visit) -> None:
+def test_an_upload_that_finds_no_room_is_told_and_harms_nothing(served_to_many, visit) -> None:
     answered: list[int] = []
     visit.on("response", lambda found: "upload_file" in found.url and answered.append(found.status))
-    visit.goto(f"{narrow.url}/documents")
+    visit.goto(f"{served_to_many.url}/documents")
     drop = visit.get_by_test_id("stFileUploaderDropzoneInput").first
     drop.wait_for(state="attached")
     drop.set_input_files([{"name": "big.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.4\n" + b" " * 2**21}])

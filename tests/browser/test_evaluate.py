@@ -1,15 +1,19 @@
-"""Evaluate in a real browser: the sample questions, a run stopped and resumed, measures, a trace, two compared."""
+"""Evaluate in a real browser: a set with a bad row, a run stopped and resumed, measures, a trace, two compared."""
 
 import csv
+import json
 import re
 
 import pytest
 
+from tests.support.app_server import ROOT
 from tests.support.browsing import OFF_SCREEN, settled, until
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 LONG = 180_000
-"""Milliseconds for thirty questions on a busy machine."""
+"""Milliseconds for a few questions on a busy machine."""
+CHOSEN = ("fehb-2020", "data-center", "wausau", "cafeteria")
+"""Of the sample's questions: in the report and asked before, in the report, in its web, in neither."""
 SOON = 20_000
 """For what the page sums up once."""
 
@@ -31,33 +35,51 @@ def strategies(page, *names):
     settled(page)
 
 
+def fits(page):
+    """Nothing is off the screen, in either theme at either width."""
+    settled(page)
+    for width in (1440, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme)
+            until(page, f"() => ({OFF_SCREEN})().length === 0")
+            until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert page.get_by_test_id("stException").count() == 0
+
+
 @pytest.fixture
 def page(open_page):
-    """The Evaluate page with the sample's questions and its documents."""
     page = open_page("/evaluate")
     view(page, "Questions")
     page.locator(".st-key-eval-sample, .eval-set").first.wait_for(state="attached")
-    settled(page)
-    if not page.locator(".eval-set").count():
-        page.get_by_role("button", name="Load the sample questions").click()
-        page.locator(".eval-set").wait_for()
-        settled(page)
-    load = page.get_by_role("button", name="Load the sample library")
-    if load.count():
-        load.click()
-    expect(page.locator(".st-key-eval-run").get_by_role("button").first).to_be_enabled(timeout=90_000)
     return settled(page)
 
 
-def test_two_strategies_over_the_sample_stopped_resumed_read_compared_and_exported(page, served):
-    expect(page.locator(".eval-set")).to_contain_text("15 questions")
+def add(page, name, data):
+    if page.get_by_text("Add questions", exact=True).count():
+        page.get_by_text("Add questions", exact=True).click()
+    drop = page.get_by_test_id("stFileUploaderDropzoneInput")
+    drop.wait_for(state="attached")
+    drop.set_input_files([{"name": name, "mimeType": "text/plain", "buffer": data}])
+
+
+def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(page, served, answered):
+    rows = (ROOT / "samples" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    chosen = [row for row in rows if json.loads(row)["id"] in CHOSEN]
+    add(page, "few.jsonl", "\n".join([*chosen, '{"answers": ["nobody asked"]}']).encode())
+    page.get_by_text("Stored: few.jsonl, 4 questions.").wait_for()
+    expect(page.locator(".eval-bad")).to_contain_text("it has no question")
+    expect(page.locator(".eval-set")).to_contain_text("4 questions")
+    fits(page)
     strategies(page, "Balanced")
-    page.get_by_role("button", name="Run 1 strategy over 15 questions").click()
-    page.locator(".eval-live").get_by_text(re.compile(r"\b([1-9]|1[0-4]) of 15 questions")).wait_for(timeout=LONG)
-    served.gate.touch()
+    served.gate.touch()  # what was asked before is graded all the same: its grades are stored
+    page.get_by_role("button", name="Run 1 strategy over 4 questions").click()
+    page.locator(".eval-live").get_by_text("1 of 4 questions").wait_for(timeout=LONG)
     page.locator(".eval-sofar").wait_for()
     page.reload()
-    page.locator(".eval-live").get_by_text("questions.jsonl").wait_for()
+    page.locator(".eval-live").get_by_text("few.jsonl").wait_for()
     page.get_by_role("link", name="Documents").click()
     page.get_by_text("Add documents, up to").wait_for()
     page.get_by_role("link", name="Evaluate").click()
@@ -67,14 +89,14 @@ def test_two_strategies_over_the_sample_stopped_resumed_read_compared_and_export
     served.gate.unlink()
     page.get_by_text(re.compile(r"Stopped: \d+ results? kept")).wait_for(timeout=LONG)
     settled(page)
-    page.get_by_text(re.compile(r"Balanced over questions\.jsonl: \d+ of 15 done")).wait_for()
+    page.get_by_text(re.compile(r"Balanced over few\.jsonl: \d+ of 4 done")).wait_for()
     page.get_by_role("button", name="Resume").click()
-    page.get_by_text("Done: questions.jsonl").wait_for(timeout=LONG)
+    page.get_by_text("Done: few.jsonl").wait_for(timeout=LONG)
     expect(page.get_by_role("button", name="Resume")).to_have_count(0, timeout=SOON)
     view(page, "Questions")
     strategies(page, "Plain RAG")
-    page.get_by_role("button", name="Run 1 strategy over 15 questions").click()
-    page.get_by_text("Done: questions.jsonl, 15 questions").wait_for(timeout=LONG)
+    page.get_by_role("button", name="Run 1 strategy over 4 questions").click()
+    page.get_by_text("Done: few.jsonl, 4 questions").wait_for(timeout=LONG)
 
     view(page, "Results")
     table = page.locator(".eval-table").first
@@ -82,16 +104,17 @@ def test_two_strategies_over_the_sample_stopped_resumed_read_compared_and_export
     expect(table).to_contain_text("Plain RAG")
     expect(table.locator("tr", has_text="Action right").locator("td").last).to_have_text("–")
     assert "NaN" not in page.get_by_test_id("stMain").inner_text()
-    expect(page.locator(".eval-rows li")).to_have_count(15, timeout=SOON)
+    expect(page.locator(".eval-rows li")).to_have_count(4, timeout=SOON)
 
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as rows:
         page.get_by_role("button", name="Rows of this one, CSV").click()
-    assert rows.value.suggested_filename == "crag-questions-balanced-rows.csv"
+    assert rows.value.suggested_filename == "crag-few-balanced-rows.csv"
     lines = list(csv.DictReader(rows.value.path().read_text(encoding="utf-8-sig").splitlines()))
-    assert len(lines) == 15 and lines[0]["question_id"] == "fehb-2020" and lines[0]["action"] == "CORRECT"
+    assert len(lines) == 4 and lines[0]["question_id"] == "fehb-2020" and lines[0]["action"] == "CORRECT"
     assert lines[0]["answer_holds"] == "yes" and lines[-1]["judged_by"] == "unanswerable"
     page.keyboard.press("Escape")
+    fits(page)
 
     page.locator(".eval-rows button.open", has_text="average premium increase").focus()
     page.keyboard.press("Enter")
@@ -107,36 +130,15 @@ def test_two_strategies_over_the_sample_stopped_resumed_read_compared_and_export
     page.locator(".eval-diff").wait_for()
     expect(page.locator(".eval-said")).to_contain_text("higher with Balanced than with Plain RAG", timeout=SOON)
     expect(page.locator(".eval-changes")).to_contain_text("answer now says it", timeout=SOON)
+    fits(page)
 
 
-def test_a_file_with_bad_rows_is_read_and_each_is_named(open_page):
-    page = open_page("/evaluate")
-    view(page, "Questions")
-    page.locator(".st-key-eval-sample, .eval-set").first.wait_for(state="attached")
-    settled(page)
-    if page.get_by_text("Add questions", exact=True).count():
-        page.get_by_text("Add questions", exact=True).click()
-    drop = page.get_by_test_id("stFileUploaderDropzoneInput")
-    drop.wait_for(state="attached")
-    data = b"question,answer\n<b>What</b> is A?,1\n,2\n"
-    drop.set_input_files([{"name": "<i>mine</i>.csv", "mimeType": "text/csv", "buffer": data}])
+@pytest.mark.heavy  # tests/app/test_evaluate_page.py names bad rows and deletes a set
+def test_a_set_of_a_hostile_name_is_stored_and_deleted(page):
+    add(page, "<i>mine</i>.csv", b"question,answer\n<b>What</b> is A?,1\n,2\n")
     page.get_by_text("Stored: <i>mine</i>.csv, 1 question.").wait_for()
     expect(page.locator(".eval-bad")).to_contain_text("it has no question")
     settled(page)
     page.get_by_text("Delete set").click()
     page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete", exact=True).click()
     expect(page.get_by_text("<i>mine</i>.csv")).to_have_count(0)
-
-
-def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
-    for name, mark in (("Questions", ".eval-set"), ("Results", ".cx"), ("Compare two", ".cx")):
-        page.set_viewport_size({"width": 1440, "height": 900})
-        view(page, name)
-        page.locator(mark).first.wait_for()
-        for width in (1440, 420):
-            page.set_viewport_size({"width": width, "height": 900})
-            for theme in ("light", "dark"):
-                page.emulate_media(color_scheme=theme)
-                until(page, f"() => ({OFF_SCREEN})().length === 0")
-                until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
-        assert page.get_by_test_id("stException").count() == 0

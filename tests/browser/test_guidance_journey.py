@@ -1,8 +1,11 @@
 """From a question without an answer to one that has it, and to the web, in a real browser."""
 
+import pytest
+
 from tests.support.browsing import OFF_SCREEN, ask, settled
 
 
+@pytest.mark.heavy  # tests/app/test_guidance.py clicks a suggestion
 def test_without_an_answer_a_click_leads_to_one(open_page):
     page = open_page()
     page.get_by_text("Three questions to try").wait_for()

@@ -1,27 +1,36 @@
-"""The main job in a real browser: questions, citations, a run touched in its middle, uploads, looks."""
+"""The main job in a real browser: questions, citations, a run touched in its middle, looks."""
 
 import re
 
 import pytest
 
 from tests.support.browsing import OFF_SCREEN, ask, settled, until
-from tests.support.small_pdf import small_pdf
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
-PDF = small_pdf("The lighthouse of Alexandria guided ships into the harbour of the city.")
+MARKUP = "<img src=x onerror=\"document.title='broken'\"> **So**"
 QUESTION = "How many full-time equivalent employees did OPM have in fiscal year 2019?"
 
 
 @pytest.fixture
-def page(open_page):
+def first(open_page):
     """The Ask page over the sample library."""
     page = open_page()
     page.get_by_text("Three questions to try").wait_for()
     return settled(page)
 
 
-def test_three_questions_end_in_three_actions_each_with_a_cited_source(page):
+@pytest.fixture
+def page(open_page, answered):
+    """A finished run on Ask."""
+    page = open_page(answered)
+    page.locator(".sources li").first.wait_for()
+    return settled(page)
+
+
+@pytest.mark.heavy  # tests/app/test_ask_page.py asks all three
+def test_three_questions_end_in_three_actions_each_with_a_cited_source(first):
+    page = first
     for number, word in enumerate(("CORRECT", "AMBIGUOUS", "INCORRECT")):
         page.locator(f".st-key-try-{number} button").first.click()
         page.locator(".action .word", has_text=re.compile(f"^{word}$")).wait_for()
@@ -33,10 +42,7 @@ def test_three_questions_end_in_three_actions_each_with_a_cited_source(page):
         page.get_by_text("Three questions to try").wait_for()
 
 
-def test_a_citation_opens_the_page_it_comes_from(page):
-    page.locator(".st-key-try-0 button").first.click()
-    page.locator(".sources li").first.wait_for()
-    settled(page)
+def test_a_citation_opens_the_page_it_comes_from_at_the_cited_words(page):
     page.locator("button.cite").first.focus()
     page.keyboard.press("Enter")
     image = page.locator(".st-key-page-view img")
@@ -45,13 +51,8 @@ def test_a_citation_opens_the_page_it_comes_from(page):
     page.get_by_text(re.compile(r"page \d+ of \d+")).first.wait_for()
     page.get_by_role("button", name="Close").click()
     image.wait_for(state="detached")
-
-
-def test_a_page_taller_than_its_box_is_shown_at_the_cited_words(page):
-    page.set_viewport_size({"width": 1440, "height": 600})
-    page.locator(".st-key-try-0 button").first.click()
-    page.locator(".sources li").first.wait_for()
     settled(page)
+    page.set_viewport_size({"width": 1440, "height": 600})  # the page is taller than its box
     page.locator("button.cite").first.click()
     until(
         page,
@@ -68,21 +69,19 @@ def test_a_page_taller_than_its_box_is_shown_at_the_cited_words(page):
 
 
 def test_a_chunk_opens_with_its_strips_and_stays_open_while_sliders_move(page):
-    page.locator(".st-key-try-0 button").first.click()
-    page.locator(".sources li").first.wait_for()
-    settled(page)
     first = page.locator("details[data-keep]").first
     first.locator("summary").click()
     first.locator("mark, s").first.wait_for()
     page.get_by_role("slider").nth(1).focus()
     page.keyboard.press("ArrowRight")
     page.locator(".change", has_text="What if").wait_for()
-    assert page.locator("details[data-keep]").first.get_attribute("open") is not None
+    until(page, "() => document.querySelector('details[data-keep]').open")
 
 
-def test_a_run_survives_sliders_page_switches_and_a_reload(page, served):
+def test_a_run_survives_sliders_page_switches_and_a_reload_and_markup_in_its_question_builds_nothing(first, served):
+    page = first
     served.gate.touch()
-    ask(page, QUESTION)
+    ask(page, f"{MARKUP} {QUESTION}")
     page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
     assert page.locator(".path li.active").inner_text().startswith("Evaluate")
     expect(page.get_by_text("Three questions to try")).to_have_count(0)
@@ -104,9 +103,13 @@ def test_a_run_survives_sliders_page_switches_and_a_reload(page, served):
     settled(page)
     page.reload()
     page.locator(".action .word").wait_for()
+    assert page.title() != "broken" and page.locator(".question img").count() == 0
+    expect(page.locator(".question").first).to_contain_text(MARKUP)
 
 
-def test_stop_stops(page, served):
+@pytest.mark.heavy  # test_evaluate.py stops in a browser, tests/app/test_jobs.py and test_approval.py stop runs
+def test_stop_stops(first, served):
+    page = first
     served.gate.touch()
     ask(page, "Where is the headquarters of the Office of Personnel Management?")
     page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
@@ -117,35 +120,7 @@ def test_stop_stops(page, served):
     page.get_by_text("Edit and ask again").wait_for()
 
 
-def test_markup_in_a_question_builds_nothing(page):
-    ask(page, "<img src=x onerror=\"document.title='broken'\"> **who** leads OPM?")
-    page.locator(".action .word").wait_for()
-    settled(page)
-    assert page.title() != "broken" and page.locator(".question img").count() == 0
-
-
-def test_uploads_of_a_real_and_a_fake_pdf_each_end_in_a_line(open_page):
-    page = open_page("/documents")
-    drop = page.get_by_test_id("stFileUploaderDropzoneInput")
-    drop.wait_for(state="attached")
-    drop.set_input_files(
-        [
-            {"name": "<b>light</b>.pdf", "mimeType": "application/pdf", "buffer": PDF},
-            {"name": "fake.pdf", "mimeType": "application/pdf", "buffer": b"\0nothing"},
-        ]
-    )
-    results = page.locator(".result")
-    results.nth(1).wait_for()
-    said = results.all_inner_texts()
-    assert any("Added: 1 page" in line for line in said) and any("fake.pdf" in line for line in said)
-    assert page.locator(".result b b").count() == 0
-    page.get_by_text("2 documents").wait_for()
-
-
 def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
-    page.locator(".st-key-try-0 button").first.click()
-    page.locator(".sources li").first.wait_for()
-    settled(page)
     for name, mark in (("Ask", ".action .word"), ("Documents", "[data-testid=stDataFrame]"), ("Settings", ".grid")):
         page.set_viewport_size({"width": 1440, "height": 900})
         page.get_by_role("link", name=name, exact=True).click()

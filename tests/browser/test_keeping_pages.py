@@ -27,7 +27,7 @@ def answered(page, word):
 
 @pytest.mark.heavy
 def test_a_page_is_kept_cited_verified_and_asked_alone(open_page, own):
-    page = open_page(base=own.url)
+    page = open_page(base=own.url, own=True)
     page.get_by_text("Three questions to try").wait_for()
     ask(settled(page), QUESTION)
     answered(page, "INCORRECT")

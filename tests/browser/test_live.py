@@ -11,6 +11,7 @@ from tests.support.small_pdf import small_pdf
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 HELD = re.compile(r"Grading: 3 of \d+ chunks")
+LATER = "Which year was the winter of the keeper?"
 QUESTION = "What did the lighthouse keeper write about the harbour in winter?"
 PDF = small_pdf("The lighthouse of Alexandria guided ships into the harbour of the city.")
 KEEPER = [
@@ -38,6 +39,7 @@ def page(open_page):
     return settled(page)
 
 
+@pytest.mark.heavy  # tests/app/test_ask_page.py clicks there
 def test_the_sample_is_one_click_away(page):
     page.get_by_role("button", name="Load the sample library").click()
     expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
@@ -69,7 +71,7 @@ def test_a_private_library_stays_with_its_address(open_page):
     assert "1 document" not in other.get_by_test_id("stMain").inner_text()
 
 
-def test_files_dropped_on_the_first_screen_are_added_there_and_asked_about_there(page, served):
+def test_files_are_added_on_the_first_screen_asked_about_judged_and_found_in_the_history(page, served):
     served.reading.touch()
     drop(page, "keeper.pdf", *KEEPER)
     page.locator(".progress").wait_for()
@@ -81,9 +83,34 @@ def test_files_dropped_on_the_first_screen_are_added_there_and_asked_about_there
     expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
     ask(page, QUESTION)
     page.locator(".action .word").wait_for()
+    settled(page)
+
+    held = page.locator("button.thumb[aria-pressed=true]")
+    for number in range(4):  # quickly one after the other
+        page.locator("button.thumb.relevant").nth(number).click()
+    expect(held).to_have_count(4)
+    page.reload()
+    page.locator("button.thumb[aria-pressed=true]").first.click()
+    expect(held).to_have_count(3)
+    page.reload()
+    expect(held.first).to_be_visible()  # from when on it is heard
+    held.first.focus()
+    page.keyboard.press("Enter")
+    expect(held).to_have_count(2)
+
+    settled(page)
+    ask(page, LATER)
+    page.locator(".past button[aria-current=true]", has_text=LATER[:20]).wait_for()
+    settled(page)
+    older = page.locator(".past button", has_text=QUESTION[:20])
+    older.focus()
+    page.keyboard.press("Enter")
+    expect(older).to_have_attribute("aria-current", "true")
+    expect(page.locator(".past button[aria-current]")).to_have_count(1)
+    until(page, "() => document.activeElement.closest('.past') !== null")
 
 
-def test_documents_can_be_used_while_a_file_is_added(page, served):
+def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     page.get_by_role("link", name="Documents").click()
     page.get_by_text("The library is empty").wait_for()
     drop(page, "keeper.pdf", *KEEPER)
@@ -103,26 +130,16 @@ def test_documents_can_be_used_while_a_file_is_added(page, served):
     page.get_by_text("1 chunk on page 3 of 6").wait_for()
     expect(page.locator(".progress")).to_have_count(0)
     settled(page)
-    page.get_by_role("button", name="Delete document").click()
-    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click()
-    page.get_by_text("1 document", exact=True).wait_for()
-
-
-def test_a_document_is_deleted_while_another_is_added(page, served):
-    page.get_by_role("link", name="Documents").click()
-    page.get_by_text("The library is empty").wait_for()
-    drop(page, "keeper.pdf", *KEEPER)
-    page.get_by_role("heading", name="keeper.pdf").wait_for()
-    settled(page)
     served.reading.touch()
-    drop(page, "other.pdf", "Nothing of the kind is told on this page\nof an altogether other book.")
+    drop(page, "third.pdf", "A third book tells of bridges\nand of nothing else.")
     page.locator(".progress").wait_for()
     page.get_by_role("button", name="Delete document").click()
     page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", name="keeper.pdf")).to_have_count(0)
+    page.locator(".progress").wait_for()
     served.reading.unlink()
-    page.get_by_text("1 document", exact=True).wait_for()
-    page.get_by_role("heading", name="other.pdf").wait_for()
+    page.get_by_text("2 documents").wait_for()
+    expect(page.locator(".progress")).to_have_count(0)
 
 
 def test_a_thumb_pressed_while_the_run_is_drawn_anew_counts_and_a_page_is_left_at_its_end(page, served):
@@ -151,38 +168,3 @@ def test_a_thumb_pressed_while_the_run_is_drawn_anew_counts_and_a_page_is_left_a
     page.get_by_role("heading", name="keeper.pdf").wait_for()
     settled(page)
     expect(page.get_by_role("heading", name="keeper.pdf")).to_be_visible()
-
-
-def test_thumbs_pressed_quickly_one_after_the_other_all_count_also_right_after_a_reload(page, served):
-    drop(page, "keeper.pdf", *KEEPER)
-    page.get_by_text("in the library").wait_for()
-    ask(page, QUESTION)
-    page.locator(".action .word").wait_for()
-    settled(page)
-    held = page.locator("button.thumb[aria-pressed=true]")
-    for number in range(4):
-        page.locator("button.thumb.relevant").nth(number).click()
-    expect(held).to_have_count(4)
-    page.reload()
-    page.locator("button.thumb[aria-pressed=true]").first.click()
-    expect(held).to_have_count(3)
-    page.reload()
-    expect(held.first).to_be_visible()  # from when on it is heard
-    held.first.focus()
-    page.keyboard.press("Enter")
-    expect(held).to_have_count(2)
-
-
-def test_the_history_opens_by_keyboard_and_marks_what_is_open(page, served):
-    drop(page, "keeper.pdf", *KEEPER)
-    page.get_by_text("in the library").wait_for()
-    for question in (QUESTION, "Which year was the winter of the keeper?"):
-        ask(page, question)
-        page.locator(".past button[aria-current=true]", has_text=question[:20]).wait_for()
-        settled(page)
-    older = page.locator(".past button", has_text=QUESTION[:20])
-    older.focus()
-    page.keyboard.press("Enter")
-    expect(older).to_have_attribute("aria-current", "true")
-    expect(page.locator(".past button[aria-current]")).to_have_count(1)
-    until(page, "() => document.activeElement.closest('.past') !== null")

@@ -39,9 +39,7 @@ def guarded():
 @pytest.fixture
 def page(open_page):
     """The Settings page, with the sample loaded."""
-    page = open_page()
-    page.get_by_text("Three questions to try").wait_for()
-    page.get_by_role("link", name="Settings", exact=True).click()
+    page = open_page("/settings")
     page.locator(".st-key-models").wait_for()
     return settled(page)
 

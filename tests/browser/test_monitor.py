@@ -9,7 +9,6 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.events import RunFinished, RunStarted
 from tests.support import local_models
-from tests.support.app_server import gated
 from tests.support.browsing import OFF_SCREEN, settled, until
 from tests.support.tune_runs import run
 
@@ -17,10 +16,15 @@ expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory):
-    """The app over forty runs of two weeks, every fourth of which ended INCORRECT."""
-    folder = tmp_path_factory.mktemp("monitor")
-    engine = local_models.engine(AppConfig(data=folder / "data"))
+def served(served_to_many):
+    return served_to_many
+
+
+@pytest.fixture(scope="module")
+def address(served, own_library):
+    """Of a library with forty runs of two weeks, every fourth of which ended INCORRECT."""
+    name, key = own_library()
+    engine = local_models.engine(AppConfig(data=served.data))
     for number in range(40):
         at = (datetime.now(UTC) - timedelta(hours=1 + 8 * number)).isoformat(timespec="milliseconds")
         made = run(number, [0.01 if number % 4 == 0 else 0.9], strategy="paper" if number % 3 else "balanced")
@@ -29,18 +33,17 @@ def app(tmp_path_factory):
             question=made.question,
             strategy=made.strategy,
             settings=made.settings,
-            workspace="default",
+            workspace=name,
             started_at=at,
         )
-        engine.library().runs.save(replace(made, started_at=at), [began, RunFinished(at=0.4)])
+        engine.library(name).runs.save(replace(made, started_at=at), [began, RunFinished(at=0.4)])
     engine.close()
-    with gated(folder) as found:
-        yield found.url
+    return f"/monitor{key}"
 
 
 @pytest.fixture
-def page(open_page, app):
-    page = open_page("/monitor", base=app)
+def page(open_page, address):
+    page = open_page(address)
     page.locator(".mon-says").wait_for()
     page.locator(".js-plotly-plot .points .point").first.wait_for(state="attached")
     return settled(page)
@@ -69,19 +72,11 @@ def test_a_click_on_a_bar_lists_its_runs_again_and_again_and_one_opens_in_ask(pa
     expect(listed.first).to_be_visible()
     question = listed.first.locator("a").inner_text()
     listed.first.locator("a").click()
-    page.wait_for_url(re.compile(r"/\?run=run-\d+"))
+    page.wait_for_url(re.compile(r"/\?.*run=run-\d+"))
     expect(page.locator(".stMain")).to_contain_text(question)
 
 
-def test_a_filter_leaves_only_its_runs(page):
-    expect(page.locator(".mon-says")).to_contain_text("40 runs")
-    page.locator(".st-key-mon-strategy input").click()
-    page.get_by_role("option", name="Balanced").click()
-    expect(page.locator(".mon-says")).to_contain_text("14 runs")
-    expect(page.locator(".mon-groups tbody tr")).to_have_count(1)
-
-
-def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
+def test_nothing_is_off_the_screen_in_either_theme_at_either_width_and_a_filter_leaves_only_its_runs(page):
     for width in (1440, 420):
         page.set_viewport_size({"width": width, "height": 900})
         for theme in ("light", "dark"):
@@ -90,3 +85,10 @@ def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
             until(page, f"() => ({OFF_SCREEN})().length === 0")
             until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
     assert page.get_by_test_id("stException").count() == 0
+    page.set_viewport_size({"width": 1440, "height": 900})
+    settled(page)
+    expect(page.locator(".mon-says")).to_contain_text("40 runs")
+    page.locator(".st-key-mon-strategy input").click()
+    page.get_by_role("option", name="Balanced").click()
+    expect(page.locator(".mon-says")).to_contain_text("14 runs")
+    expect(page.locator(".mon-groups tbody tr")).to_have_count(1)

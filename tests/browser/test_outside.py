@@ -130,10 +130,10 @@ def test_a_model_grades_and_writes_and_its_answer_is_checked(page, model):
 @pytest.mark.parametrize(
     ("acts", "graded_locally", "quoted"),
     [
-        ("busy", True, True),
+        ("busy", True, True),  # the others: tests/engine/test_failures.py
         pytest.param("broken", True, True, marks=pytest.mark.heavy),
-        ("garbage", True, False),
-        ("cut-off", False, True),
+        pytest.param("garbage", True, False, marks=pytest.mark.heavy),
+        pytest.param("cut-off", False, True, marks=pytest.mark.heavy),
     ],
 )
 def test_a_failing_model_still_leads_to_a_marked_answer(page, model, acts, graded_locally, quoted):
@@ -152,6 +152,7 @@ def test_a_failing_model_still_leads_to_a_marked_answer(page, model, acts, grade
     fits(page)
 
 
+@pytest.mark.heavy  # tests/app/test_approval.py says no
 def test_a_query_that_is_not_approved_stays_here(page, model, web):
     model.score, model.query = 0.1, "airplane skid, kept here"
     ask(page, UNKNOWN)
@@ -200,6 +201,7 @@ def test_a_query_waits_through_a_reload_and_is_sent_once_from_another_tab(page, 
     fits(page)
 
 
+@pytest.mark.heavy  # tests/app/test_approval.py stops there
 def test_stop_while_a_query_waits_sends_nothing(page, model, web):
     model.score, model.query = 0.1, "airplane skid, stopped"
     ask(page, f"{UNKNOWN} Stop.")

@@ -12,33 +12,36 @@ from crag.questions.sets import read_set
 from crag.sample import load_sample
 from crag.strategies import STRATEGIES
 from tests.support import local_models
-from tests.support.app_server import gated
 from tests.support.browsing import OFF_SCREEN, ask, settled, until
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory, sample_data):
-    """The app over the sample library, with each of its three questions asked and what is known of them."""
-    folder = tmp_path_factory.mktemp("tune")
-    shutil.copytree(sample_data, folder / "data")
-    engine, sample = local_models.engine(AppConfig(data=folder / "data")), load_sample()
+def served(served_to_many):
+    return served_to_many
+
+
+@pytest.fixture(scope="module")
+def address(served, own_library, sample_data):
+    """Of a library with the sample, each of its three questions asked, and what is known of them."""
+    name, key = own_library()
+    shutil.copytree(sample_data / "workspaces" / "default", served.data / "workspaces" / name)
+    engine, sample = local_models.engine(AppConfig(data=served.data)), load_sample()
     once = STRATEGIES["balanced"].settings.changed(loop_on=(), max_rewrites=0)
     for each in sample.questions:
-        list(engine.ask(each.question, settings=once))
+        list(engine.ask(each.question, workspace=name, settings=once))
     rows = "\n".join(
         f'{{"question": "{each.question}", "page": 8, "source": "{sample.pdf.name}"}}' for each in sample.questions
     )
-    add_set(engine.library(), read_set("sample.jsonl", rows.encode()))
+    add_set(engine.library(name), read_set("sample.jsonl", rows.encode()))
     engine.close()
-    with gated(folder) as found:
-        yield found.url
+    return f"/tune{key}"
 
 
 @pytest.fixture
-def page(open_page, app):
-    page = open_page("/tune", base=app)
+def page(open_page, address):
+    page = open_page(address)
     page.get_by_role("button", name="Export").wait_for()
     page.locator(".js-plotly-plot").first.wait_for()
     page.get_by_role("slider").first.wait_for()
@@ -68,10 +71,10 @@ def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page
     listed = page.locator(".tune-list li")
     expect(listed).to_have_count(1)
     question = listed.locator("a").inner_text()
-    assert re.search(r"\?run=[\w-]+$", listed.locator("a").get_attribute("href"))
+    assert re.search(r"[?&]run=[\w-]+$", listed.locator("a").get_attribute("href"))
     listed.locator("a").click()
     page.locator(".question", has_text=question).wait_for()
-    page.wait_for_url(re.compile(r"/\?run="))
+    page.wait_for_url(re.compile(r"/\?.*run="))
     page.get_by_role("link", name="Tune", exact=True).click()
     page.locator(".tune-says", has_text="would flip").wait_for()
     settled(page)
@@ -87,14 +90,12 @@ def test_a_slider_flips_a_run_that_opens_in_ask_which_then_uses_the_sliders(page
     page.locator(".legend", has_text=f"lower {lower}, upper {upper}").wait_for()
 
 
-def test_back_brings_the_strategy_s_own_thresholds(page):
+def test_back_brings_the_strategy_s_own_thresholds_and_nothing_is_off_the_screen(page):
     press(page, 0, "ArrowLeft", "")
     own = Settings()
     page.get_by_role("button", name="Back to the strategy's own").click()
     expect(page.locator(".tune-scores .flags")).to_have_text(f"lower {own.lower:.2f}upper {own.upper:.2f}")
-
-
-def test_nothing_of_it_is_off_the_screen_in_either_theme_at_either_width(page):
+    settled(page)
     page.locator(".tune-matrix button").first.click()
     page.locator(".tune-list li").first.wait_for()
     for width in (1440, 420):

@@ -34,6 +34,15 @@ def dial(app: Served, origin: str | None = None, **more):
     return connect(f"{app.url.replace('http', 'ws')}/_stcore/stream", origin=origin, open_timeout=60, **more)
 
 
+def stops(app: Served, by: signal.Signals, base: str = "") -> None:
+    """It ends in good order when told, with a visitor there."""
+    with connect(f"{app.url.replace('http', 'ws')}{base}/_stcore/stream", open_timeout=60):
+        app.process.send_signal(by)
+        app.process.wait(60)
+    said = app.log.read_text()
+    assert "Traceback" not in said and f"CRAG Explorer: http://localhost:{app.port}" in said
+
+
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory) -> Path:
     """Where the app writes down every address outside that it reaches for."""
@@ -105,12 +114,13 @@ def test_a_start_for_the_whole_network_reaches_nobody_and_keeps_its_metrics(open
     assert not log.exists(), log.read_text()
 
 
-def test_metrics_are_the_owner_s(app, tmp_path) -> None:
+def test_metrics_are_the_owner_s_and_an_app_under_a_path_stops_when_told(app, tmp_path) -> None:
     assert ask(app, "/_stcore/metrics").text.startswith("# TYPE")
     with serving(tmp_path, CRAG_WORKSPACES="private", base="crag") as proxied:
         assert ask(proxied, "/crag/_stcore/metrics").status == 404
         assert ask(proxied, "/crag/", Host="crag.example").status == 200
         assert ask(proxied, "/crag/_stcore/health").text.strip() == "ok"
+        stops(proxied, signal.SIGINT, "/crag")
 
 
 def test_every_answer_is_armed(app) -> None:
@@ -162,7 +172,7 @@ def test_a_socket_s_message_that_is_too_large_closes_it(app) -> None:
     assert ask(app, "/_stcore/health").status == 200
 
 
-def test_health_says_when_files_run_out_and_when_they_are_back(tmp_path) -> None:
+def test_health_says_when_files_run_out_and_when_they_are_back_and_it_stops_when_told(tmp_path) -> None:
     with serving(tmp_path, files=160) as app:
         assert ask(app, "/_stcore/health").text.strip() == "ok"
         held: list[socket.socket] = []
@@ -177,12 +187,4 @@ def test_health_says_when_files_run_out_and_when_they_are_back(tmp_path) -> None
             each.close()
         while ask(app, "/healthz").status != 200:
             threading.Event().wait(0.2)
-
-
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
-def test_it_stops_when_told(tmp_path, by) -> None:
-    with serving(tmp_path) as app, dial(app, app.url):
-        app.process.send_signal(by)
-        app.process.wait(60)
-    said = app.log.read_text()
-    assert "Traceback" not in said and f"CRAG Explorer: http://localhost:{app.port}" in said
+        stops(app, signal.SIGTERM)

@@ -81,7 +81,7 @@ def serving(
 
 
 def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 180  # it takes three seconds of processor, which a busy machine may not have
     while time.monotonic() < until and server.poll() is None:
         try:
             urllib.request.urlopen(address, timeout=2).close()

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 LONG = (
     "tests/browser/test_journey.py",
-    "tests/browser/test_evaluate.py",
-    "tests/browser/test_outside.py",
     "tests/browser/test_live.py",
+    "tests/browser/test_outside.py",
     "tests/engine/test_failures.py",
     "tests/app/test_ask_page.py",
     "tests/app/test_models_page.py",
-    "tests/browser/test_tune.py",
-    "tests/browser/test_hostile.py",
-    "tests/browser/test_documents.py",
     "tests/questions/test_hostile_sets.py",
     "tests/cli/test_evaluate_command.py",
     "tests/providers/test_real_server.py",
@@ -35,7 +31,6 @@ LONG = (
     "tests/examples/test_snippets.py",
     "tests/edge/test_visits.py",
     "tests/house/test_readme.py",
-    "tests/browser/test_door.py",
     "tests/house/test_install.py",
     "tests/app/test_documents_page.py",
     "tests/app/test_workspaces.py",
@@ -45,14 +40,17 @@ LONG = (
 
 
 TOGETHER = {
-    "tests/browser/test_models.py": "tests/browser/test_journey.py",
-    "tests/browser/test_edge.py": "tests/browser/test_journey.py",
-    "tests/browser/test_compare.py": "tests/browser/test_evaluate.py",
-    "tests/browser/test_conversation.py": "tests/browser/test_evaluate.py",
-    "tests/browser/test_guidance_journey.py": "tests/browser/test_evaluate.py",
-    "tests/browser/test_reading.py": "tests/browser/test_evaluate.py",
+    f"tests/{room}/test_{name}.py": f"tests/{room}/test_{first}.py"
+    for room, first, others in (
+        ("browser", "journey", ("models", "compare", "conversation", "evaluate", "guidance_journey", "reading")),
+        ("browser", "live", ("documents", "edge", "monitor", "tune")),
+        ("browser", "outside", ("door", "hostile", "replay")),
+        ("house", "dead", ("elements", "facts_and_prose", "files", "imports", "map", "names")),
+    )
+    for name in others
 }
-"""Files that one worker does with another, whose app over the sample library it has running by then."""
+"""Files that one worker does with another: it has a browser by then, and the app of both over the sample library or
+over many; or it has parsed the whole product."""
 
 
 def done_with(file: str) -> str:

@@ -12,7 +12,7 @@ import threading
 import time
 
 EVERY = 10.0
-"""Seconds from one round to the next, as long as scripts run."""
+"""Seconds from one round to the next, as long as scripts run; 0: this process has none."""
 WHOLE = 300.0
 """Seconds from one round through everything to the next; the others leave out what stood already at the last such."""
 
@@ -31,6 +31,8 @@ def note_run() -> None:
     The first call, and each by which more modules were loaded, has a round through everything at once.
     """
     global _thread
+    if not EVERY:
+        return
     if len(sys.modules) > _modules:
         with _lock:
             if len(sys.modules) > _modules:
