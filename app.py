@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.teams.people import Person
-from ui.app import collector, entering, limits, menu, navigation, notices, returning, tabs
+from ui.app import collector, drafts, entering, limits, menu, navigation, notices, presence, returning, tabs
 from ui.edge import start
 from ui.kit import drawing
 from ui.signin import menu as who
@@ -34,7 +34,7 @@ def draw() -> None:
         "monitor": st.Page(PAGES / "monitor.py", title="Monitor", url_path="monitor"),
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
-    arrived = menu.arrive()
+    arrived = presence.arrive()
     out = signin.who_is_there() if isinstance(arrived, CragError) and not entering.by_link() else None
     if not isinstance(arrived, CragError) and arrived.visitor.administers:
         pages["administration"] = st.Page(
@@ -52,6 +52,7 @@ def draw() -> None:
     if wanted in pages and pages[wanted] is not page:
         st.switch_page(pages[wanted])
     if not isinstance(arrived, CragError) and arrived.actor.id and isinstance(there := signin.who_is_there(), Person):
+        drafts.give_back(there, arrived.workspace)
         who.show(there)
     menu.show(arrived)
     notices.show()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from types import SimpleNamespace
 
 import pytest
 import streamlit as st
@@ -15,6 +16,7 @@ from crag.teams.people import Identity
 from crag.teams.spaces import own_name
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
+from ui.app import entering
 from ui.app.program import program
 from ui.app.removals import stop_of_removed
 
@@ -142,6 +144,33 @@ def test_a_link_lets_read_and_nothing_else_until_it_ends(people, app):
     assert "lets nobody in" in said(reader) and WORD not in said(reader)
     never = visit(app, "", link="A" * 43, run=run)
     assert "lets nobody in" in said(never) and WORD not in said(never)
+
+
+def test_who_may_enter_is_asked_once_a_run(people, app, monkeypatch):
+    asked = []
+    monkeypatch.setattr("ui.app.entering.enter", lambda *given, inner=entering.enter: asked.append(1) or inner(*given))
+    visit(app, "anna")
+    assert len(asked) == 1
+
+
+def test_of_two_admins_who_change_one_role_the_second_is_told_what_it_is_now(people, app, monkeypatch):
+    engine = program().engine
+    place = [each.id for each in engine.teams.people.all()].index(people["ben"].id)
+    chosen = SimpleNamespace(selection=SimpleNamespace(rows=[place]))
+    monkeypatch.setattr("ui.administration.people.st.dataframe", lambda *given, **told: chosen)
+    engine.teams.people.change_role(people["anna"].id, "admin", by="owner")
+    tabs = []
+    for name in ("cleo", "anna"):
+        tab = visit(app, name, "administration")
+        tab.segmented_control(key="admin-view").set_value("People").run()
+        tabs.append(tab)
+    for tab, role in zip(tabs, ("editor", "admin"), strict=True):
+        tab.selectbox(key=f"admin-role-{people['ben'].id}-viewer").set_value(role).run()
+    for tab in tabs:
+        tab.button(key="admin-role").click().run()
+        assert not tab.exception
+    assert engine.teams.people.get(people["ben"].id).role == "editor"
+    assert "is editor by now" not in said(tabs[0]) and "is editor by now" in said(tabs[1])
 
 
 def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(people, app):

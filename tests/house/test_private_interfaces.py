@@ -202,7 +202,7 @@ def test_pypdfium2_takes_a_document_that_was_opened_by_hand() -> None:
 
 def test_streamlit_keeps_uploads_sessions_and_its_own_look_ups_where_they_are_reached() -> None:
     from streamlit import net_util
-    from streamlit.runtime import memory_session_storage
+    from streamlit.runtime import memory_session_storage, runtime
     from streamlit.runtime.app_session import AppSession
     from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
@@ -212,6 +212,9 @@ def test_streamlit_keeps_uploads_sessions_and_its_own_look_ups_where_they_are_re
     relied_on(all(hasattr(net_util, name) for name in LOOK_UPS), "streamlit", "how it finds its address", where)
     stores = hasattr(memory_session_storage, "MemorySessionStorage")
     relied_on(stores, "streamlit", "where it makes its store of sessions", where)
+    managers = getattr(runtime, "MediaFileManager", None)
+    own = ("add", "add_deferred", "execute_deferred")
+    relied_on(all(hasattr(managers, each) for each in own), "streamlit", f"media: {', '.join(own)}", "ui/app/media.py")
     removes = callable(getattr(MemoryUploadedFileManager, "remove_file", None))
     relied_on(removes, "streamlit", "an upload can be let go of", "ui/documents/uploads.py")
     held = MemoryUploadedFileManager("/x").file_storage

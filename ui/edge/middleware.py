@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.responses import PlainTextResponse
@@ -14,12 +14,13 @@ from crag.monitoring.health import Health
 from ui.edge.callers import Callers
 from ui.edge.headers import Header, values, with_headers
 from ui.edge.seats import Caller, Full, Seats, caller
-from ui.edge.signing import ROUTES, Signing
+from ui.edge.signing import LOGOUT, ROUTES, Signing, cookies_of
 from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
 from ui.edge.waiting import refusing, told, waiting, wants_page
 from ui.edge.watching import Watch
 
 LOG = logging.getLogger(__name__)
+_MEDIA = "/media/"
 _UPLOAD = "/_stcore/upload_file/"
 _LOGGED = 20
 """Refusals that are logged; after so many an owner knows, and a stranger can't fill the log."""
@@ -29,8 +30,10 @@ _LOGGED = 20
 class Rules:
     """What the edge goes by from one start to the next. `base`: the path that the app lies under, "" or "/path".
 
-    `signing`: where people sign in. `cookie`: by the cookies that a browser sent, the one that it is told to send from
-    now on, or "". `untaken` hears of each file that a session could not send, and why.
+    `signing`: where people sign in. `cookies`: each says, by the cookies that a browser sent, one that it is told to
+    send from now on, or "". `media`: whether who has these cookies may have the picture or download of this path; None:
+    all who know its address may.
+    `untaken` hears of each file that a session could not send, and why.
     """
 
     callers: Callers
@@ -43,7 +46,8 @@ class Rules:
     metrics: bool = False
     base: str = ""
     signing: Signing | None = None
-    cookie: Callable[[str], str] | None = None
+    cookies: Sequence[Callable[[str], str]] = ()
+    media: Callable[[str, Mapping[str, str]], bool] | None = None
     untaken: Callable[[str, str], object] = lambda session, why: None
 
 
@@ -64,7 +68,7 @@ class Edge:
         if scope["type"] == "websocket":
             await (self._close(scope, receive, send, refusal) if refusal else self._open(scope, receive, send))
             return
-        armed = self._armed(send, self._cookie(scope))
+        armed = self._armed(send, self._cookies(scope))
         if refusal:
             self._log_refusal(scope, refusal)
             await _answer(403, refusal)(scope, receive, armed)
@@ -98,6 +102,7 @@ class Edge:
         elif rules.signing is not None and upload and not await rules.signing.may_upload(scope):
             await _answer(403, "Files are taken from who has signed in and may add documents.")(scope, receive, send)
             return
+        scope, send = await self._own_media(scope, path, send)
         await self._within_size(scope, receive, send, upload=upload)
 
     async def _within_size(self, scope: Scope, receive: Receive, send: Send, *, upload: bool) -> None:
@@ -115,6 +120,8 @@ class Edge:
         try:
             if rules.signing is not None and path in ROUTES:
                 rules.signing.check(scope, path)
+                if path == LOGOUT:
+                    await rules.signing.leave(scope)
             for length in values(scope, b"content-length"):
                 body.check_length(length)
             await self._app(scope, body.counted(receive), watched)
@@ -127,18 +134,35 @@ class Edge:
         finally:
             body.finish()
 
-    def _cookie(self, scope: Scope) -> tuple[Header, ...]:
-        make = self._rules.cookie
-        said = make("; ".join(values(scope, b"cookie"))) if make is not None else ""
-        return ((b"set-cookie", said.encode()),) if said else ()
+    async def _own_media(self, scope: Scope, path: str, send: Send) -> tuple[Scope, Send]:
+        """As it is for who may have it, and kept by no cache that others share; for others a file that there is not."""
+        allowed = self._rules.media
+        if allowed is None or not path.startswith(_MEDIA) or scope["method"] == "OPTIONS":
+            return scope, send
+        if not await asyncio.to_thread(allowed, path, cookies_of(scope)):
+            none = f"{self._rules.base}{_MEDIA}none"
+            return {**scope, "path": none, "raw_path": none.encode()}, send
 
-    def _armed(self, send: Send, cookie: tuple[Header, ...]) -> Send:
+        async def private(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = with_headers(message.get("headers", ()), [(b"cache-control", b"private")])
+                message = {**message, "headers": headers}
+            await send(message)
+
+        return scope, private
+
+    def _cookies(self, scope: Scope) -> tuple[Header, ...]:
+        sent = "; ".join(values(scope, b"cookie"))
+        said = (make(sent) for make in self._rules.cookies)
+        return tuple((b"set-cookie", each.encode()) for each in said if each)
+
+    def _armed(self, send: Send, cookies: tuple[Header, ...]) -> Send:
         async def arming(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = with_headers(message.get("headers", ()), self._rules.headers)
+                headers = [*with_headers(message.get("headers", ()), self._rules.headers), *cookies]
                 if self._rules.signing is not None:
                     headers = self._rules.signing.secured(headers)
-                message = {**message, "headers": [*headers, *cookie]}
+                message = {**message, "headers": headers}
             await send(message)
 
         return arming

@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit import config as options
 from streamlit import file_util, net_util, runtime
+from streamlit.runtime import runtime as streamlit_runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.stats import CACHE_MEMORY_FAMILY, CacheStat
 
@@ -31,7 +32,7 @@ from crag.core.listening import room_for_files
 from crag.library.records import server_at
 from crag.monitoring.health import Health
 from crag.monitoring.scraping import Scraping, metrics_token
-from ui.app import notices, signin, tabs, weighing, workspaces
+from ui.app import media, notices, signin, tabs, weighing, workspaces
 from ui.app.program import at_start, program
 from ui.edge import processes
 from ui.edge.batches import hand_over_together
@@ -40,7 +41,7 @@ from ui.edge.headers import inline_scripts, security_headers
 from ui.edge.middleware import Edge, Rules
 from ui.edge.seats import Most, Seats
 from ui.edge.sessions import keep, room_for
-from ui.edge.signing import Attempts, Signing, may_edit
+from ui.edge.signing import Attempts, Signing, end, may_edit, somebody
 from ui.edge.sizes import Uploads
 from ui.edge.watching import Watch, audited
 
@@ -68,6 +69,8 @@ def prepared() -> dict[str, Any]:
         config = AppConfig()
     if part is None and config.processes > 1:
         processes.become_parent(config.processes)
+    if _owned(config):
+        streamlit_runtime.MediaFileManager = media.OwnedMedia  # type: ignore[attr-defined]
     sign_in = signin.configured()
     if sign_in is not None and sign_in.problem:
         LOG.error("Nobody is let in: %s", sign_in.problem)
@@ -93,6 +96,8 @@ def rules(
     health = Health.of(config, server_at(config.database_url))
     uploads = Uploads(config.uploads_mb * 2**20, held_uploads, lambda: weighing.for_files(_now(config).session_mb))
     scraping = Scraping(config.metrics, metrics_token(), not shared, audited)
+    owned = _owned(config)
+    cookies = (*((part.cookie,) if part is not None else ()), *((media.cookie,) if owned else ()))
     return Rules(
         callers=callers,
         headers=security_headers(config.framed_by, inline_scripts(page)),
@@ -104,9 +109,22 @@ def rules(
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,
         base=f"/{base}" if base else "",
-        signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit) if sign_in else None,
-        cookie=partial(part.cookie, path=f"/{base}", framed=bool(config.framed_by)) if part is not None else None,
+        signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit, ended=end)
+        if sign_in
+        else None,
+        cookies=tuple(partial(each, path=f"/{base}", framed=bool(config.framed_by)) for each in cookies),
+        media=_may_see if owned else None,
     )
+
+
+def _owned(config: AppConfig) -> bool:
+    """Whether pictures and downloads are given to those alone for whom they were made."""
+    return signin.on() or workspaces.private(config)
+
+
+def _may_see(path: str, cookies: Mapping[str, str]) -> bool:
+    engine = program().made
+    return engine is not None and media.may_see(engine, path, cookies, lambda: somebody(cookies))
 
 
 def _note_refused(why: str) -> None:
