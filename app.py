@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.teams.people import Person
-from ui.app import collector, entering, limits, menu, navigation, returning
+from ui.app import collector, drafts, entering, limits, menu, navigation, notices, presence, returning, tabs
 from ui.edge import start
 from ui.kit import drawing
 from ui.signin import menu as who
@@ -34,7 +34,7 @@ def draw() -> None:
         "monitor": st.Page(PAGES / "monitor.py", title="Monitor", url_path="monitor"),
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
-    arrived = menu.arrive()
+    arrived = presence.arrive()
     out = signin.who_is_there() if isinstance(arrived, CragError) and not entering.by_link() else None
     if not isinstance(arrived, CragError) and arrived.visitor.administers:
         pages["administration"] = st.Page(
@@ -42,7 +42,9 @@ def draw() -> None:
         )
     if not isinstance(arrived, CragError) and arrived.link is not None:
         del pages["settings"]  # a reader asks nothing that could be set
-    page = st.navigation(list(pages.values()), position="hidden" if isinstance(out, CragError) else "top")
+    others = 0 if isinstance(arrived, CragError) else tabs.crowded(arrived.workspace)
+    hidden = isinstance(out, CragError) or others
+    page = st.navigation(list(pages.values()), position="hidden" if hidden else "top")
     if isinstance(out, CragError):
         signin.show(out)
         return
@@ -50,8 +52,13 @@ def draw() -> None:
     if wanted in pages and pages[wanted] is not page:
         st.switch_page(pages[wanted])
     if not isinstance(arrived, CragError) and arrived.actor.id and isinstance(there := signin.who_is_there(), Person):
+        drafts.give_back(there, arrived.workspace)
         who.show(there)
     menu.show(arrived)
+    notices.show()
+    if not isinstance(arrived, CragError) and others:
+        tabs.wait(arrived.workspace, others)
+        return
     if not isinstance(arrived, CragError):
         limits.ending(arrived.workspace, keep=arrived.visitor.may("ask"))
     page.run()

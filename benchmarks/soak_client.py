@@ -163,6 +163,14 @@ class Tab:
         """The script once more, with nothing changed."""
         return await self._run()
 
+    async def hear(self) -> None:
+        """Take in a run that the server begins by itself. Raises Lost."""
+        try:
+            async with asyncio.timeout(self.patience):
+                await self._finish(_Counts())
+        except TimeoutError as error:
+            raise Lost(f"no run within {self.patience:.0f} s") from error
+
     async def go(self, page: str) -> Rerun:
         """Another page, by the navigation: "" is the front page. What was chosen on this one is left behind."""
         if page not in self._pages:
@@ -241,6 +249,24 @@ class Tab:
     async def get(self, path: str) -> httpx.Response:
         """Any address of the server, with this tab's cookies: a picture of a page, a download."""
         return await self._http.get(path)
+
+    async def download(self, found: Drawn) -> httpx.Response:
+        """The file of a download button, made when it is asked for, as the page asks for it."""
+        path = found.element.url
+        if not path:
+            ask = BackMsg()
+            request = ask.backend_operation_request
+            request.request_id, request.session_id = f"{self.session}-{time.monotonic_ns()}", self.session
+            request.deferred_file.file_id = found.element.deferred_file_id
+            async with asyncio.timeout(self.patience):
+                await self._send(ask)
+                while (said := await self._receive()).WhichOneof("type") != "backend_operation_response":
+                    self._take(said, _Counts())
+            reply = said.backend_operation_response
+            if not reply.deferred_file.url:
+                raise Lost(f"download {found.element.label!r}: {reply.error_msg or reply.error_reason}")
+            path = reply.deferred_file.url
+        return await self.get(path)
 
     # What a person sees
 

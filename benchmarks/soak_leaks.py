@@ -1,8 +1,10 @@
-"""Two hundred private libraries, fifty of them at work at once: whether any word of one reaches a browser of another.
+"""Two hundred private libraries, fifty of them at work at once: whether any word of one reaches anybody of another.
 
 Each library has words of its own planted in a document's text and name, in a question with its answer, a label, and a
-question set. Fifty sessions go through every page and ask; each also opens runs and uploads of other libraries by their
-ids, and whatever files it was told of. Every byte that a session receives is searched for the words of all others.
+question set. Fifty sessions go through every page and ask; each also opens runs, comparisons and uploads of other
+libraries by their ids, takes every file that a page offers, and whatever files it was told of. Beside them as many
+programs ask `crag serve`, each with the token of one library, also for documents and runs of another by their ids. All
+that anybody receives is searched for the words of all others, and no file's address may be told to two of them.
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ import argparse
 import asyncio
 import re
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks.soak_app import engine
 from benchmarks.soak_client import Lost, Tab
+from benchmarks.soak_programs import Programs
 from benchmarks.soak_served import Supervised
 from crag.core.config import AppConfig
 from crag.evaluation.evaluate import add_set
@@ -30,6 +35,8 @@ GOAL = "0 leaks across 200 workspaces, 50 of them active, checked by planted wor
 
 PAGES = ("documents", "tune", "compare", "evaluate", "settings")
 _PLANTED = re.compile(rb"zq(\d{3})k")
+_PAGE_OF = {"upload": "documents", "runs": "compare"}
+"""Where an address with such a name leads; all others to Ask."""
 _FILES = re.compile(rb"/media/[\w./-]+")
 
 
@@ -47,6 +54,11 @@ class Planted:
     run: str
     document: str
 
+    @property
+    def token(self) -> str:
+        """What `crag serve` opens it by."""
+        return f"token-of-{self.number:03d}"
+
 
 @dataclass(slots=True)
 class Heard:
@@ -57,6 +69,16 @@ class Heard:
     foreign: list[str] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+
+    def listen(self, number: int, data: bytes) -> None:
+        """Search what came to the library of this number for planted words, and remember files that it tells of."""
+        self.size += len(data)
+        for found in _PLANTED.findall(data):
+            if int(found) == number:
+                self.own += 1
+            else:
+                self.foreign.append(f"library {number} received the word of {int(found)}")
+        self.files.update(found.decode() for found in _FILES.findall(data))
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -71,11 +93,13 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def told(figures: dict[str, Any]) -> list[str]:
+    served = figures.get("requests", 0)
+    programs = f" {served:,} requests to `crag serve`, a token for each library, every other one with ids of another."
     rows = [
         f"{figures['workspaces']} private libraries, {figures['active']} sessions at once, {figures['acts']} pages and "
-        f"questions, {figures['forged']} addresses with another library's ids, {figures['files']} files fetched: "
-        f"{figures['mb']:.0f} MB received and searched. Own planted words in it: {figures['own']:,}. Words of others: "
-        f"**{len(figures['foreign'])}**.",
+        f"questions, {figures['forged']} addresses with another library's ids, {figures['files']} files fetched."
+        f"{programs if served else ''} {figures['mb']:.0f} MB received and searched. Own planted words in it: "
+        f"{figures['own']:,}. Words of others: **{len(figures['foreign'])}**.",
         "",
     ]
     return [*rows, *(f"- {each}" for each in (*figures["foreign"], *figures["problems"]))]
@@ -85,17 +109,26 @@ async def searched(folder: Path, workspaces: int, active: int, rounds: int) -> d
     """Plant, let the sessions work, and search all that they received."""
     libraries = plant(folder / "data", workspaces)
     heard = [Heard() for _ in range(active)]
-    with Supervised(folder, CRAG_WORKSPACES="private") as app:
+    tokens = ",".join(f"{each.token}={name_of(each.key)}" for each in libraries[:active])
+    with (
+        Supervised(folder, CRAG_WORKSPACES="private") as app,
+        Programs(folder / "data", folder / "programs.log", CRAG_TOKENS=tokens) as served,
+    ):
         at_once = asyncio.Semaphore(10)  # all sessions stay open; so many are answered at a time
         sessions = [
             _Session(app.url, libraries[place], libraries[(place + 1) % workspaces], heard[place], at_once)
             for place in range(active)
         ]
+        programs = [
+            _Program(served.url, libraries[place], libraries[(place + 1) % active], heard[place], at_once)
+            for place in range(active)
+        ]
         try:
-            await asyncio.gather(*(each.work(rounds) for each in sessions))
+            await asyncio.gather(*(each.work(rounds) for each in sessions), *(each.work(rounds) for each in programs))
         finally:
             await asyncio.gather(*(each.tab.close() for each in sessions), return_exceptions=True)
-        log = app.said()
+        log = app.said() + served.said()
+    told = Counter(path for each in heard for path in each.files)
     foreign = [f"session {place}: {what}" for place, each in enumerate(heard) for what in each.foreign]
     return {
         "workspaces": workspaces,
@@ -103,11 +136,13 @@ async def searched(folder: Path, workspaces: int, active: int, rounds: int) -> d
         "acts": sum(each.acts for each in sessions),
         "forged": sum(each.forged for each in sessions),
         "files": sum(each.fetched for each in sessions),
+        "requests": sum(each.requests for each in programs),
         "mb": sum(each.size for each in heard) / 1e6,
         "own": sum(each.own for each in heard),
-        "foreign": foreign,
+        "foreign": foreign + [f"{path} was told to {count} sessions" for path, count in told.items() if count > 1],
         "problems": [problem for each in heard for problem in each.problems]
-        + [f"in the log: {word.decode()}" for word in set(_PLANTED.findall(log.encode()))],
+        + [f"in the log: {word.decode()}" for word in set(_PLANTED.findall(log.encode()))]
+        + re.findall(r"Error executing deferred.*|^\w+(?:Error|Exception): .*", log, re.MULTILINE)[:5],
     }
 
 
@@ -149,14 +184,7 @@ class _Listening(Tab):
         return said
 
     def listen(self, data: bytes) -> None:
-        """Search what came for planted words, and remember files that it tells of."""
-        self.heard.size += len(data)
-        for found in _PLANTED.findall(data):
-            if int(found) == self.number:
-                self.heard.own += 1
-            else:
-                self.heard.foreign.append(f"library {self.number} received the word of {int(found)}")
-        self.heard.files.update(found.decode() for found in _FILES.findall(data))
+        self.heard.listen(self.number, data)
 
 
 class _Session:
@@ -175,14 +203,19 @@ class _Session:
                     await self.tab.open("", f"w={self.own.key}")
                     await self.tab.ask(f"How long did hiring take, asks {planted(self.own.number)} in turn {turn}?")
                 self.acts += 2
+                await self._files()
                 for page in PAGES:
                     await self._open(page)
+                    await self._files()
+                await self._open("compare", f"runs={self.own.run},{self.other.run}")
+                await self._files()
                 for forged in (
                     f"run={self.other.run}",
                     f"run={self.other.run}&present=1",
                     f"upload=up{self.other.number}",
+                    f"runs={self.other.run}",
                 ):
-                    await self._open("documents" if forged.startswith("upload") else "", forged)
+                    await self._open(_PAGE_OF.get(forged.partition("=")[0], ""), forged)
                     self.forged += 1
             for path in sorted(self.heard.files)[:20]:
                 answer = await self.tab.get(path)
@@ -193,7 +226,70 @@ class _Session:
         if self.tab.exceptions:
             self.heard.problems += self.tab.exceptions[:3]
 
+    async def _files(self) -> None:
+        """Take every file that the page offers, in every format; again where the page was drawn anew."""
+        for place, _ in enumerate(list(self.tab.elements("download_button"))):
+            async with self.at_once:
+                try:
+                    answer = await self._file(place)
+                except Lost:
+                    await self.tab.rerun()
+                    answer = await self._file(place)
+            self.tab.listen(answer.content)
+            self.fetched += 1
+
+    async def _file(self, place: int) -> httpx.Response:
+        """The file of the button that stands at this place now. Raises Lost where its page was drawn anew meanwhile."""
+        answer = await self.tab.download(list(self.tab.elements("download_button"))[place])
+        if answer.status_code == 404:
+            raise Lost("the file is gone")
+        return answer.raise_for_status()
+
     async def _open(self, page: str, query: str = "") -> None:
         async with self.at_once:
             await self.tab.open(page, "&".join(filter(None, (f"w={self.own.key}", query))))
         self.acts += 1
+
+
+class _Program:
+    """A program with the token of one library, which also tries what belongs to another."""
+
+    def __init__(self, url: str, own: Planted, other: Planted, heard: Heard, at_once: asyncio.Semaphore) -> None:
+        self.url, self.own, self.other, self.heard, self.at_once = url, own, other, heard, at_once
+        self.requests = 0
+
+    async def work(self, rounds: int) -> None:
+        question = f"How long did hiring take, asks {planted(self.own.number)}?"
+        headers = {"Authorization": f"Bearer {self.own.token}"}
+        async with httpx.AsyncClient(base_url=self.url, headers=headers, timeout=120, trust_env=False) as client:
+            for _ in range(rounds):
+                for each in (self.own, self.other):
+                    status = 200 if each is self.own else 404
+                    await self._sent(client, "GET", f"/v1/documents/{each.document}", status)
+                    await self._sent(client, "GET", f"/v1/runs/{each.run}", status)
+                    await self._sent(client, "GET", f"/v1/runs/{each.run}/events", status)
+                await self._sent(client, "DELETE", f"/v1/documents/{self.other.document}", 404)
+                await self._sent(client, "GET", "/v1/documents", 200)
+                await self._sent(client, "GET", f"/v1/documents?after={self.other.document}", 400)
+                where = f'id = "{self.other.document}"'
+                for more in ({}, {"where": 'name != "none"'}):
+                    await self._sent(
+                        client, "POST", "/v1/search", 200, {"query": "harbour and ledger", "k": 100, **more}
+                    )
+                await self._sent(client, "POST", "/v1/ask", 200, {"question": question})
+                await self._sent(client, "POST", "/v1/ask", 404, {"question": question, "after": self.other.run})
+                await self._sent(client, "POST", "/v1/ask", None, {"question": question, "where": where})
+                await self._sent(
+                    client, "POST", "/v1/ask", None, {"question": question, "documents": [self.other.document]}
+                )
+
+    async def _sent(
+        self, client: httpx.AsyncClient, method: str, path: str, status: int | None, body: dict[str, Any] | None = None
+    ) -> None:
+        """`status`: the one that must come back; None: any but 200."""
+        async with self.at_once:
+            reply = await client.request(method, path, json=body)
+        self.requests += 1
+        self.heard.listen(self.own.number, reply.content)
+        if reply.status_code != status if status else reply.status_code == 200:
+            self.heard.problems.append(f"library {self.own.number}: {method} {path}: {reply.status_code}")

@@ -177,8 +177,11 @@ class Engine:
         """Purge every named library as `config.purge` says, and delete for good what can't be brought back any more.
 
         Web pages in them are looked at again where `config.refresh` says how old they may become. The audit log is
-        kept for as long as `config.audit_days` says, and idle private workspaces as `config.idle_days` does.
+        kept for as long as `config.audit_days` says, private workspaces as `config.empty_days` and `idle_days` do.
         """
+        for name in self.private_libraries.forgotten(self.config.empty_days):
+            self._libraries.forget(self.private_libraries.root / name)
+            self.private_libraries.drop_empty(name)
         renew = partial(self.pages.renew, days=days, stop=stop) if (days := self.config.refresh_days) else None
         self._libraries.tidy(self.private_libraries, self.config.purge, stop, renew, self.teams.purged)
         self.teams.tidy(partial(self._libraries.names, self.private_libraries), stop)

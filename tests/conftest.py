@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.order import begun_first, done_with
-from tests.support.sizes import sized
+from tests.support.readings import kept
+from tests.support.sizes import ALL, sized
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -32,13 +33,16 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """All workers of this run, and the apps that they serve, share what the models made of what many of them read."""
+    """All workers, the apps that they serve and the next run share what the models made of what many of them read."""
     gc.disable()  # nothing of what is collected goes away again; see below
     if "TEST_VECTORS" not in os.environ:
-        shared = TemporaryDirectory(prefix="crag-vectors-")
-        os.environ["TEST_VECTORS"] = shared.name
+        folder = kept()
+        if ALL:  # all of it anew
+            shared = TemporaryDirectory(prefix="crag-vectors-")
+            config.add_cleanup(shared.cleanup)
+            folder = Path(shared.name)
+        os.environ["TEST_VECTORS"] = str(folder)
         config.add_cleanup(lambda: os.environ.pop("TEST_VECTORS", None))
-        config.add_cleanup(shared.cleanup)
 
 
 @pytest.hookimpl(tryfirst=True)

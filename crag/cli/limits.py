@@ -76,7 +76,7 @@ def _show(standing: Standing, workspace: str, quotas: Quotas, output: Output) ->
     ):
         if bound is None or (workspace and name == standing.quantity.all):
             continue
-        counted = bool(workspace) or name == standing.quantity.all
+        counted = standing.counted and (bool(workspace) or name == standing.quantity.all)
         by = change.by if change is not None and change.value is not None else ""
         if output.json:
             record: dict[str, Any] = {"limit": name, "workspace": workspace, "most": bound.most or None}
@@ -89,4 +89,4 @@ def _show(standing: Standing, workspace: str, quotas: Quotas, output: Output) ->
 
 
 def _used(standing: Standing, bound: Bound) -> str:
-    return "" if standing.quantity.name == "runs" else f", {told.amount(standing.quantity, bound.used)} used"
+    return f", {told.amount(standing.quantity, bound.used)} used"

@@ -25,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=["list", "invite", "role", "remove"], help="what to do")
     parser.add_argument("who", nargs="?", metavar="PERSON", help="an e-mail, or an id of the list")
     parser.add_argument("role", nargs="?", metavar="ROLE", choices=_ROLES, help=", ".join(_ROLES))
+    parser.add_argument(
+        "--was", metavar="ROLE", choices=_ROLES, help="change the role only if it still is this one, as you saw it"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -33,6 +36,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise SettingsError("Nobody is named.", "Give an e-mail, or an id of: people list.")
     if options.action in ("invite", "role") and not options.role:
         raise SettingsError("No role is named.", f"Give one of {', '.join(_ROLES)}.")
+    if options.was and options.action != "role":
+        raise SettingsError("--was goes with a change of a role.", "Leave it out.")
     from crag.teams.people import people_of  # only now: it loads SQLAlchemy
 
     with people_of(AppConfig.from_environment()) as people:
@@ -42,9 +47,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         elif options.action == "remove":
             people.remove(options.who, by=_BY)
             output.note(f"{plain(options.who)} is out.")
+        elif options.action == "invite":
+            _show(people.invite(options.who, cast(Role, options.role), by=_BY), output)
         else:
-            change = people.invite if options.action == "invite" else people.change_role
-            _show(change(options.who, cast(Role, options.role), by=_BY), output)
+            _show(people.change_role(options.who, cast(Role, options.role), by=_BY, was=options.was), output)
     return 0
 
 

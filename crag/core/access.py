@@ -32,25 +32,45 @@ class Caller:
     number: int
     workspace: str
 
+    @property
+    def name(self) -> str:
+        """As the audit log has it."""
+        return f"token {self.number}" if self.number else "program of this machine"
+
 
 class Arrivals:
-    """Has in the audit log which token came first, and that others were refused. `note`: `AuditLog.note`."""
+    """Has in the audit log which token came first, for whom keys were sent out first, and that others were refused.
+
+    `note`: `AuditLog.note`. What it notes may wait for the disk.
+    """
 
     def __init__(self, note: Callable[..., None]) -> None:
         self._note = note
         self._came: set[int] = set()
+        self._keyed: set[int] = set()
 
     def news(self, caller: Caller | None) -> bool:
         """Whether `came` would have something to note."""
         return caller is None or (caller.number > 0 and caller.number not in self._came)
 
     def came(self, caller: Caller | None) -> None:
-        """Somebody came with a token; None: with none that is known. May wait for the disk."""
+        """Somebody came with a token; None: with none that is known."""
         if caller is None:
             self._note("token", "visitor", what="a request without a token that is known", refused=True)
         elif self.news(caller):
             self._came.add(caller.number)
-            self._note("token", f"token {caller.number}", workspace=caller.workspace, what="used first since the start")
+            self._note("token", caller.name, workspace=caller.workspace, what="used first since the start")
+
+    def turned_away(self, why: str) -> None:
+        """Somebody came from a page of another site, or under another name of this machine."""
+        self._note("refused", "visitor", what="a request from elsewhere", detail=why, refused=True)
+
+    def sends(self, caller: Caller, keys: Callable[[], Iterable[tuple[str, str]]]) -> None:
+        """Something is asked that the owner's `keys` may be sent out for: the slot of each, and to which server."""
+        if caller.number not in self._keyed:
+            self._keyed.add(caller.number)
+            for slot, server in keys():
+                self._note("key", caller.name, workspace=caller.workspace, what=f"{slot} used", detail=f"for {server}")
 
 
 class Access:

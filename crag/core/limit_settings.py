@@ -88,6 +88,17 @@ class LimitSettings(BaseModel):
         ge=0,
         le=1_000_000,
     )
+    session_mb: int = setting(
+        500,
+        "Memory of a tab",
+        "What one browser tab may hold in the program's memory: files on their way that nobody has read yet, which are "
+        "refused beyond it, and what it looked at last, of which the oldest is dropped. 0: no limit.",
+        group="limits",
+        unit="MB",
+        step=50,
+        ge=0,
+        le=100_000,
+    )
     max_file_mb: int = setting(
         100, "Largest file", "Larger files are refused.", group="limits", unit="MB", step=10, ge=1, le=1000
     )
@@ -253,6 +264,28 @@ class LimitSettings(BaseModel):
         step=10,
         ge=0,
         le=1_000_000,
+    )
+    library_sessions: int = setting(
+        200,
+        "Tabs open in a workspace",
+        "Browser tabs that may be open on one workspace at once, and from one browser. Who comes then is told so, and "
+        "let in as soon as one is closed.",
+        group="quotas",
+        unit="tabs",
+        step=10,
+        ge=0,
+        le=100_000,
+    )
+    all_sessions: int = setting(
+        500,
+        "Tabs open in all",
+        "Browser tabs that one process of the app serves at once, whoever they are. Who comes then is told so, and let "
+        "in as soon as one is closed; who was in and lost the connection always comes back.",
+        group="quotas",
+        unit="tabs",
+        step=50,
+        ge=0,
+        le=100_000,
     )
     library_calls_day: int = setting(
         50_000,

@@ -66,7 +66,8 @@ class ServingSettings(BaseModel):
     signin_hours: int = setting(
         12,
         "Hours of a sign-in",
-        "After so many hours people are asked to sign in again. 0: when the provider's token ends, often within one.",
+        "After so many hours people are asked to sign in again; so long they keep the role of a group they have left. "
+        "0: when the provider's token ends, often within one.",
         group="people",
         unit="hours",
         step=1,

@@ -15,7 +15,8 @@ import secrets
 import shutil
 import sqlite3
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,36 +126,60 @@ class PrivateLibraries:
 
         What fails is logged and left as it is: one broken library must not keep the program from starting.
         """
+        if self._server is None and self.root.is_dir():
+            for place in (self._data, self.root):
+                _for_the_owner(place, 0o700)
+            for folder in sorted(self.root.iterdir()):
+                if folder.is_symlink() or not folder.is_dir():
+                    continue
+                with _left_as_it_is():
+                    if EARLIER.fullmatch(folder.name):
+                        folder = _renamed(folder)
+                    _for_the_owner(folder, 0o700)
+                    for each in folder.iterdir():
+                        _for_the_owner(each, 0o700 if each.is_dir() else 0o600)
+        for name in self.forgotten(days):
+            self.drop_empty(name)
+
+    def forgotten(self, days: int = 1) -> list[str]:
+        """The private libraries that have held nothing for so many days, of those that became so since it was asked
+        last. What can't be read is logged and left out."""
         if self._server is not None:
-            self._settle_on(self._server, days * _DAY)
-            return
+            return self._forgotten_on(self._server, days * _DAY)
         if not self.root.is_dir():
-            return
+            return []
         marker, began = self._data / _SETTLED, time.time()
         looked = marker.stat().st_mtime if marker.exists() else 0.0
-        for place in (self._data, self.root):
-            _for_the_owner(place, 0o700)
+        found = []
         for folder in sorted(self.root.iterdir()):
-            if folder.is_symlink() or not folder.is_dir():
+            if folder.is_symlink() or not folder.is_dir() or not _NAME.fullmatch(folder.name):
                 continue
-            try:
-                if EARLIER.fullmatch(folder.name):
-                    folder = _renamed(folder)
-                _for_the_owner(folder, 0o700)
-                for each in folder.iterdir():
-                    _for_the_owner(each, 0o700 if each.is_dir() else 0o600)
-                if _NAME.fullmatch(folder.name) and _forgotten(folder, looked, days * _DAY):
-                    shutil.rmtree(folder)
-                    _log.info("an empty library was removed: %s", folder.name)
-            except (OSError, sqlite3.Error, SQLAlchemyError, StorageError) as error:
-                _log.warning("a library was left as it is: %s", type(error).__name__)
+            with _left_as_it_is():
+                if _forgotten(folder, looked, days * _DAY):
+                    found.append(folder.name)
         with suppress(OSError):
             marker.touch(mode=0o600)
             os.utime(marker, (began, began))
+        return found
 
-    def _settle_on(self, server: Server, stale: float) -> None:
-        """A server does not say when a library was written to last: it goes when it was empty `stale` seconds ago."""
-        now = time.time()
+    def drop_empty(self, name: str) -> None:
+        """Removes a library that `forgotten` named and that is closed here, unless somebody uses it after all."""
+        folder = self.root / name
+        with _left_as_it_is():
+            if self._server is not None:
+                from crag.library.postgres import schema_of  # only who has a server needs it
+
+                gone = self._server.empty(schema_of(name), _TABLES, remove=True)
+            else:
+                gone = not _open_elsewhere(folder)
+                if gone:
+                    shutil.rmtree(folder)
+            if gone:
+                _log.info("an empty library was removed: %s", name)
+
+    def _forgotten_on(self, server: Server, stale: float) -> list[str]:
+        """A server does not say when a library was written to last: it counts as empty since it was first seen so."""
+        now, found = time.time(), []
         try:
             before: dict[str, float] = json.loads(self._kept.read(_SETTLED) or b"{}")
             empty: dict[str, float] = {}
@@ -164,11 +189,12 @@ class PrivateLibraries:
                 since = before.get(schema, now)
                 if now - since <= stale:
                     empty[schema] = since
-                elif server.empty(schema, _TABLES, remove=True):
-                    _log.info("an empty library was removed: %s", schema)
+                else:
+                    found.append(schema.removeprefix("w_"))
             self._kept.put(_SETTLED, json.dumps(empty).encode())
         except (StorageError, ValueError) as error:
             _log.warning("the libraries were left as they are: %s", error)
+        return found
 
     def _sign(self, random: str) -> str:
         return hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()[:_SIGN]
@@ -177,6 +203,15 @@ class PrivateLibraries:
     def _secret(self) -> bytes:
         """What keys are signed with: made once, and kept beside the libraries."""
         return self._kept.first(SIGNED_WITH, secrets.token_bytes(_SECRET))
+
+
+@contextmanager
+def _left_as_it_is() -> Iterator[None]:
+    """What fails with one library is logged, and the next one goes on."""
+    try:
+        yield
+    except (OSError, sqlite3.Error, SQLAlchemyError, StorageError) as error:
+        _log.warning("a library was left as it is: %s", type(error).__name__)
 
 
 def _renamed(folder: Path) -> Path:
@@ -226,6 +261,19 @@ def _forgotten(folder: Path, looked: float, stale: float) -> bool:
         if not tables:
             return not known
         return not connection.scalar(select(or_(*(exists(select(table)) for table in tables))))
+
+
+def _open_elsewhere(folder: Path) -> bool:
+    """Whether any process has the library open: SQLite keeps two files beside it until the last one closes it.
+
+    Those that a killed process left go when the file is opened and closed here.
+    """
+    file = folder / "library.db"
+    beside = [file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm")]
+    if file.is_file() and any(each.exists() for each in beside):
+        with closing(connect(file)) as connection:
+            inspected(connection).get_table_names()
+    return any(each.exists() for each in beside)
 
 
 def _for_the_owner(place: Path, mode: int) -> None:

@@ -24,7 +24,7 @@ from crag.teams.audit import AuditLog
 from crag.teams.store import Store
 from crag.teams.tables import usage
 
-__all__ = ["Idle", "Life", "judged"]
+__all__ = ["Ending", "Idle", "Life", "judged"]
 
 _log = logging.getLogger(__name__)
 
@@ -69,6 +69,15 @@ def judged(life: Life, today: int, *, idle_days: int, warn_days: int, lived: boo
     return "over" if today >= life.ends and seen.looks >= (warn_days + 1) // 2 else seen
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """An idle workspace that will be removed, on which day, and when it was used last."""
+
+    workspace: str
+    used: date
+    ends: date
+
+
 class Idle:
     """Thread-safe; several processes may look after the same workspaces."""
 
@@ -97,14 +106,34 @@ class Idle:
         if not self._config().idle_days or not _PRIVATE.fullmatch(workspace) or self._touched.get(workspace) == today:
             return
         try:
-            with self._store.write() as connection:
-                _put(connection, workspace, Life(used=today))
+            self.keep(workspace)
         except CragError as error:
             _log.warning("that %s is used was not noted: %s", workspace, error.message)
-            return
+
+    def keep(self, workspace: str) -> None:
+        """It counts as used today, whether it was or not. Raises StorageError."""
+        today = self._today()
+        with self._store.write() as connection:
+            _put(connection, workspace, Life(used=today))
         with self._lock:
             self._touched = {**(self._touched if len(self._touched) < 10_000 else {}), workspace: today}
             self._ends.pop(workspace, None)
+
+    def endings(self) -> list[Ending]:
+        """The workspaces that have a warning, the one that ends first at the beginning. Raises StorageError."""
+        if not self._config().idle_days:
+            return []
+        c, lives = usage.c, dict[str, dict[str, int]]()
+        with self._store.read() as connection:
+            rows = connection.execute(select(c.workspace, c.what, c.amount).where(c.day == "", c.what.in_(_FIELDS)))
+            for workspace, what, amount in rows:
+                lives.setdefault(workspace, {})[what] = int(amount)
+        found = [
+            Ending(workspace=name, used=date.fromordinal(life["used"]), ends=date.fromordinal(life["ends"]))
+            for name, life in lives.items()
+            if life.get("ends") and life.get("used")
+        ]
+        return sorted(found, key=lambda each: (each.ends, each.workspace))
 
     def ends(self, workspace: str) -> date | None:
         """The day on which an idle workspace ends, if nobody uses it before. Raises StorageError."""

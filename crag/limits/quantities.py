@@ -55,6 +55,7 @@ QUANTITIES: Mapping[str, Quantity] = {
             period="hour",
         ),
         Quantity(name="runs", title="Runs at once", noun="runs", own="library_runs_at_once", all="runs_at_once"),
+        Quantity(name="sessions", title="Tabs open", noun="tabs", own="library_sessions", all="all_sessions"),
         Quantity(
             name="questions",
             title="Questions",

@@ -19,7 +19,7 @@ from crag.limits.ledger import SERVER, Ledger, Refused, Want
 from crag.limits.overrides import Override, Overrides
 from crag.limits.purse import Purse, Spendable
 from crag.limits.quantities import QUANTITIES, Bound, Quantity
-from crag.spending.prices import table
+from crag.spending.prices import Price, table
 from crag.teams.store import Store
 
 __all__ = ["Admission", "Quotas", "Standing"]
@@ -36,12 +36,14 @@ _SHARE = 1 / 20
 class Standing:
     """One quantity in a workspace: its own limit and the server's, None where there is none of that kind.
 
-    Amounts as they are used now; `most` 0 stands for no limit. `own_change` and `all_change`: who changed it last.
+    Amounts as they are used now; `most` 0 stands for no limit. `counted`: whether it is known here what is used of it.
+    `own_change` and `all_change`: who changed it last.
     """
 
     quantity: Quantity
     own: Bound
     all: Bound | None
+    counted: bool = True
     own_change: Override | None = None
     all_change: Override | None = None
 
@@ -85,8 +87,12 @@ class Quotas:
         self._changed: Mapping[tuple[str, str], Override] = {}
         self._read_at = -_BELIEVED
         self._near: dict[str, tuple[float, list[Standing]]] = {}
+        self._priced: tuple[tuple[str, ...], Mapping[str, Price] | None] = (), None
+        """The entries of the configuration, and the table that they make."""
         self.taken: Callable[[Path | str], tuple[float, float]] = lambda library: (0.0, 0.0)
         """Megabytes that a library takes on the disk, and all of them: see `crag.library.room.Room`."""
+        self.opened: Callable[[str], float] | None = None
+        """Browser tabs that are open on a workspace, and with "" in all, where this process serves any."""
         self.touched: Callable[[str], None] = lambda workspace: None
         """Is told of each workspace that is used."""
         self._ahead: dict[str, tuple[str, int, int]] = {}
@@ -128,10 +134,16 @@ class Quotas:
             own["mb"], all["mb"] = self.taken(library.place)
         for what in ("documents", "chunks"):
             all[what] = self.ledger.held(what, besides=workspace) + own.get(what, 0.0)
+        uncounted = {"runs"}  # nobody needs it: who is one too many waits a moment
+        if self.opened is None:
+            uncounted.add("sessions")
+        else:
+            own["sessions"], all["sessions"] = self.opened(workspace), self.opened(SERVER)
         changed = self._changes()
         return [
             Standing(
                 quantity=each,
+                counted=name not in uncounted,
                 own=Bound(whose="workspace", most=self.most(each.own, workspace), used=own.get(name, 0.0)),
                 all=Bound(whose="server", most=self.most(each.all), used=all.get(name, 0.0)) if each.all else None,
                 own_change=changed.get((workspace, each.own)),
@@ -190,7 +202,7 @@ class Quotas:
         spendable = Spendable(
             calls=self._limits("calls", workspace),
             dollars=self._limits("dollars", workspace),
-            prices=table(self._config().prices),
+            prices=self._prices(),
         )
         return Purse(self.ledger, workspace, spendable)
 
@@ -222,6 +234,15 @@ class Quotas:
         self.touched(name)
         limits = {what: self._limits(what, name) for what in ("documents", "chunks", "files", "upload_mb")}
         return Intake(self.ledger, name, library, limits)
+
+    def _prices(self) -> Mapping[str, Price]:
+        """What calls cost, made once for as long as the configuration has the same. Raises SettingsError."""
+        entries, prices = self._priced
+        if prices is None or entries != self._config().prices:
+            entries = self._config().prices
+            prices = table(entries)
+            self._priced = entries, prices
+        return prices
 
     def _limits(self, what: str, workspace: str) -> tuple[float, float]:
         """A workspace's limit and the server's. What lies outside the data folder has none of a workspace."""

@@ -9,17 +9,22 @@ from crag.core.errors import CragError, DayLimitError, QuotaError, RoomError
 from crag.core.wording import count
 from crag.limits.quantities import QUANTITIES, Bound, Quantity, over_at
 
-__all__ = ["amount", "day_limit", "full", "nearly", "soon", "too_many"]
+__all__ = ["amount", "day_limit", "full", "nearly", "number", "soon", "too_many"]
 
 _RAISE = "who runs this program can raise the limit in Settings, Limits"
 _PER = {"minute": "this minute", "hour": "this hour", "day": "today"}
 _UNITS = (("hour", 3600), ("minute", 60))
 
 
+def number(quantity: Quantity, value: float) -> str:
+    """So much, before "of 1,200 files": "7", "$3.50"."""
+    return f"${value:,.2f}" if quantity.name == "dollars" else f"{value:,.0f}"
+
+
 def amount(quantity: Quantity, value: float) -> str:
     """So much of it: "1,200 files", "$3.50", "12 MB"."""
     if quantity.name == "dollars":
-        return f"${value:,.2f}"
+        return number(quantity, value)
     if quantity.noun == "MB":
         return f"{value:,.0f} MB"
     return count(int(value), quantity.noun.removesuffix("s"))
@@ -85,7 +90,7 @@ def nearly(quantity: Quantity, bound: Bound) -> str:
     """What is said where most of a limit is used."""
     whose = "" if bound.whose == "workspace" else " of all workspaces here"
     per = f" {_PER[quantity.period]}" if quantity.period else ""
-    used = amount(quantity, bound.used).removesuffix(f" {quantity.noun}")
+    used = number(quantity, bound.used)
     if bound.left <= 0:
         return f"The limit{whose} is reached: {amount(quantity, bound.most)}{per}."
     return f"{used} of {amount(quantity, bound.most)}{whose} are used{per}."

@@ -47,6 +47,7 @@ async def ask(request: Request, asked: arguments.Ask) -> tuple[str, results.Aske
     def begin(cancel: threading.Event) -> Iterator[ev.Event]:
         library = request.engine.library(request.workspace)
         where = request.where(asked.where, asked.documents, asked.tags)
+        request.sends_keys()
         yield from request.engine.ask(
             asked.question,
             named,

@@ -66,10 +66,9 @@ class Gate:
 
     async def _caller(self, headers: Headers) -> Caller:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if self._access.asks:
-            if foreign_origin(hosts, origins):
-                raise _RefusedError(403, FOREIGN)
-        elif why := foreign(hosts, origins):
+        asks = self._access.asks
+        if why := (FOREIGN if foreign_origin(hosts, origins) else "") if asks else foreign(hosts, origins):
+            await asyncio.to_thread(self._arrivals.turned_away, why)
             raise _RefusedError(403, why)
         caller = self._access.caller(headers.getlist("authorization"))
         if self._arrivals.news(caller):

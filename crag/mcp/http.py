@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from crag.core.access import Access, Arrivals
+from crag.core.access import Access
 from crag.core.listening import listening
 from crag.mcp.gate import BODY, Gate
 from crag.mcp.service import Service
@@ -38,7 +38,7 @@ def app(service: Service, access: Access) -> Starlette:
     )
     return Starlette(
         routes=[Route(PATH, StreamableHTTPASGIApp(manager))],
-        middleware=[Middleware(Gate, access=access, arrivals=Arrivals(service.offer.engine.teams.audit.note))],
+        middleware=[Middleware(Gate, access=access, arrivals=service.arrivals)],
         lifespan=lambda _: manager.run(),
     )
 

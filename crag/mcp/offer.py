@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +31,16 @@ class Offer:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Who asks, of which workspace; `told` takes a sentence about how far the work is."""
+    """Who asks, of which workspace; `told` takes a sentence about how far the work is, and `sends_keys` is called
+    before the engine is asked for what may leave the machine with the owner's keys.
+    """
 
     offer: Offer
     workspace: Workspace
     work: Work
     client: str
     told: Told
+    sends_keys: Callable[[], None]
 
     @property
     def engine(self) -> Engine:

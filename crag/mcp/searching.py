@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crag.core.fences import fenced
-from crag.core.types import RetrievedChunk
+from crag.core.types import Grade, RetrievedChunk
 from crag.core.wording import about, count, recognised_text, web_origin
 from crag.mcp import arguments, results
 from crag.mcp.offer import Request, document_uri, line
@@ -39,7 +39,12 @@ async def search(request: Request, asked: arguments.Search) -> tuple[str, result
 async def grade(request: Request, asked: arguments.Grade) -> tuple[str, results.Grades]:
     """How likely each text answers the question. Raises ProviderError where what is configured can't be used."""
     question = checked(asked.question)
-    found = await request.work.done(lambda: list(request.engine.grade(question, asked.texts)), request.told)
+
+    def graded() -> list[Grade]:
+        request.sends_keys()
+        return list(request.engine.grade(question, asked.texts))
+
+    found = await request.work.done(graded, request.told)
     grades = [
         results.Score(
             index=index,

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 import crag
-from crag.core.access import Caller
+from crag.core.access import Arrivals, Caller
 from crag.core.errors import CragError, InputError, NotFoundError
 from crag.core.fences import sendable
 from crag.mcp import resources
@@ -45,6 +45,7 @@ class Service:
 
     def __init__(self, offer: Offer) -> None:
         self.offer = offer
+        self.arrivals = Arrivals(offer.engine.teams.audit.note)
         self._tools = offered(offer)
         self._work: Work | None = None
         self.server: Server[Work] = Server(
@@ -157,6 +158,8 @@ class Service:
         own = self.offer.workspace if caller is None or not caller.number else caller.workspace
         if own is None:
             raise MCPError(types.INVALID_REQUEST, "A token is needed.")
+        named = own if isinstance(own, str) else own.name
+        who = Caller(number=caller.number if caller is not None else 0, workspace=named)
         count = 0
 
         async def progress(said: str) -> None:
@@ -170,6 +173,7 @@ class Service:
             work=context.lifespan_context,
             client=told.client_info.name if told else "",
             told=progress,
+            sends_keys=lambda: self.arrivals.sends(who, lambda: self.offer.engine.wiring().keys),
         )
 
 

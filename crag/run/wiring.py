@@ -114,6 +114,13 @@ class Wiring:
         # What grades by the language model goes where that is.
         return tuple(each for each in used if each.provider.leaves and each.endpoint.file is None)
 
+    @property
+    def keys(self) -> tuple[tuple[str, str], ...]:
+        """The keys that are sent out: the slot of each, and to which server."""
+        # What grades by the language model has no slot of its own: it is sent with that one's key.
+        sent = [each for each in self.leaving if each.provider.key and each.endpoint.key is not None]
+        return tuple(dict.fromkeys((each.provider.key, each.host) for each in sent))
+
     def lacks(self, step: Step) -> Missing | None:
         """The first of what that step does without."""
         return next((each for each in self.missing if each.step == step), None)

@@ -94,6 +94,7 @@ class _Door:
         request.state.route = self._served.path
         serving, headers = self._serving, request.headers
         if not serving.access.asks and (why := foreign(headers.getlist("host"), headers.getlist("origin"))):
+            await asyncio.to_thread(serving.arrivals.turned_away, why)
             raise Problem(403, "foreign", why)
         if self._served.free:
             await self._reply(request, Caller(number=0, workspace=""), scope, receive, send)

@@ -14,7 +14,7 @@ from crag.core.events import Event
 from crag.core.exchanges import Exchange
 from crag.core.scope import Scope, narrowed
 from crag.core.settings import Settings
-from crag.server.asking import Run, asking, chosen, question_of
+from crag.server.asking import Run, asking, chosen, question_of, traced
 from crag.server.bodies import Body
 from crag.server.models import DEFAULT_STRATEGY
 from crag.server.problems import Problem, problem_of
@@ -53,8 +53,7 @@ async def ask(call: Call) -> Response:
         run = Run(call, question, body.strategy, how)
         await run.begin()
         return EventStream(_events(run), call.cancel.set)
-    asked = (question, body.strategy, call.workspace)
-    return JSONResponse(await call.work(lambda: trace_record(call.engine.trace(*asked, **how))))
+    return JSONResponse(await call.work(lambda: trace_record(traced(call, question, body.strategy, how))))
 
 
 async def _events(run: Run) -> AsyncIterator[str]:

@@ -33,6 +33,7 @@ class Run:
         self._first: list[ev.Event] = []
 
         def told() -> Iterator[ev.Event]:
+            call.sends_keys()
             self.ended = yield from call.engine.ask(question, strategy, call.workspace, **how)
 
         self._events = call.follow(told())
@@ -68,6 +69,12 @@ def asking(call: Call, settings: Settings, history: Sequence[Exchange] = (), wan
         via="http",
         client=client_of(call.request),
     )
+
+
+def traced(call: Call, question: str, strategy: str, how: Asking) -> Trace:
+    """The whole run. Raises as `Engine.trace`."""
+    call.sends_keys()
+    return call.engine.trace(question, strategy, call.workspace, **how)
 
 
 def chosen(strategy: str, changes: Mapping[str, Any], param: str) -> Settings:

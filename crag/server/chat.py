@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer
-from crag.server.asking import Run, asking, chosen, question_of
+from crag.server.asking import Run, asking, chosen, question_of, traced
 from crag.server.chatting import ChatRequest
 from crag.server.completion import (
     ChatChunk,
@@ -47,7 +47,7 @@ async def completions(call: Call) -> Response:
         await run.begin()
         quotes = call.engine.wiring(settings=settings).writer is None
         return EventStream(_chunks(run, body, quotes=quotes), call.cancel.set)
-    trace = await call.work(lambda: call.engine.trace(question, strategy, call.workspace, **how))
+    trace = await call.work(lambda: traced(call, question, strategy, how))
     return JSONResponse(_whole(trace, body).model_dump(mode="json"))
 
 

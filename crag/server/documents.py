@@ -101,9 +101,10 @@ async def deleted(call: Call) -> Response:
     id = _id(call)
 
     def delete() -> None:
-        call.engine.library(call.workspace).documents.delete(id)
-        who = f"token {call.caller.number}" if call.caller.number else "program of this machine"
-        call.engine.teams.audit.note("delete", who, workspace=call.workspace, what="document", detail=id)
+        documents = call.engine.library(call.workspace).documents
+        name = documents.get(id).name
+        documents.delete(id)
+        call.engine.teams.audit.note("delete", call.caller.name, workspace=call.workspace, what="document", detail=name)
 
     await call.work(delete)
     return JSONResponse({"id": id, "object": "document.deleted", "deleted": True})

@@ -71,6 +71,7 @@ async def rerank(call: Call) -> Response:
 def _graded(call: Call, query: str, texts: list[str]) -> list[Grade]:
     """A grade with a score for each text. Raises Problem 502 where one has none."""
     grades: list[Grade] = []
+    call.sends_keys()
     for first in range(0, len(texts), _TOGETHER):
         if call.cancel.is_set():
             raise CancelledError("It was stopped before all texts were graded.")

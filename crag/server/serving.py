@@ -136,6 +136,10 @@ class Call:
         """The only one that this request may see."""
         return self.caller.workspace
 
+    def sends_keys(self) -> None:
+        """Called before the engine is asked for what may leave the machine with the owner's keys."""
+        self.serving.arrivals.sends(self.caller, lambda: self.engine.wiring().keys)
+
     async def body(self, model: type[B]) -> B:
         """The body, as `model` has it. Raises Problem."""
         return await json_body(self.request, self.serving.limits, model)

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
@@ -128,13 +128,16 @@ class People:
             row = connection.execute(_as(issuer, subject)).one_or_none()
         return self._person(row) if row else None
 
-    def admit(self, identity: Identity) -> Person:
+    def admit(self, identity: Identity, *, anew: bool = True) -> Person:
         """Who signed in now: known, invited, or new and let in by the settings. What the token says is kept.
 
+        Not `anew`: this sign-in was noted before, and what a later one said counts in its place.
         Raises AccessError for who was removed, or is neither invited nor let in.
         """
         now = _now()
         found = self.of(identity.issuer, identity.subject)
+        if found is not None and not anew:
+            identity = replace(identity, name=found.name, email=found.email, groups=found.groups)
         if found is not None and not found.removed_at and not _differs(found, identity, now):
             return self._let_in(found)
         said: dict[str, Any] = {"name": identity.name, "email": identity.email, "groups": list(identity.groups)}
@@ -177,15 +180,21 @@ class People:
         self._audit.note("role", by, what=person.called, detail=f"invited as {role}")
         return person
 
-    def change_role(self, id: str, role: Role, *, by: str) -> Person:
-        """Give somebody another role. Raises NotFoundError; InputError where settings, a group or being the last admin
-        forbid it.
+    def change_role(self, id: str, role: Role, *, by: str, was: Role | None = None) -> Person:
+        """Give somebody another role. `was`: the one that who changes it saw; where another was faster, it is refused.
+
+        Raises NotFoundError; InputError for that, and where settings, a group or being the last admin forbid it.
         """
         _check_role(role)
         with self._store.write() as connection:
             before = self._person(_row(connection, id))
             if before.removed_at:
                 raise InputError(f"{before.called} was removed.", "Invite them again.")
+            if was is not None and before.role != was:
+                raise InputError(
+                    f"{before.called} is {before.role} by now: somebody else has changed this meanwhile.",
+                    "Look at it as it is now, then change it if it is still wrong. Nothing was overwritten.",
+                )
             connection.execute(update(people).where(people.c.id == before.id).values(role=role))
             after = self._person(_row(connection, before.id))
             if after.role != role:
@@ -225,11 +234,16 @@ class People:
             connection.execute(insert(sign_ins).values(hash=sign_in, ends_at=ends_at, over=False))
         self._audit.note("sign-in", by)
 
-    def sign_out(self, sign_in: str, *, by: str) -> None:
+    def sign_out(self, sign_in: str, ends_at: str, *, by: str) -> None:
         """From now on it is over wherever its cookie lies: in other tabs, and wherever that was copied to."""
+        c = sign_ins.c
         with self._store.write() as connection:
-            connection.execute(update(sign_ins).where(sign_ins.c.hash == sign_in).values(over=True))
-        self._audit.note("sign-out", by)
+            if (over := connection.scalar(select(c.over).where(c.hash == sign_in))) is None:
+                connection.execute(insert(sign_ins).values(hash=sign_in, ends_at=ends_at, over=True))
+            elif not over:
+                connection.execute(update(sign_ins).where(c.hash == sign_in).values(over=True))
+        if not over:
+            self._audit.note("sign-out", by)
 
     def signed_out(self, sign_in: str) -> bool | None:
         """Whether it is over; None where it has not been noted yet."""

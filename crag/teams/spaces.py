@@ -28,6 +28,7 @@ MOST_OWNED, MOST_MEMBERS = 100, 500
 """Workspaces that one person may make, and members of one."""
 _TITLE, _GROUP, _EMAIL = 80, 200, 254
 """Characters of each, at most."""
+_LIBRARY = "'s library"
 _ADDRESS = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")
 _NAME = re.compile(r"[a-z0-9-]{1,61}")
 _GIVEN: tuple[Role, ...] = ROLES[:-1]
@@ -38,17 +39,13 @@ _CHANGED = "Somebody else has changed this meanwhile."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """`name`: of its library. `owner`: the id of a person, or nothing. Times are ISO 8601 in UTC.
-
-    `ends_at`: when an idle one will be removed, once that is decided.
-    """
+    """`name`: of its library. `owner`: the id of a person, or nothing. Times are ISO 8601 in UTC."""
 
     name: str
     title: str
     owner: str
     made_at: str
     used_at: str
-    ends_at: str = ""
 
     @property
     def personal(self) -> bool:
@@ -124,7 +121,7 @@ class Workspaces:
             _take_over(connection, person)
             row = connection.execute(select(workspaces).where(workspaces.c.name == name)).one_or_none()
             if row is None:
-                made = _made(name, one_line(person.name or person.email or "My workspace", "A title", 500), person.id)
+                made = _made(name, _own_title(person), person.id)
                 connection.execute(insert(workspaces).values(_row(made)))
                 return made
         return _workspace(row)
@@ -201,7 +198,7 @@ class Workspaces:
         if at is not None and at < recent:
             with self._store.write() as connection:
                 said = now.isoformat(timespec="seconds")
-                connection.execute(update(workspaces).where(workspaces.c.name == name).values(used_at=said, ends_at=""))
+                connection.execute(update(workspaces).where(workspaces.c.name == name).values(used_at=said))
 
     def get(self, name: str) -> Workspace:
         """Raises NotFoundError."""
@@ -368,9 +365,15 @@ def _membership(name: str, kind: str, who: str) -> Any:
     return (c.workspace == name) & (c.kind == kind) & (c.who == who)
 
 
+def _own_title(person: Somebody) -> str:
+    """As others read it, within the length of a title."""
+    whose = one_line(person.name or person.email or "Somebody", "A name", 500)
+    return f"{whose[: _TITLE - len(_LIBRARY)]}{_LIBRARY}"
+
+
 def _made(name: str, title: str, owner: str) -> Workspace:
     now = _now()
-    return Workspace(name=name, title=title[:_TITLE], owner=owner, made_at=now, used_at=now)
+    return Workspace(name=name, title=title, owner=owner, made_at=now, used_at=now)
 
 
 def _row(made: Workspace) -> dict[str, str]:

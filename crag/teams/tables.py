@@ -61,7 +61,7 @@ workspaces = Table(
     Column("owner", Text, nullable=False),
     Column("made_at", Text, nullable=False),
     Column("used_at", Text, nullable=False),
-    # When an idle one will be removed, once its people were told so; empty until then.
+    # Not in use: when an idle workspace ends stands in team_usage, with what was seen of its warning.
     Column("ends_at", Text, nullable=False, server_default=""),
 )
 

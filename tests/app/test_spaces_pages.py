@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import date
+from types import SimpleNamespace
+
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag.core.errors import AccessError
+from crag.limits.idle import Ending, Idle
 from crag.teams.actors import Actor
 from crag.teams.people import Identity
 from crag.teams.spaces import own_name
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf
+from ui.app import entering
 from ui.app.program import program
 from ui.app.removals import stop_of_removed
 
@@ -141,6 +146,33 @@ def test_a_link_lets_read_and_nothing_else_until_it_ends(people, app):
     assert "lets nobody in" in said(never) and WORD not in said(never)
 
 
+def test_who_may_enter_is_asked_once_a_run(people, app, monkeypatch):
+    asked = []
+    monkeypatch.setattr("ui.app.entering.enter", lambda *given, inner=entering.enter: asked.append(1) or inner(*given))
+    visit(app, "anna")
+    assert len(asked) == 1
+
+
+def test_of_two_admins_who_change_one_role_the_second_is_told_what_it_is_now(people, app, monkeypatch):
+    engine = program().engine
+    place = [each.id for each in engine.teams.people.all()].index(people["ben"].id)
+    chosen = SimpleNamespace(selection=SimpleNamespace(rows=[place]))
+    monkeypatch.setattr("ui.administration.people.st.dataframe", lambda *given, **told: chosen)
+    engine.teams.people.change_role(people["anna"].id, "admin", by="owner")
+    tabs = []
+    for name in ("cleo", "anna"):
+        tab = visit(app, name, "administration")
+        tab.segmented_control(key="admin-view").set_value("People").run()
+        tabs.append(tab)
+    for tab, role in zip(tabs, ("editor", "admin"), strict=True):
+        tab.selectbox(key=f"admin-role-{people['ben'].id}-viewer").set_value(role).run()
+    for tab in tabs:
+        tab.button(key="admin-role").click().run()
+        assert not tab.exception
+    assert engine.teams.people.get(people["ben"].id).role == "editor"
+    assert "is editor by now" not in said(tabs[0]) and "is editor by now" in said(tabs[1])
+
+
 def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(people, app):
     filled(app)
     cleo = visit(app, "cleo", "administration")
@@ -153,3 +185,18 @@ def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(peo
     cleo.segmented_control(key="admin-view").set_value("Audit log").run()
     assert "invited as" in str(cleo.dataframe[0].value)
     assert not cleo.exception
+
+
+def test_idle_workspaces_are_listed_with_their_end_and_an_admin_keeps_one(people, app, monkeypatch):
+    anna = filled(app)
+    own = anna.query_params["ws"]
+    left = {own: Ending(workspace=own, used=date(2026, 9, 1), ends=date(2026, 12, 4))}
+    monkeypatch.setattr(Idle, "endings", lambda self: list(left.values()))
+    monkeypatch.setattr(Idle, "keep", lambda self, name: left.pop(name))
+    cleo = visit(app, "cleo", "administration")
+    assert "1 workspace will be removed, for nobody uses it." in said(cleo)
+    assert "**Anna** ends on 4 December 2026; used last on 1 September 2026" in said(cleo)
+    cleo.button(key=f"admin-keep-{own}").click().run()
+    assert not cleo.exception and left == {} and "will be removed" not in said(cleo)
+    [entry] = [each for each in program().engine.teams.audit.entries(workspace=own) if each.what == "kept"]
+    assert entry.who == "cleo@example.org"

@@ -83,7 +83,10 @@ def data(tmp_path: Path) -> Path:
     return data
 
 
-@pytest.mark.parametrize("version", range(1, VERSION))
+# The oldest goes through every step; a library of each version by itself: tests/library/test_library_outside.py.
+@pytest.mark.parametrize(
+    "version", [1, *(pytest.param(each, marks=pytest.mark.heavy) for each in range(2, VERSION - 1)), VERSION - 1]
+)
 def test_a_data_folder_of_every_earlier_version_is_there_whole_and_answers(
     data: Path, version: int, world: World, tmp_path: Path
 ) -> None:
@@ -135,7 +138,7 @@ def test_what_earlier_builds_really_stored_answers_too(version: int, tmp_path: P
         assert trace.round and trace.round.chunks and trace.answer is not None
 
 
-@pytest.mark.parametrize("version", [1, pytest.param(4, marks=pytest.mark.heavy), VERSION - 1])
+@pytest.mark.parametrize("version", [1, *(pytest.param(each, marks=pytest.mark.heavy) for each in (4, VERSION - 1))])
 def test_a_kill_in_the_middle_leaves_the_old_version_or_the_new_one(data: Path, version: int) -> None:
     folder = data / "workspaces" / "default"
     with Library.open(folder, HashEmbedder()) as library:

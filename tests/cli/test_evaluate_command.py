@@ -23,7 +23,7 @@ from tests.support.shell import ROOT, Ran, crag, environment
 from tests.support.sizes import sized
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
-MANY = sized(120, 60)
+MANY = sized(120, 30)
 """Questions enough to be interrupted in the middle of them."""
 
 SET = """id,question,answer,source,page

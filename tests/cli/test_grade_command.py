@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+from crag.cli.grade import BATCH
+from crag.cli.main import main
+from crag.engine import Engine
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.library_makers import HashEmbedder
 from tests.support.shell import ROOT, crag, environment
-from tests.support.sizes import sized
 
 QUESTION = "Who kept the lighthouse of Veldt Point?"
 GOOD = "The keeper of the lighthouse of Veldt Point was Anna Marrow, who lit its lamp from 1871 on."
-MANY = sized(2000, 300)
+MANY = 2000
 BAD = "Sourdough bread needs flour, water, salt and a day of patience."
 
 
@@ -124,12 +131,50 @@ def graded_with_peak(count: int) -> tuple[list[dict[str, object]], int]:
     return [json.loads(line) for line in ran.stdout.splitlines()], int(ran.stderr.split()[-1])
 
 
+@pytest.mark.heavy
 def test_thousands_of_lines_keep_their_order_in_bounded_memory() -> None:
     found, peak = graded_with_peak(MANY)
     assert [each["n"] for each in found] == list(range(MANY))
     assert all("score" in each for each in found)
     _, small = graded_with_peak(MANY // 10)
     assert peak < small + 60_000
+
+
+class Through:
+    """Standard input and output of a command: lines are made when they are asked for, and those written are kept."""
+
+    def __init__(self, count: int) -> None:
+        self.buffer, self.count, self.read, self.ahead = self, count, 0, 0
+        self.written: list[str] = []
+
+    def readline(self, most: int) -> bytes:
+        if self.read == self.count:
+            return b""
+        self.read += 1
+        self.ahead = max(self.ahead, self.read - len(self.written))
+        return lines({"question": f"What is {self.read % 7}?", "text": "It is a bridge.", "n": self.read}).encode()
+
+    def write(self, text: str) -> None:
+        self.written += text.splitlines()
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return False
+
+
+def test_few_lines_are_read_before_those_above_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So memory is bounded whatever the number of lines; the heavy test below measures it."""
+    through = Through(MANY)
+    monkeypatch.setenv("CRAG_DATA", str(tmp_path))
+    monkeypatch.setattr(sys, "stdin", through)
+    monkeypatch.setattr(sys, "stdout", through)
+    scripted = {"embedder": HashEmbedder(), "evaluator": ScriptedEvaluator(score=lambda text: 0.5)}
+    assert main(["grade", "--json", "--quiet"], lambda config: Engine(config, **scripted)) == 0
+    found = [json.loads(line) for line in through.written]
+    assert [each["n"] for each in found] == list(range(1, MANY + 1)) and all(each["score"] == 0.5 for each in found)
+    assert through.ahead <= 3 * BATCH + 1, "two batches read ahead, one that is graded, and a line on its way"
 
 
 def test_a_reader_that_leaves_ends_the_command_quietly() -> None:

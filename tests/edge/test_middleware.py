@@ -11,6 +11,7 @@ from crag.monitoring.scraping import Scraping
 from ui.edge.callers import Callers
 from ui.edge.headers import security_headers
 from ui.edge.middleware import Edge, Rules
+from ui.edge.seats import Caller, Most, Seats
 from ui.edge.sizes import BODY_MB, Uploads
 from ui.edge.watching import Watch
 
@@ -18,6 +19,7 @@ MB = 2**20
 EVIL = (b"origin", b"http://evil.example")
 HOST = (b"host", b"localhost")
 TOKEN = "a token of the scraper's"
+OFFERS = {"websocket.http.response": {}}
 
 
 class Inner:
@@ -45,15 +47,16 @@ def inner() -> Inner:
 
 @pytest.fixture
 def edge(inner, tmp_path):
-    def made(held: int = 0, uploads_mb: int = 10, mode="off", alone=True, heard=None, **told) -> Edge:
-        health, uploads = Health(tmp_path), Uploads(uploads_mb * MB, lambda: held)
+    def made(held: int = 0, uploads_mb: int = 10, mode="off", alone=True, heard=None, own_mb=0, **told) -> Edge:
+        health, uploads = Health(tmp_path), Uploads(uploads_mb * MB, lambda session: held, lambda: own_mb * MB)
         heard = heard if heard is not None else []
         rules = {
             "callers": Callers(),
             "headers": security_headers(),
             "health": health,
             "uploads": uploads,
-            "watch": Watch(health, Scraping(mode, TOKEN, alone, heard.append), uploads),
+            "seats": Seats(lambda: Most(all=0, own=0), lambda session: False),
+            "watch": Watch(health, Scraping(mode, TOKEN, alone, heard.append), uploads, lambda: 7),
             "upload_mb": 5,
         }
         return Edge(inner, Rules(**{**rules, **told}))
@@ -184,9 +187,52 @@ def test_uploads_that_nobody_has_read_leave_no_room_for_more(edge, inner) -> Non
 
 
 def test_uploads_on_their_way_count_for_all() -> None:
-    uploads = Uploads(10, lambda: 0)
+    uploads = Uploads(10, lambda session: 0)
     uploads.take(8)
     with pytest.raises(Exception, match="as many uploads as it may"):
         uploads.take(3)
     uploads.give_back(8)
     uploads.take(10)
+
+
+def test_who_comes_when_all_is_taken_gets_a_page_that_says_so_and_nothing_reaches_the_app(edge, inner) -> None:
+    seats = Seats(lambda: Most(all=1, own=0), lambda session: session == "there")
+    full, html = edge(seats=seats, base="/crag"), (b"accept", b"text/html,*/*")
+    with seats.taken(Caller(browser="a")):
+        for path in ("/crag/", "/crag/documents"):
+            status, headers, body = answer(full, path, headers=[html])
+            assert status == 503 and headers[b"retry-after"] == b"10" and headers[b"cache-control"] == b"no-store"
+            assert "open in 1 tab at once" in body and 'http-equiv="refresh" content="10"' in body
+            assert b"content-security-policy" in headers and "<script" not in body
+        assert inner.reached == []
+        for path, said in (("/crag/_stcore/health", html), ("/crag/", (b"accept", b"*/*")), ("/crag/media/x", html)):
+            assert answer(full, path, headers=[said])[0] == 200
+        inner.reached.clear()
+        for given, let_in in (("none", False), ("none, gone", False), ("none, there", True)):
+            asked = (b"sec-websocket-protocol", f"streamlit, {given}".encode())
+            sent = answer(full, "/crag/_stcore/stream", headers=[asked], kind="websocket", extensions=OFFERS)
+            assert bool(inner.reached) is let_in and bool(sent) is not let_in
+        assert answer(full, "/crag/_stcore/stream", kind="websocket")[0]["code"] == 1013
+    start = sent_when_full(full, seats)
+    assert start["status"] == 503 and (b"retry-after", b"10") in start["headers"]
+    assert answer(full, "/crag/", headers=[html])[0] == 200, "a place is free again"
+
+
+def sent_when_full(full, seats):
+    with seats.taken(Caller(browser="a")):
+        return answer(full, "/crag/_stcore/stream", kind="websocket", extensions=OFFERS)[0]
+
+
+def test_one_tab_s_files_are_refused_beyond_its_own_limit_and_it_is_told(edge) -> None:
+    heard = []
+    one = edge(held=2 * MB, own_mb=3, untaken=lambda session, why: heard.append((session, why)))
+    path = "/_stcore/upload_file/a-session/a-file"
+    assert answer(one, path, method="PUT", chunks=(b"x" * MB,))[0] == 200 and heard == []
+    assert answer(one, path, method="PUT", chunks=(b"x" * MB, b"x"))[0] == 413
+    assert answer(one, path, method="PUT", headers=[(b"content-length", b"1048577")])[0] == 413
+    assert heard == [("a-session", "One tab may have 3 MB on the way at once. Add fewer files at a time.")] * 2
+    assert one._rules.uploads.held == 2 * MB, "nothing of them counts any more"
+
+
+def test_the_tabs_that_may_be_open_stand_beside_those_that_are(edge) -> None:
+    assert "crag_sessions_limit 7.0" in answer(edge(mode="local"), "/metrics")[2]

@@ -21,7 +21,7 @@ from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import HashEmbedder, make_document
 from tests.support.sizes import sized
 
-WORKSPACES, SEARCHES = sized(100, 6), sized(1_000, 60)
+WORKSPACES, SEARCHES = sized(100, 4), sized(1_000, 20)
 EVERYWHERE = "common"
 """A document, a run, a set and a grade of the same ids are in every workspace."""
 

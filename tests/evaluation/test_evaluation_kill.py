@@ -1,4 +1,4 @@
-"""kill -9 in the middle of an evaluation, two processes at once: every question has one result and one run."""
+"""kill -9 in the middle of an evaluation, then two processes at once: every question has one result and one run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.support.sizes import sized
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = sized(500, 60)
-SHARED = sized(40, 20)
 
 
 def started(folder: Path, set_id: str) -> subprocess.Popen[str]:
@@ -53,7 +52,7 @@ def whole(engine: Engine, total: int) -> Evaluation:
     return done
 
 
-def test_an_evaluation_killed_half_way_goes_on_and_ends_whole(tmp_path: Path) -> None:
+def test_an_evaluation_killed_half_way_is_ended_by_two_processes_and_no_question_counts_twice(tmp_path: Path) -> None:
     engine = filled_engine(tmp_path)
     set_id = stored_set(engine, QUESTIONS)
     child = started(tmp_path, set_id)
@@ -67,24 +66,12 @@ def test_an_evaluation_killed_half_way_goes_on_and_ends_whole(tmp_path: Path) ->
     assert len(runs) - broken.done in (0, 1), "at most the run that the kill left without its result"
     first = list(engine.library().runs.traces(runs))
 
-    child = started(tmp_path, set_id)
-    after = told(child)
-    ended(child, 0)
-    assert whole(engine, QUESTIONS).id == broken.id
-    assert not set(before) & set(after), "a stored question is not asked again"
-    assert len(after) == QUESTIONS - broken.done
-    assert list(engine.library().runs.traces(runs)) == first, "what was asked before is as it was"
-    engine.close()
-
-
-def test_two_processes_share_one_evaluation_and_no_question_counts_twice(tmp_path: Path) -> None:
-    engine = filled_engine(tmp_path)
-    set_id = stored_set(engine, SHARED)
     children = [started(tmp_path, set_id) for _ in range(2)]
-    told_of = [told(child) for child in children]
+    after = [question for child in children for question in told(child)]
     for child in children:
         ended(child, 0)
-    whole(engine, SHARED)
-    assert max(Counter(told_of[0] + told_of[1]).values()) == 1, "each result is told of by the process that stored it"
-    assert len(told_of[0]) + len(told_of[1]) == SHARED
+    assert whole(engine, QUESTIONS).id == broken.id
+    assert max(Counter(before + after).values()) == 1, "each result is told of by the process that stored it, once"
+    assert len(after) == QUESTIONS - broken.done
+    assert list(engine.library().runs.traces(runs)) == first, "what was asked before is as it was"
     engine.close()

@@ -9,12 +9,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("langchain_chroma", reason="pip install -r requirements/dev.txt")
-
-import chromadb
-from chromadb.config import Settings
-from langchain_chroma import Chroma
-
 from crag.core.errors import RetrieverError
 from crag.engine import Engine
 from crag.langchain.embeddings import CragEmbeddings
@@ -55,8 +49,13 @@ def engine(tmp_path: Path, reached: Reached) -> Iterator[Engine]:
 
 
 def test_a_run_over_chroma(engine: Engine) -> None:
+    # Here, not above: every worker collects this file, and it takes half a second to load.
+    chroma = pytest.importorskip("langchain_chroma", reason="pip install -r requirements/dev.txt")
+    import chromadb
+    from chromadb.config import Settings
+
     client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
-    store = Chroma("reports", CragEmbeddings(engine), client=client)
+    store = chroma.Chroma("reports", CragEmbeddings(engine), client=client)
     store.add_documents(documents())
     holds_of_a_run(engine, store, {"filter": {"tenant": "one"}})
 

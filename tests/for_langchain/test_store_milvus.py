@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("langchain_milvus", reason="pip install -r requirements/dev.txt")
-
-from langchain_milvus import Milvus
-
 from crag.core.errors import RetrieverError
 from crag.engine import Engine
 from crag.langchain.embeddings import CragEmbeddings
@@ -26,7 +22,9 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def test_a_run_over_milvus(engine: Engine, tmp_path: Path) -> None:
-    store = Milvus(
+    # Here, not above: every worker collects this file.
+    milvus = pytest.importorskip("langchain_milvus", reason="pip install -r requirements/dev.txt")
+    store = milvus.Milvus(
         CragEmbeddings(engine),
         connection_args={"uri": str(tmp_path / "milvus.db")},
         index_params={"index_type": "FLAT", "metric_type": "COSINE"},

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.house.test_names import PUBLIC
+from tests.support.product import modules, nodes_of, tree_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,14 +35,13 @@ CALLED_BY_OTHERS = {
 
 @cache
 def trees() -> dict[Path, ast.Module]:
-    paths = [path for folder in ("crag", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in (*paths, ROOT / "app.py")}
+    return {path: tree_of(path) for path in modules()}
 
 
 @cache
 def listed_whole() -> frozenset[str]:
     """Classes whose fields are read in one go: by `fields(Class)` or `get_type_hints(Class)`."""
-    calls = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    calls = [node for tree in trees().values() for node in nodes_of(tree) if isinstance(node, ast.Call) and node.args]
     readers = {"fields", "get_type_hints"}
     return frozenset(getattr(call.args[0], "id", "") for call in calls if getattr(call.func, "id", "") in readers)
 
@@ -53,7 +53,7 @@ def validates(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bo
 
 def defined(tree: ast.Module) -> Iterator[str]:
     """Functions, classes, methods, fields and constants."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not validates(node):
             yield node.name
         if isinstance(node, ast.ClassDef | ast.Module) and getattr(node, "name", "") not in listed_whole():
@@ -62,9 +62,20 @@ def defined(tree: ast.Module) -> Iterator[str]:
                 yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
+def is_list(line: ast.stmt) -> bool:
+    """Whether it is a module's `__all__`."""
+    return isinstance(line, ast.Assign) and {getattr(each, "id", "") for each in line.targets} == {"__all__"}
+
+
 def read(tree: ast.Module) -> Iterator[str]:
-    """Names and attributes that are looked up, and the words of texts: a field may be read by its name."""
-    for node in ast.walk(tree):
+    """Names and attributes that are looked up, and the words of texts: a field may be read by its name.
+
+    To be listed in `__all__` is not to be read.
+    """
+    listed = {id(node) for line in tree.body if is_list(line) for node in ast.walk(line)}
+    for node in nodes_of(tree):
+        if id(node) in listed:
+            continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -73,20 +84,9 @@ def read(tree: ast.Module) -> Iterator[str]:
             yield from re.findall(r"\w+", node.value)
 
 
-def unlisted(tree: ast.Module) -> ast.Module:
-    """The module without its `__all__`: to be listed is not to be read."""
-    listed = {"__all__"}
-    body = [
-        line
-        for line in tree.body
-        if not (isinstance(line, ast.Assign) and {getattr(each, "id", "") for each in line.targets} == listed)
-    ]
-    return ast.Module(body=body, type_ignores=[])
-
-
 def test_nothing_is_defined_that_nothing_reads() -> None:
     """A test alone is no reader; what other programs may use is pinned in `test_names`, or a fake or contract."""
-    known = Counter(name for tree in trees().values() for name in read(unlisted(tree)))
+    known = Counter(name for tree in trees().values() for name in read(tree))
     pinned = {name for names in PUBLIC.values() for name in names}
     dead = [
         f"{path.relative_to(ROOT)}: {name}"

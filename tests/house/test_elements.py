@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.product import nodes_of, tree_of
+
 ROOT = Path(__file__).resolve().parents[2]
 
 TAG = re.compile(r"</?[a-zA-Z!]")
@@ -25,22 +27,22 @@ MADE = {
 def drawing() -> Iterator[tuple[str, ast.Module]]:
     """Every file that may draw, with its code."""
     for path in (*sorted((ROOT / "ui").rglob("*.py")), *sorted((ROOT / "pages").glob("*.py")), ROOT / "app.py"):
-        yield str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"))
+        yield str(path.relative_to(ROOT)), tree_of(path)
 
 
 def strings(tree: ast.Module) -> Iterator[ast.Constant | ast.JoinedStr]:
     """The strings of a file but for docstrings, and for constants in `Html("…")`."""
-    silent = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    silent = {id(node.value) for node in nodes_of(tree) if isinstance(node, ast.Expr)}
     silent |= {id(call.args[0]) for call in made(tree) if isinstance(call.args[0], ast.Constant)}
-    silent |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    silent |= {id(part) for node in nodes_of(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes_of(tree):
         if isinstance(node, ast.JoinedStr | ast.Constant) and id(node) not in silent:
             yield node
 
 
 def made(tree: ast.Module) -> Iterator[ast.Call]:
     """Every `Html(…)` with something in it."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Call) and node.args and ast.unparse(node.func) in ("Html", "h.Html", "Markup", "cls"):
             yield node
 
@@ -74,7 +76,7 @@ def test_html_reaches_a_page_by_one_way() -> None:
     wrong = [
         f"{path}:{node.lineno}"
         for path, tree in drawing()
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if (isinstance(node, ast.Attribute) and node.attr == "html" and path != "ui/kit/drawing.py")
         or (isinstance(node, ast.keyword) and node.arg == "unsafe_allow_html")
     ]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.product import ROOT, modules, nodes_of, tree_of
 
 PROSE = {
     *("cause", "claim", "detail", "error", "instead", "message", "note", "problem", "reason", "remedy", "said"),
@@ -41,9 +40,9 @@ def prose(node: ast.expr) -> bool:
             return False
 
 
-def taken_apart(tree: ast.AST) -> Iterator[int]:
+def taken_apart(tree: ast.Module) -> Iterator[int]:
     """The lines where that happens."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Call(func=ast.Attribute(attr=name, value=value), args=args):
                 apart = name in APART and prose(value) and (args or name != "split")  # split() alone tidies spaces
@@ -55,17 +54,12 @@ def taken_apart(tree: ast.AST) -> Iterator[int]:
                 yield node.lineno
 
 
-def product() -> list[str]:
-    paths = [path for folder in ("crag", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
-    return [path.relative_to(ROOT).as_posix() for path in (*paths, ROOT / "app.py")]
-
-
 def test_no_sentence_is_taken_apart() -> None:
     found = {
-        f"{name}:{line}"
-        for name in product()
-        if name != OLD
-        for line in taken_apart(ast.parse((ROOT / name).read_text(encoding="utf-8")))
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in modules()
+        if path != ROOT / OLD
+        for line in taken_apart(tree_of(path))
     }
     assert found == set()
 

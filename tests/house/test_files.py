@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.order import LONG, TOGETHER
+from tests.support.product import tree_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 400
@@ -55,18 +56,14 @@ def test_no_two_test_files_have_one_name() -> None:
 
 
 def test_a_charter_sentence_opens_each_module() -> None:
-    silent = [
-        str(path.relative_to(ROOT))
-        for path in product()
-        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    silent = [str(path.relative_to(ROOT)) for path in product() if not ast.get_docstring(tree_of(path))]
     assert silent == []
 
 
 def test_a_room_s_init_holds_its_charter_and_nothing_else() -> None:
     """So that importing one module of a room loads nothing else of it; names that others import come when asked for."""
     inits = [path for path in product() if path.name == "__init__.py" and path.parent.parent == ROOT / "crag"]
-    bodies = {path: ast.parse(path.read_text(encoding="utf-8")).body for path in inits}
+    bodies = {path: tree_of(path).body for path in inits}
     lazy = {path for path, body in bodies.items() if any(getattr(each, "name", "") == "__getattr__" for each in body)}
     full = [str(path.relative_to(ROOT)) for path, body in bodies.items() if len(body) > 1 and path not in lazy]
     assert inits

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.product import ROOT, modules, nodes_of, tree_of
 
 # room -> the other rooms of crag that it may import. Steps never import one another.
 CRAG = {
@@ -91,7 +91,7 @@ CRAG = {
 UI = {
     "kit": set(),
     "app": {"kit"},
-    "edge": {"app"},
+    "edge": {"kit", "app"},
     "run": {"kit", "app"},
     "signin": {"kit", "app"},
     "documents": {"kit", "app", "run"},
@@ -127,13 +127,6 @@ FORBIDDEN = {"streamlit", "torch", "pickle", "cPickle", "dill", "shelve", "marsh
 
 
 @cache
-def modules() -> tuple[Path, ...]:
-    """Every Python file of the product."""
-    found = [path for folder in ("crag", "ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
-    return (*found, *([ROOT / "app.py"] if (ROOT / "app.py").is_file() else []))
-
-
-@cache
 def imported(path: Path) -> tuple[str, ...]:
     """Full names of all modules that a file imports, at its top or anywhere inside."""
     return tuple(_imported(path))
@@ -141,7 +134,7 @@ def imported(path: Path) -> tuple[str, ...]:
 
 def _imported(path: Path) -> Iterator[str]:
     package = path.relative_to(ROOT).parent.parts
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -168,9 +161,6 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-ROOMS = [*(("crag", room) for room in sorted(CRAG)), *(("ui", room) for room in sorted(UI))]
-
-
 @pytest.mark.parametrize(("package", "table"), [("crag", CRAG), ("ui", UI)])
 def test_every_room_is_in_the_table(package: str, table: dict[str, set[str]]) -> None:
     rooms = {room_of(name_of(path), package) for path in modules()} - {None, "__init__"}
@@ -186,15 +176,14 @@ def test_the_rooms_stand_in_one_order(table: dict[str, set[str]]) -> None:
         above.add(room)
 
 
-@pytest.mark.parametrize(("package", "room"), ROOMS)
-def test_a_room_imports_only_what_it_may(package: str, room: str) -> None:
-    may = {"crag": CRAG, "ui": UI}[package][room]
+@pytest.mark.parametrize(("package", "table"), [("crag", CRAG), ("ui", UI)])
+def test_a_room_imports_only_what_it_may(package: str, table: dict[str, set[str]]) -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in modules()
-        if room_of(name_of(path), package) == room
+        if (room := room_of(name_of(path), package)) in table
         for name in imported(path)
-        if (other := room_of(name, package)) and other != room and other not in may
+        if (other := room_of(name, package)) and other != room and other not in table[room]
     ]
     assert not wrong
 

@@ -7,6 +7,7 @@ used: FAISS's memory by `tests/library/test_vectors.py`, Streamlit's store of se
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import subprocess
 import sys
@@ -201,7 +202,8 @@ def test_pypdfium2_takes_a_document_that_was_opened_by_hand() -> None:
 
 def test_streamlit_keeps_uploads_sessions_and_its_own_look_ups_where_they_are_reached() -> None:
     from streamlit import net_util
-    from streamlit.runtime import memory_session_storage
+    from streamlit.runtime import memory_session_storage, runtime
+    from streamlit.runtime.app_session import AppSession
     from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
     from ui.edge.start import LOOK_UPS
@@ -210,8 +212,17 @@ def test_streamlit_keeps_uploads_sessions_and_its_own_look_ups_where_they_are_re
     relied_on(all(hasattr(net_util, name) for name in LOOK_UPS), "streamlit", "how it finds its address", where)
     stores = hasattr(memory_session_storage, "MemorySessionStorage")
     relied_on(stores, "streamlit", "where it makes its store of sessions", where)
+    managers = getattr(runtime, "MediaFileManager", None)
+    own = ("add", "add_deferred", "execute_deferred")
+    relied_on(all(hasattr(managers, each) for each in own), "streamlit", f"media: {', '.join(own)}", "ui/app/media.py")
     removes = callable(getattr(MemoryUploadedFileManager, "remove_file", None))
     relied_on(removes, "streamlit", "an upload can be let go of", "ui/documents/uploads.py")
+    held = MemoryUploadedFileManager("/x").file_storage
+    relied_on(held == {}, "streamlit", "where it keeps a session's uploads", where)
+    session = inspect.getsource(AppSession)
+    named = all(f"self.{name} = " in session for name in ("_scriptrunner", "_client_state"))
+    named = named and callable(getattr(AppSession, "request_rerun", None))
+    relied_on(named, "streamlit", "how a session is drawn anew as it stands", "ui/app/notices.py")
 
 
 # ---- openpyxl: the parser of a sheet, which tells what is hidden ---------------------------------------------------

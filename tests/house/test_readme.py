@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,10 @@ from crag.models.embedders import EMBEDDERS
 from tests.support.remembering import RememberingE5
 EMBEDDERS["multilingual"] = RememberingE5
 """
-"""Said before the example: the sample's vectors are those that other tests of this run have made."""
+"""Said before the example: the sample's vectors are those that `sample_data` has made, or other tests of this run."""
 
 
-def test_its_python_example_runs_as_it_stands(tmp_path: Path) -> None:
+def test_its_python_example_runs_as_it_stands(tmp_path: Path, sample_data: Path) -> None:
     (example,) = blocks("python")
     assert len(example.strip().splitlines()) <= 13
     ran = subprocess.run(
@@ -76,20 +77,21 @@ PAGES = [
 ]
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The places of a page that a link may lead to: its headings as GitHub names them."""
     found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_and_pictures_lead_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
+def test_links_and_pictures_lead_somewhere() -> None:
     missing = []
-    for target, _, anchor in re.findall(r"\]\(([^)#\s]*)(#([^)\s]+))?[^)]*\)", text):
-        there = (ROOT / page).parent / target if target else ROOT / page
-        if "://" not in target and (not there.exists() or (anchor and anchor not in anchors(there))):
-            missing.append(f"{target}#{anchor}")
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for target, _, anchor in re.findall(r"\]\(([^)#\s]*)(#([^)\s]+))?[^)]*\)", text):
+            there = (ROOT / page).parent / target if target else ROOT / page
+            if "://" not in target and (not there.exists() or (anchor and anchor not in anchors(there))):
+                missing.append(f"{page}: {target}#{anchor}")
     assert missing == []
 
 
@@ -102,16 +104,24 @@ def names_something(name: str) -> bool:
     for module in (room.with_suffix(".py"), room / "__init__.py"):
         if module.is_file() and whole.name in module.read_text(encoding="utf-8"):
             return True
-    return any(f'"{name}"' in path.read_text(encoding="utf-8") for path in (ROOT / "crag").rglob("*.py"))
+    return f'"{name}"' in all_code()
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_files_and_modules_that_a_page_names_are_there(page: str) -> None:
+@cache
+def all_code() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "crag").rglob("*.py"))
+
+
+def test_the_files_and_modules_that_a_page_names_are_there() -> None:
     """Paths of tracked folders in code marks, and modules such as `crag.library`, perhaps with a name in them."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    paths = re.findall(r"`((?:crag|ui|pages|docs|tests|training|benchmarks|samples|examples)/[\w./-]*)`", text)
-    gone = [path for path in paths if not (ROOT / path).exists()]
-    gone += [name for name in re.findall(r"`((?:crag|ui)(?:\.\w+)+)`", text) if not names_something(name)]
+    folders = "crag|ui|pages|docs|tests|training|benchmarks|samples|examples"
+    gone = []
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        paths = re.findall(rf"`((?:{folders})/[\w./-]*)`", text)
+        gone += [f"{page}: {path}" for path in paths if not (ROOT / path).exists()]
+        names = re.findall(r"`((?:crag|ui)(?:\.\w+)+)`", text)
+        gone += [f"{page}: {name}" for name in names if not names_something(name)]
     assert gone == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,12 +86,22 @@ def exactly(vector: np.ndarray, numbers: np.ndarray, k: int) -> set[int]:
 # ---- a big one -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def big(place: Path) -> Iterator[EmbeddedIndex]:
+@pytest.fixture(scope="module")
+def big_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made once, for each test to copy."""
+    place = tmp_path_factory.mktemp("big") / "index"
     made = EmbeddedIndex(place, CONTENTS)
     filled(made, MANY)
     made.settle()
+    made.close()
     assert list(place.glob("*.faiss"))
+    return place
+
+
+@pytest.fixture
+def big(big_files: Path, place: Path) -> Iterator[EmbeddedIndex]:
+    shutil.copytree(big_files, place)
+    made = EmbeddedIndex(place, CONTENTS)
     yield made
     made.close()
 

@@ -21,10 +21,9 @@ from tests.support.milvus_server import MilvusServer
 from tests.support.sizes import sized
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
-    with MilvusServer(tmp_path_factory.mktemp("milvus")) as started:
-        yield started
+@pytest.fixture
+def server(milvus_server: MilvusServer) -> MilvusServer:
+    return milvus_server
 
 
 @pytest.fixture(scope="module")

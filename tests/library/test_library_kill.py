@@ -39,9 +39,9 @@ def is_whole(library: Library, document: Document) -> bool:
     ("records", "index"),
     [
         ("sqlite", "embedded"),
-        ("postgresql", "milvus"),
+        ("postgresql", "embedded"),
         pytest.param("sqlite", "milvus", marks=pytest.mark.heavy),
-        pytest.param("postgresql", "embedded", marks=pytest.mark.heavy),
+        pytest.param("postgresql", "milvus", marks=pytest.mark.heavy),
     ],
 )
 def test_kills_lose_nothing_that_was_confirmed(tmp_path: Path, server: Server | None, url: str, uri: str) -> None:

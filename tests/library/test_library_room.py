@@ -19,6 +19,7 @@ from crag.core.types import Document
 from crag.engine import Engine
 from crag.library.library import Library
 from crag.library.room import Folders, Room, bytes_of
+from crag.run import libraries
 from crag.run.libraries import AWAKE, KNOWN
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 from tests.support.sizes import sized
@@ -86,36 +87,38 @@ def test_nothing_is_written_into_a_folder_that_is_gone(library: Library, fill: F
 
 
 def test_many_libraries_keep_few_files_open_and_stay_usable(tmp_path: Path, fill: Fill) -> None:
-    with_files = 3 * AWAKE
+    with_files = 2 * AWAKE
     engine = Engine(AppConfig(data=tmp_path), embedder=HashEmbedder())
     before = open_files()
-    libraries = [engine.library(f"p-{number}") for number in range(with_files)]
-    for number, library in enumerate(libraries):
+    opened = [engine.library(f"p-{number}") for number in range(with_files)]
+    for number, library in enumerate(opened):
         fill(library, f"alpha{number}")
         assert library.search("alpha", 1)
         engine.library(f"p-{number}")
     for number in range(with_files):
-        assert engine.library(f"p-{number}") is libraries[number]
+        assert engine.library(f"p-{number}") is opened[number]
     assert open_files() - before <= 4 * (AWAKE + 1)
     # One that rests is as good as one that does not.
-    assert all(library.size == (1, 4) and library.search("alpha", 1) for library in libraries)
+    assert all(library.size == (1, 4) and library.search("alpha", 1) for library in opened)
     engine.close()
-    for library in libraries:
+    for library in opened:
         library.close()
     assert open_files() <= before + 1
 
 
-def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path) -> None:
+def test_visitors_who_only_look_take_no_files_and_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = sized(KNOWN, 100)
+    monkeypatch.setattr(libraries, "KNOWN", known)
     engine = Engine(AppConfig(data=tmp_path), embedder=HashEmbedder())
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
     try:
-        for number in range(sized(2_000, KNOWN + 100)):
+        for number in range(sized(2_000, 150)):
             library = engine.library(f"p-{number}")
             assert library.size == (0, 0) and library.documents.all() == [] == library.runs.latest(1)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert len(engine._libraries._libraries) <= KNOWN
+    assert len(engine._libraries._libraries) <= known
     assert [each.name for each in tmp_path.iterdir()] == ["in-use"]
 
 

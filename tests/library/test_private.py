@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -132,6 +133,30 @@ def test_a_library_that_was_looked_into_is_looked_into_again_only_when_it_was_wr
     os.utime(tmp_path / "settled", (time.time() - 4 * day, time.time() - 4 * day))
     places.settle()
     assert not folder.exists()
+
+
+def test_an_empty_library_goes_also_later_but_not_while_somebody_has_it_open(tmp_path: Path) -> None:
+    places, root = PrivateLibraries(tmp_path), tmp_path / "workspaces"
+    names = [name_of(what) for what in ("left", "used", "killed")]
+    for name in names:
+        on_disk(Library.open(root / name, HashEmbedder())).close()
+    assert places.forgotten() == []
+    other, dead = (sqlite3.connect(root / name / "library.db") for name in names[1:])
+    for each in (other, dead):
+        assert each.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    log = {each: each.read_bytes() for each in (root / names[2]).glob("library.db-*")}
+    dead.close()
+    for file, content in log.items():
+        file.write_bytes(content)  # as a process leaves them that is killed
+    for name in names:
+        aged(root / name, 2 * 24 * 3600)
+    os.utime(tmp_path / "settled", (0, 0))
+    found = places.forgotten()
+    assert found == sorted(names) and log
+    for name in found:
+        places.drop_empty(name)
+    assert [folder.name for folder in root.iterdir()] == [names[1]]
+    other.close()
 
 
 def aged(folder: Path, seconds: float) -> None:

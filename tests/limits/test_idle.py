@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -127,3 +129,38 @@ def test_a_process_that_lives_for_hours_only_removes_nothing() -> None:
     for today in range(130, 500):
         life = judged(life, today, idle_days=30, warn_days=10, lived=False)  # type: ignore[arg-type]
         assert isinstance(life, Life)
+
+
+def test_those_that_have_a_warning_are_listed_and_an_admin_keeps_one(mine: tuple[Engine, str, Hours]) -> None:
+    engine, workspace, hours = mine
+    assert engine.teams.idle.endings() == []
+    hours.pass_by(31)
+    [found] = engine.teams.idle.endings()
+    assert (found.workspace, found.used) == (workspace, date(2026, 11, 23)) and found.ends == engine.teams.idle.ends(
+        workspace
+    )
+    engine.teams.idle.keep(workspace)
+    assert engine.teams.idle.endings() == [] and engine.teams.idle.ends(workspace) is None
+    hours.pass_by(29)
+    assert engine.private_libraries.holds(workspace)
+    engine.config = engine.config.model_copy(update={"idle_days": 0})
+    assert engine.teams.idle.endings() == [], "nobody is removed, so nobody is listed"
+
+
+def test_an_empty_private_workspace_ends_while_the_program_runs(engine_with: Make) -> None:
+    engine = engine_with()
+    workspace = name_of(engine.private_libraries.issue())
+    fill(engine, workspace=workspace)
+    library = engine.library(workspace)
+    for document in library.documents.all():
+        library.documents.delete(document.id)
+    library.purges.settle(datetime.now(UTC) + timedelta(days=400))
+    engine._libraries.forget(engine.private_libraries.root / workspace)
+    engine.tidy(NEVER)
+    assert engine.private_libraries.holds(workspace), "not before a day has gone by"
+    folder = engine.private_libraries.root / workspace
+    for place in (*folder.rglob("*"), folder):
+        os.utime(place, (time.time() - 2 * DAY, time.time() - 2 * DAY))
+    os.utime(engine.config.data / "settled", (0, 0))
+    engine.tidy(NEVER)
+    assert not engine.private_libraries.holds(workspace) and engine.library(workspace).documents.count() == 0

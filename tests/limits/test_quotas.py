@@ -14,24 +14,18 @@ from pydantic import SecretStr
 from crag.core.errors import DayLimitError, NotFoundError, QuotaError, StorageError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.keys import Keys
-from crag.core.meter import Call
 from crag.engine import Engine
 from crag.limits.ledger import Ledger, Refused, Reserved, Want
 from crag.limits.overrides import ChangedError
 from crag.limits.purse import Purse, Spendable
-from crag.spending.prices import PRICES, Price
+from crag.spending.prices import Price
 from crag.teams.store import Store
 from tests.limits.conftest import StillClock
 from tests.support.model_server import KEY, serving
+from tests.support.spending import call, spend
 
 QUESTION = "How long did hiring take in 2019?"
 Make = Callable[..., Engine]
-
-
-def call(cost_model: str = "dear", error: str | None = None) -> Call:
-    return Call(
-        step="answer", provider="p", model=cost_model, seconds=0.1, input_tokens=1, output_tokens=0, error=error
-    )
 
 
 def test_questions_a_minute_are_refused_with_when_and_nothing_is_stored_of_them(
@@ -113,21 +107,15 @@ def test_a_day_s_calls_that_are_used_up_leave_the_parts_of_this_machine(engine_w
         assert engine.trace(QUESTION, keys=keys).calls, "it is tomorrow"
 
 
-def spend(folder: Path, calls: int, limit: float) -> int:
-    """In a process of its own: how many of so many calls it was let make, a purse for each three."""
-    store, made = Store(folder), 0
-    for _ in range(calls // 3):
-        purse = Purse(Ledger(store), "one", Spendable(calls=(limit, 0), prices=PRICES))
-        for _ in range(3):
-            try:
-                purse.take()
-            except DayLimitError:
-                break
-            made += 1
+def test_prices_that_are_changed_hold_from_the_next_purse_on(engine_with: Make) -> None:
+    engine = engine_with(library_dollars_day=100, prices=("dear=0/0/2",))
+    for price, sum_ in ((2, 2), (2, 4), (5, 9)):
+        engine.reconfigure(engine.config.model_copy(update={"prices": (f"dear=0/0/{price}",)}))
+        with engine.teams.quotas.purse("default") as purse:
+            purse.take()
             purse.paid(call())
-        purse.settle()
-    store.close()
-    return made
+        [used] = [each for each in engine.teams.quotas.standing("default") if each.quantity.name == "dollars"]
+        assert used.own.used == pytest.approx(sum_, abs=0.001)
 
 
 def test_two_processes_share_a_day_s_calls_to_the_last_one(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ import httpx2
 import uvicorn
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from crag.core.access import Access
 from crag.core.config import AppConfig
@@ -35,6 +36,8 @@ from crag.mcp.offer import Offer
 from crag.mcp.service import Service
 from tests.mcp_server.conftest import Gated
 from tests.support import local_models
+from tests.support.audited import acts, stored
+from tests.support.model_server import KEY, serving
 
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002="
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -124,6 +127,39 @@ def test_each_token_has_its_own_workspace(server: Server, mode: str) -> None:
     assert told[0] == "Searches the documents." and "Writes the answer." in told
 
 
+def test_the_resources_of_one_token_are_none_of_another_s(server: Server) -> None:
+    """The words of each workspace, looked for by the other at every kind of address, as a tool and as a resource."""
+    words = {ALICE: ("lighthouse", "alexandria"), BOB: ("bob.txt", "apple", "garden")}
+
+    async def read(of: Client, uri: str) -> str:
+        try:
+            return str(await of.read_resource(uri))
+        except MCPError as error:
+            return str(error)
+
+    async def inside() -> None:
+        async with client(server, ALICE) as alice, client(server, BOB) as bob:
+            for own, token, other in ((alice, ALICE, bob), (bob, BOB, alice)):
+                [document] = (await own.call_tool("documents", {})).structured_content["documents"]
+                asked = await own.call_tool("ask", {"question": "What stands in the harbour or in the garden?"})
+                run = asked.structured_content["uri"]
+                addresses = [document["uri"], f"{document['uri']}/pages/1", run]
+                hers = [await read(own, uri) for uri in addresses]
+                assert all(any(word in text.lower() for word in words[token]) for text in hers), "each is there"
+                his = [await read(other, uri) for uri in (*addresses, "crag://documents", "crag://documents?offset=0")]
+                his += [str(await other.list_resources()), str(await other.list_resource_templates())]
+                named = {"question": "What is there?", "documents": [document["id"]]}
+                for tool in ("ask", "search"):
+                    refused = await other.call_tool(tool, named)
+                    assert refused.is_error
+                    his.append(str(refused))
+                his.append(str(await other.call_tool("search", {"question": "lighthouse garden apple", "k": 20})))
+                told = "\n".join(his).lower().replace("lighthouse garden apple", "")
+                assert not [word for word in words[token] if word in told]
+
+    asyncio.run(asyncio.wait_for(inside(), 90))
+
+
 def test_what_has_no_token_or_comes_from_elsewhere_is_refused(server: Server) -> None:
     body, right = json.dumps(START).encode(), {"authorization": f"Bearer {ALICE}"}
     for wrong in ({}, {"authorization": f"Bearer {ALICE[:-1]}"}, {"authorization": f"Basic {ALICE}"}):
@@ -164,6 +200,49 @@ def test_bad_bodies_are_errors_of_the_protocol(server: Server) -> None:
     assert '"isError":false' in nul
     whole = sent(b" " * 30_000_000)
     assert whole.status_code == 413 and "larger than 24 MB" in error(whole)
+
+
+def test_tokens_keys_and_refusals_are_in_the_audit_log(data: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(data, tmp_path / "data")
+    body, origin = json.dumps(START).encode(), "http://evil.example"
+    with serving() as model:
+        wired = {"CRAG_LLM": "openai-compatible", "CRAG_LLM_BASE_URL": model.address, "CRAG_LLM_MODEL": "ok"}
+        tokens = {"CRAG_TOKENS": f"{ALICE}=alice,{BOB}=bob", "CRAG_LLM_KEY": KEY, "CRAG_EVALUATOR": "llm"}
+        server = Server(copied, **wired, **tokens)
+        try:
+            for _ in range(3):
+                assert posted(server, body).status_code == 401
+                assert posted(server, body, authorization="Bearer guessed-token").status_code == 401
+                assert posted(server, body, authorization=f"Bearer {ALICE}", origin=origin).status_code == 403
+
+            async def inside() -> None:
+                for token in (ALICE, ALICE, BOB):
+                    async with client(server, token) as made:
+                        assert {each.name for each in (await made.list_tools()).tools} == {
+                            *("ask", "search", "grade", "documents", "add_document")
+                        }, "whoever adds a tool that deletes or changes something has it noted"
+                        assert not (await made.call_tool("documents", {})).is_error
+                        graded = await made.call_tool("grade", {"question": "q", "texts": ["the swordfish vault"]})
+                        assert graded.structured_content["grades"][0]["score"] == 0.7
+
+            asyncio.run(asyncio.wait_for(inside(), 90))
+        finally:
+            server.process.kill()
+            server.process.communicate()
+    assert acts(copied, "token") == [
+        ("visitor", "", "a request without a token that is known", "", True),
+        ("token 1", "alice", "used first since the start", "", False),
+        ("token 2", "bob", "used first since the start", "", False),
+    ]
+    whom = f"for 127.0.0.1:{model.server_port}"
+    assert acts(copied, "key") == [
+        ("token 1", "alice", "llm used", whom, False),
+        ("token 2", "bob", "llm used", whom, False),
+    ]
+    [refused] = acts(copied, "refused")
+    assert refused[:3] == ("visitor", "", "a request from elsewhere") and refused[-1]
+    for secret in (ALICE, BOB, KEY, "guessed-token", "swordfish"):
+        assert secret.encode() not in stored(copied)
 
 
 def test_told_to_stop_it_ends_its_runs_and_stores_them(data: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from crag.core.errors import AccessError
 from crag.teams.people import Identity
 from tests.support.signing_in import SECRET, claims_of
-from ui.app import removals, signin
+from ui.app import drafts, removals, signin
 from ui.app.jobs import Jobs
 from ui.app.program import program
 from ui.app.signin import Provider, SignIn
@@ -139,6 +139,32 @@ def test_who_is_removed_while_working_is_out_with_the_next_touch(opened, monkeyp
 def test_a_sign_in_ends_after_the_hours_that_were_set(opened) -> None:
     app = opened(claims_of("ed", iat=int(time.time()) - 12 * 3600 - 1))
     assert "has ended" in refusals(app) and "signin-default" in keys(app)
+
+
+def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_next_one(opened, monkeypatch) -> None:
+    """Claims are as old as their sign-in: its hours bound a role by group, and what a later sign-in says counts."""
+    monkeypatch.setenv("CRAG_SIGNIN_HOURS", "9")
+    hour = 3600
+    then = int(time.time())
+    first = opened(claims_of("ed", groups=["writers"], iat=then - 8 * hour))
+    assert "sample" in keys(first)
+    second = opened(claims_of("ed", groups=[], iat=then))
+    assert "sample" not in keys(second)
+    monkeypatch.setattr("ui.app.gate._KEPT", 0.0)
+    first.run()
+    assert "sample" not in keys(first) and not first.exception, "another browser's older claims count no more"
+    late = opened(claims_of("olga", groups=["writers"], iat=then - 10 * hour))
+    assert "has ended" in refusals(late) and program().engine.teams.people.of("http://localhost", "olga") is None
+
+
+def test_drafts_are_bounded_in_number_and_time() -> None:
+    now = [0.0]
+    kept = drafts.Drafts(lambda: now[0])
+    for number in range(501):
+        kept.keep(("p", str(number)), drafts.Draft(texts={"question": "q"}, workspace=""))
+    assert kept.of(("p", "0")) is None and kept.of(("p", "1")) is not None
+    now[0] = 3600.0
+    assert kept.of(("p", "1")) is None
 
 
 def test_signing_out_ends_the_sign_in_in_every_tab(opened, monkeypatch) -> None:

@@ -109,6 +109,46 @@ def test_a_role_that_settings_or_a_group_give_is_not_lowered_here(tmp_path: Path
     assert people.change_role(eve.id, "admin", by="x").role == "admin"
 
 
+def test_of_two_who_change_one_role_at_once_the_second_is_told_what_it_is_now(tmp_path: Path) -> None:
+    people = of(tmp_path)
+    ben = people.admit(who("ben"))
+
+    def change(role: Any) -> str:
+        try:
+            return people.change_role(ben.id, role, by="an admin", was=ben.role).role
+        except InputError as error:
+            return f"{error.message} {error.remedy}"
+
+    with ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(change, ("editor", "admin")))
+    now = people.get(ben.id).role
+    assert now in said and now in ("editor", "admin")
+    [told] = [each for each in said if each != now]
+    assert f"is {now} by now" in told and "Nothing was overwritten" in told
+    assert people.change_role(ben.id, "viewer", by="an admin", was=now).role == "viewer"
+
+
+def test_an_older_sign_in_does_not_bring_back_a_group_that_a_later_one_lacks(tmp_path: Path) -> None:
+    """Two browsers: the one that signed in first goes on, with the claims of its day in its cookie."""
+    people = of(tmp_path, editors_group="writers")
+    before = who("eve", groups=["writers"])
+    assert people.admit(before).role == "editor"
+    assert people.admit(who("eve", groups=[])).role == "viewer"
+    assert people.admit(before, anew=False).role == "viewer" and people.get("eve@example.org").groups == ()
+    assert people.admit(before).role == "editor", "a sign-in that is new counts whatever was said before"
+
+
+def test_a_sign_in_that_nobody_noted_can_be_ended_and_that_is_noted_once(tmp_path: Path) -> None:
+    people = of(tmp_path)
+    for _ in range(2):
+        people.sign_out("f" * 64, "2999-01-01T00:00:00.000+00:00", by="ben@example.org")
+    assert people.signed_out("f" * 64) is True
+    assert [each.act for each in AuditLog(Store(tmp_path)).entries()] == ["sign-out"]
+    people.note_sign_in("e" * 64, "2999-01-01T00:00:00.000+00:00", by="ben@example.org")
+    people.sign_out("e" * 64, "2999-01-01T00:00:00.000+00:00", by="ben@example.org")
+    assert people.signed_out("e" * 64) is True
+
+
 def test_who_leaves_the_group_that_let_them_in_is_out_everywhere(tmp_path: Path) -> None:
     people = of(tmp_path, editors_group="writers", new_people="none")
     eve = people.admit(who("eve", groups=["writers"]))

@@ -128,7 +128,24 @@ def test_the_way_back_leads_nowhere_but_here(place, browser) -> None:
 def test_other_sites_sign_nobody_in_or_out(place, browser) -> None:
     for path in (place.login(), f"{place.url}/auth/logout"):
         answer = browser.get(path, headers={"sec-fetch-site": "cross-site"})
-        assert answer.status_code == 403 and "set-cookie" not in answer.headers
+        assert answer.status_code == 403 and "_streamlit" not in answer.headers.get("set-cookie", "")
+
+
+def test_signing_out_by_hand_ends_the_sign_in_wherever_its_cookie_was_copied_to(place, browser) -> None:
+    for age, noted in ((0, True), (3600, False), (20 * 3600, False)):  # seen by the gate, not yet, and ended by age
+        copy = cookie(claims_of("lea", iat=int(time.time()) - age, nonce=f"by hand {age}"), place.url)
+        if noted:
+            assert "Add documents" in texts(arrive(place.url, copy)) or "Lea" in texts(arrive(place.url, copy))
+        answer = browser.get(f"{place.url}/auth/logout", headers={"cookie": f"_streamlit_user={copy}"})
+        assert answer.status_code == 302
+        drawn = texts(arrive(place.url, copy))
+        assert "Lea" not in drawn.replace("that you are lea", "")
+        assert ("has ended" if age > 12 * 3600 else "You have signed out") in drawn
+    noted = [each for each in AuditLog(Store(place.data)).entries(act="sign-out") if each.who == "lea@example.org"]
+    assert len(noted) == 3
+    forged = cookie(claims_of("lea"), place.url, secrets.token_hex(32))
+    assert browser.get(f"{place.url}/auth/logout", headers={"cookie": f"_streamlit_user={forged}"}).status_code == 302
+    assert len(list(AuditLog(Store(place.data)).entries(act="sign-out"))) == len(noted)
 
 
 @pytest.mark.parametrize(

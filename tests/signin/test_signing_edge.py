@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import streamlit as st
 from streamlit.runtime.secrets import Secrets
 
 from crag.core.config import AppConfig
+from crag.core.errors import StorageError
 from tests.support.signing_in import SECRET
 from ui.app.signin import SignIn
 from ui.edge import start
@@ -32,10 +34,23 @@ def section() -> Iterator[Any]:
     st.secrets = before
 
 
-def signing(origin: str = "https://crag.example.org") -> Signing:
+def signing(origin: str = "https://crag.example.org", ended: Any = None) -> Signing:
     return Signing(
-        sign_in=SignIn(origin=origin), attempts=Attempts(), note=lambda why: None, editor=lambda cookies: True
+        sign_in=SignIn(origin=origin),
+        attempts=Attempts(),
+        note=lambda why: None,
+        editor=lambda cookies: True,
+        ended=ended,
     )
+
+
+def test_a_sign_out_that_can_t_be_stored_is_not_said_to_be_one() -> None:
+    def ended(cookies: Any) -> None:
+        raise StorageError("The disk is full.")
+
+    with pytest.raises(TooMuch) as told:
+        asyncio.run(signing(ended=ended).leave({"type": "http", "headers": []}))
+    assert told.value.status == 503 and "still signed in" in told.value.line
 
 
 def test_with_tls_every_cookie_goes_by_tls_alone() -> None:

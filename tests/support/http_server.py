@@ -44,10 +44,10 @@ class HttpServer:
 
 
 @contextmanager
-def http_server(data: Path, *options: str, tokens: bool = True) -> Iterator[HttpServer]:
-    """`crag serve` until the block ends."""
+def http_server(data: Path, *options: str, tokens: bool = True, **given: str) -> Iterator[HttpServer]:
+    """`crag serve` until the block ends, with these variables besides."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
-    environment |= {"CRAG_DATA": str(data), "PYTHONPATH": str(ROOT)}
+    environment |= {"CRAG_DATA": str(data), "PYTHONPATH": str(ROOT), **given}
     if tokens:
         environment["CRAG_TOKENS"] = f"{TOKEN}=alpha,{OTHER}=beta"
     process = subprocess.Popen(

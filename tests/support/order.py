@@ -39,18 +39,18 @@ LONG = (
 )
 
 
-JOURNEY, LIVE, OUTSIDE = (f"tests/browser/test_{name}.py" for name in ("journey", "live", "outside"))
 TOGETHER = {
-    f"tests/browser/test_{name}.py": first
-    for first, others in {
-        JOURNEY: ("models", "compare", "conversation", "evaluate", "guidance_journey", "reading"),
-        LIVE: ("documents", "edge", "monitor", "tune"),
-        OUTSIDE: ("door", "hostile", "replay"),
-    }.items()
+    f"tests/{room}/test_{name}.py": f"tests/{room}/test_{first}.py"
+    for room, first, others in (
+        ("browser", "journey", ("models", "compare", "conversation", "evaluate", "guidance_journey", "reading")),
+        ("browser", "live", ("documents", "edge", "monitor", "tune")),
+        ("browser", "outside", ("door", "hostile", "replay")),
+        ("house", "dead", ("elements", "facts_and_prose", "files", "imports", "map", "names")),
+    )
     for name in others
 }
 """Files that one worker does with another: it has a browser by then, and the app of both over the sample library or
-over many."""
+over many; or it has parsed the whole product."""
 
 
 def done_with(file: str) -> str:

@@ -41,9 +41,10 @@ class PostgresServer:
             "initdb", "-D", "data", "-U", ADMIN, "--pwfile", "password", "-A", "scram-sha-256", "-E", "UTF8", "-N"
         )
 
-    def start(self) -> None:
-        """Returns when it takes connections."""
-        settings = {**_FAST, "listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": ""}
+    def start(self, **settings: str) -> None:
+        """Returns when it takes connections. `settings` of the server, else those that are fast."""
+        settings = {**_FAST, **settings}
+        settings |= {"listen_addresses": "127.0.0.1", "port": str(self.port), "unix_socket_directories": ""}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         self._run("pg_ctl", "start", "-w", "-D", "data", "-l", "log", "-o", " ".join(map(_quoted, options)))
 
@@ -89,8 +90,8 @@ def _quoted(option: str) -> str:
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """Skips the test, with its reason, where PostgreSQL is not installed."""
+def postgres_server(**settings: str) -> Iterator[PostgresServer]:
+    """Skips the test, with its reason, where PostgreSQL is not installed. `settings` as of `PostgresServer.start`."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
     anywhere = shutil.which("initdb")
     if not found and not anywhere:
@@ -99,7 +100,7 @@ def postgres_server() -> Iterator[PostgresServer]:
     with tempfile.TemporaryDirectory(prefix="crag-postgres-", ignore_cleanup_errors=True) as folder:
         server = PostgresServer(programs, Path(folder))
         server.make()
-        server.start()
+        server.start(**settings)
         try:
             yield server
         finally:

@@ -1,4 +1,4 @@
-"""The shipped models, for tests of other things than the models: what many tests have read is read once in a run."""
+"""The shipped models, for tests of other things than the models: what many tests read is read once, and kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crag.models.cross_encoder import CrossEncoder, Reading
 from crag.models.e5 import E5
 
 FOLDER = "TEST_VECTORS"
-"""Names, in the environment, the folder that all processes of one run of the tests share: see tests/conftest.py."""
+"""Names, in the environment, the folder that all processes of the tests share, and the next run: see readings.py."""
 _PATIENCE = 60
 """Seconds that one process waits while another writes."""
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class RememberingE5(E5):
-    """Embeds as E5 does, but reads the vectors of texts that a process of this run has embedded before."""
+    """Embeds as E5 does, but reads the vectors of texts that a process of the tests has embedded before."""
 
     def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
         def fresh(places: list[int]) -> list[NDArray[np.float32]]:
@@ -38,7 +38,7 @@ class RememberingE5(E5):
 
 
 class RememberingEvaluator(LocalEvaluator):
-    """Grades as the local evaluator does, from readings that a process of this run has made before."""
+    """Grades as the local evaluator does, from readings that a process of the tests has made before."""
 
     def __init__(self, threads: int = 0) -> None:
         super().__init__(threads)
@@ -58,7 +58,7 @@ _writing = threading.Lock()
 
 
 def _known(asked: Sequence[tuple[str, ...]], make: Callable[[list[int]], Sequence[T]]) -> list[T]:
-    """What was asked for, in order; `make` is given the places of what no process of this run has made."""
+    """What was asked for, in order; `make` is given the places of what no process has made."""
     folder = os.environ.get(FOLDER)
     if folder is None:
         return list(make(list(range(len(asked)))))

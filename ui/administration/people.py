@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag.core.errors import CragError
 from crag.core.roles import Role
 from crag.questions.tables import guarded
 from crag.teams.people import GIVEN_ROLES, Person
@@ -14,7 +15,7 @@ from ui.kit import problems, words
 from ui.kit.drawing import draw
 from ui.kit.safe import visible
 
-_TURN = "admin-people-turn"
+_TURN, _PROBLEM = "admin-people-turn", "admin-people-problem"
 _STANDINGS = {"here": "", "invited": "invited", "removed": "removed"}
 _COLUMNS = {
     "Name": st.column_config.TextColumn(width=180, pinned=True),
@@ -31,6 +32,8 @@ def show(session: Session) -> None:
             "Nobody has signed in here. Sign-in is set up in Streamlit's secrets, in the section [auth]; the page on "
             "security and the one on deployment say how."
         )
+    if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
+        problems.show(problem)
     turn = st.session_state.setdefault(_TURN, 0)
     if found:
         rows = st.dataframe(
@@ -75,11 +78,13 @@ def _change(session: Session, person: Person) -> None:
                 key=f"admin-role-{person.id}-{person.role}",
                 width=160,
             )
-            if st.button("Change the role", key="admin-role", disabled=role == person.role):
-                with problems.reported():
-                    session.require("administer")
-                    people.change_role(person.id, role, by=session.visitor.name)
-                    _anew()
+            st.button(
+                "Change the role",
+                key="admin-role",
+                disabled=role == person.role,
+                on_click=_give,
+                args=(session, person.id, person.role, role),
+            )
             with st.popover("Remove…"):
                 st.caption("They are shut out at once, and what they began is stopped. Their workspaces stay.")
                 if st.button("Remove", key="admin-remove", type="primary"):
@@ -87,6 +92,16 @@ def _change(session: Session, person: Person) -> None:
                         session.require("administer")
                         people.remove(person.id, by=session.visitor.name)
                         _anew()
+
+
+def _give(session: Session, id: str, was: Role, role: Role) -> None:
+    """As it was drawn when it was clicked: the page that is drawn next shows what another admin did meanwhile."""
+    try:
+        session.require("administer")
+        program().engine.teams.people.change_role(id, role, by=session.visitor.name, was=was)
+    except CragError as error:
+        st.session_state[_PROBLEM] = error
+    st.session_state[_TURN] += 1
 
 
 def _invite(session: Session) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.questions.tables import guarded
 from crag.teams.spaces import Workspace
+from ui.administration import idle
 from ui.app import entering, removing
 from ui.app.program import program
 from ui.app.session import Session
@@ -55,6 +56,7 @@ def show(session: Session) -> None:
     if not found:
         st.caption("There are no workspaces yet: each is made when something is added to it.")
         return
+    idle.show(session, {each.name: each.title if each.space else f"{each.title} ({each.name[:10]}…)" for each in found})
     turn = st.session_state.setdefault(_TURN, 0)
     st.caption(f"{words.count(len(found), 'workspace')}, {words.size(sum(each.size for each in found))} in all.")
     rows = st.dataframe(

@@ -86,6 +86,12 @@ def here() -> dict[str, str]:
     return {workspaces.KEY: workspaces.key()} if workspaces.key() else {}
 
 
+def as_whom() -> tuple[str, str]:
+    """The id of the person whose tab this is, or else the link by which it reads; each empty where there is none."""
+    link = str(st.session_state.get(_LINK, ""))
+    return ("" if link else str(st.session_state.get(_KNOWN, ""))), link
+
+
 def go(workspace: str) -> None:
     """Show another workspace from now on, or one's own for none; the address says nothing of the one before."""
     st.session_state[_HELD] = workspace

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.core.errors import AccessError
+from crag.core.errors import AccessError, CragError
 from crag.teams.people import Person
-from ui.app import signin
+from ui.app import drafts, signin
 from ui.app.program import program
+from ui.app.signin import SignIn
 
 _KEPT = 2.0
 """Seconds that an answer is kept: so soon at the latest whoever is removed can do nothing more."""
@@ -58,10 +59,12 @@ def _seen() -> _Seen | None:
         if over:
             raise AccessError("You have signed out.", "Sign in again.")
     except AccessError as error:
+        if (whose := _aged(sign_in)) is not None:
+            drafts.keep(whose)
         _refuse("visitor", error.message)
         raise
     try:
-        found = engine.teams.people.admit(signed.identity)
+        found = engine.teams.people.admit(signed.identity, anew=over is None)
     except AccessError as error:
         _refuse(signed.identity.email or signed.identity.name or "visitor", error.message)
         raise
@@ -84,11 +87,26 @@ def account() -> str:
     return found[:200] if isinstance(found, str) else ""
 
 
+def _aged(sign_in: SignIn) -> tuple[str, str] | None:
+    """Issuer and subject of whose sign-in has ended here by its age; None where it has not, or was ended by hand."""
+    engine, said = program().engine, st.user.to_dict()
+    try:
+        signed = signin.signed(said, sign_in, signin.ANY_AGE, engine.config.groups_claim)
+        over = engine.teams.people.signed_out(signed.hash)
+    except CragError:
+        return None
+    try:
+        signin.signed(said, sign_in, engine.config.signin_hours, engine.config.groups_claim)
+    except AccessError:
+        return None if over else (signed.identity.issuer, signed.identity.subject)
+    return None
+
+
 def leave() -> None:
     """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
     seen: _Seen | None = st.session_state.get(_HERE)
     if seen is not None:
-        program().engine.teams.people.sign_out(seen.signed.hash, by=seen.person.called)
+        program().engine.teams.people.sign_out(seen.signed.hash, seen.signed.forgotten_at, by=seen.person.called)
     st.session_state.clear()
     st.session_state["gate-left"] = True
     st.logout()

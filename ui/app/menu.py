@@ -8,7 +8,7 @@ from crag.core.errors import AccessError, CragError
 from crag.core.roles import may
 from crag.teams.actors import Actor
 from crag.teams.spaces import own_name
-from ui.app import entering, gate, sharing
+from ui.app import entering, sharing
 from ui.app.entering import Entered
 from ui.app.program import program
 from ui.kit import problems
@@ -17,14 +17,6 @@ from ui.kit.safe import markdown, visible
 _CHOSEN, _TITLE = "ws-choice", "ws-title"
 _FEW = 60
 """Characters of a title that the menu's button shows."""
-
-
-def arrive() -> Entered | CragError:
-    """Which workspace this tab shows, and to whom, or why none."""
-    try:
-        return entering.enter(program().engine, gate.person)
-    except CragError as error:
-        return error
 
 
 def show(entered: Entered | CragError) -> None:

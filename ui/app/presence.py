@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from crag.core.errors import AccessError
+import streamlit as st
+
+from crag.core.errors import AccessError, CragError
 from crag.core.roles import Act
 from crag.teams.audit import AuditedAct
 from ui.app import entering, gate
@@ -26,12 +28,31 @@ REFUSALS: dict[Act, str] = {
 """Why something is not offered, or not done, in a sentence."""
 
 
+_ARRIVED = "presence-arrived"
+"""In the session, from what is on every page to the page itself: what was asked in this run of the script, and when."""
+
+
+def arrive() -> Entered | CragError:
+    """Which workspace this tab shows, and to whom, or why none; the page of this run need not ask that again."""
+    st.session_state.pop(_ARRIVED, None)
+    try:
+        entered = entering.enter(program().engine, gate.person)
+    except CragError as error:
+        return error
+    st.session_state[_ARRIVED] = entered, time.monotonic()
+    return entered
+
+
 class Presence:
     """Asks again and again, so that who is shut out, or whose role was changed, finds that at the next step."""
 
     def __init__(self) -> None:
         """Raises CragError where nobody may be here."""
-        self._entered, self._asked = entering.enter(program().engine, gate.person), time.monotonic()
+        entered, asked = st.session_state.pop(_ARRIVED, (None, 0.0))
+        if entered is None or time.monotonic() - asked >= _BELIEVED:
+            entered, asked = entering.enter(program().engine, gate.person), time.monotonic()
+        self._entered: Entered = entered
+        self._asked: float = asked
 
     @property
     def entered(self) -> Entered:

@@ -23,13 +23,15 @@ from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
 from crag.teams.audit import told
-from ui.app import keys, permits, workspaces
+from ui.app import keys, permits, weighing, workspaces
 from ui.app.jobs import Job
 from ui.app.presence import REFUSALS as REFUSALS
 from ui.app.presence import Presence
 from ui.app.program import overridden, program
 
 _REMEMBERED = 24
+MOST_TURNS = 2000
+"""A conversation that is longer lists these, its latest; each turn takes half a kilobyte of the process's memory."""
 _LOOKED_BACK = 12
 """So many turns at most are looked through for such as a question may follow on."""
 
@@ -96,8 +98,7 @@ class Session(Presence):
         """The run that the evidence belongs to: the address's, so that a reload brings it back, or this tab's own."""
         wanted: str | None = st.query_params.get("run") or st.session_state.selected
         if wanted is not None:
-            if wanted not in self.turns:
-                self.turns.append(wanted)
+            self._follow_on(wanted)
             st.session_state.selected = st.query_params["run"] = wanted
         return wanted
 
@@ -106,9 +107,14 @@ class Session(Presence):
         if run is None:
             st.query_params.pop("run", None)
         else:
-            if run not in self.turns:
-                self.turns.append(run)
+            self._follow_on(run)
             st.query_params["run"] = run
+
+    def _follow_on(self, run: str) -> None:
+        """One turn more; the oldest of very many is left to the history."""
+        if run not in self.turns:
+            self.turns.append(run)
+            del self.turns[:-MOST_TURNS]
 
     def visit(self, run: str) -> None:
         """Select a stored run: within this conversation where it is of it, else as the beginning of its own."""
@@ -254,8 +260,8 @@ class Session(Presence):
             raise NotFoundError("There is no such run.")
         if trace.finished:
             remembered[run] = trace
-            for old in list(remembered)[:-_REMEMBERED]:
-                del remembered[old]
+            weights: dict[str, int] = st.session_state.setdefault("traces-weights", {})
+            weighing.drop_oldest(remembered, weights, _REMEMBERED, weighing.for_runs(self.own.session_mb))
         return trace
 
     # What is opened beside the answer: "cite:2", "chunk:…" or None

@@ -30,6 +30,8 @@ _SECRET = 32
 """Characters of a cookie secret at least: who guesses it can be anybody."""
 _COOKIE_SECONDS, _LAST = 40 * 86_400.0, 4e9
 """Streamlit takes no cookie that is older than 31 days."""
+ANY_AGE = int(_COOKIE_SECONDS // 3600)
+"""So many hours ask nothing of the age of a sign-in whose cookie counts."""
 _AHEAD = 300.0
 """Seconds that a provider's clock may be ahead."""
 _KNOWN = {

@@ -15,7 +15,7 @@ from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.core.wording import short_text
-from ui.app.session import Session
+from ui.app.session import MOST_TURNS, Session
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.drawing import draw
@@ -43,6 +43,8 @@ def before(session: Session, run: str) -> None:
     shown = turns[max(0, len(turns) - _shown()) :]
     if hidden := len(turns) - len(shown):
         _further("earlier", hidden)
+    elif len(session.turns) == MOST_TURNS:
+        st.caption(f"The latest {MOST_TURNS:,} turns of this conversation. Those before them are in the history.")
     _draw(session, shown)
 
 
@@ -82,6 +84,8 @@ def _drawn(run: str, line: _Line) -> Html:
 def _line(session: Session, run: str) -> _Line | None:
     """What is said of a turn: kept once it has ended; None of one that can't be read, which is forgotten."""
     kept: dict[str, _Line] = st.session_state.setdefault(_LINES, {})
+    if len(kept) > MOST_TURNS:
+        kept.clear()  # most are of turns that are listed no more; those that are shown are read again
     if run not in kept:
         try:
             trace = session.trace(run)

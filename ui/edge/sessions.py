@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 
+from streamlit import runtime
+from streamlit.runtime import memory_session_storage
 from streamlit.runtime.session_manager import SessionInfo, SessionStorage
 
 _MOST, _LEAST = 128, 4
@@ -19,6 +22,22 @@ _SHARE = 16
 def room_for(files: int) -> int:
     """How many sessions are kept by a process that may open so many files."""
     return max(_LEAST, min(_MOST, files // _SHARE))
+
+
+def keep(most: int) -> Callable[[str], bool]:
+    """From now on Streamlit keeps sessions in `KeptSessions`. Returns what says whether there is one of an id."""
+    made: list[KeptSessions] = []
+
+    def make(ttl_seconds: float) -> KeptSessions:
+        made.append(KeptSessions(most, ttl_seconds))
+        return made[-1]
+
+    def alive(session_id: str) -> bool:
+        active = runtime.exists() and runtime.get_instance().is_active_session(session_id)
+        return active or any(each.knows(session_id) for each in made)
+
+    memory_session_storage.MemorySessionStorage = make  # type: ignore[misc,assignment]
+    return alive
 
 
 class KeptSessions(SessionStorage):
@@ -40,6 +59,10 @@ class KeptSessions(SessionStorage):
         self._kept.pop(id, None)
         self._kept[id] = (time.monotonic() + self._seconds, session_info)
         self._drop()
+
+    def knows(self, session_id: str) -> bool:
+        """Whether the session is kept; whoever asks takes nothing up."""
+        return session_id in self._kept
 
     def delete(self, session_id: str) -> None:
         """Forget a session: it has been taken up again, or ended."""

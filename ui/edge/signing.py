@@ -8,25 +8,27 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
+from starlette.requests import cookie_parser
 from starlette.types import Message, Scope, Send
 from streamlit.auth_util import get_cookie_with_chunks
 from streamlit.web.server.server_util import get_cookie_secret
 from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 
-from crag.core.errors import CragError
+from crag.core.errors import AccessError, CragError, StorageError
 from crag.core.rates import Buckets
 from crag.core.roles import may
+from crag.teams.people import Person
 from ui.app import signin
 from ui.app.program import program
-from ui.app.signin import SignIn
+from ui.app.signin import Signed, SignIn
 from ui.edge.headers import Header, values
 from ui.edge.sizes import TooMuch
 
-ROUTES = ("/auth/login", "/auth/logout", "/oauth2callback")
+LOGOUT = "/auth/logout"
+ROUTES = ("/auth/login", LOGOUT, "/oauth2callback")
 COOKIE = "_streamlit_user"
 _A_MINUTE = 60
 """Requests to the routes above that one address may make: a sign-in is two, and each asks the provider something."""
@@ -47,12 +49,15 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signing:
-    """`note` writes a refused callback into the audit log; `editor` says whose cookies may send files."""
+    """`note` writes a refused callback into the audit log; `editor` says whose cookies may send files; `ended` marks
+    the sign-in of cookies as over.
+    """
 
     sign_in: SignIn
     attempts: Attempts
     note: Callable[[str], None]
     editor: Callable[[Mapping[str, str]], bool]
+    ended: Callable[[Mapping[str, str]], None]
 
     def check(self, scope: Scope, path: str) -> None:
         """Raises TooMuch for a request to the routes of sign-in that another site led here, or of too many."""
@@ -60,9 +65,19 @@ class Signing:
             raise TooMuch(403, "Pages of other sites may not sign anybody in or out here.")
         self.attempts.take(str((scope.get("client") or ("",))[0]))
 
+    async def leave(self, scope: Scope) -> None:
+        """The sign-in of who asks to be signed out is over wherever its cookie was copied to, before that is cleared.
+
+        Raises TooMuch where that can't be stored: to clear the cookie alone would look like the end of it.
+        """
+        try:
+            await asyncio.to_thread(self.ended, cookies_of(scope))
+        except StorageError as error:
+            raise TooMuch(503, f"You are still signed in: that can't be stored. {error.message}") from error
+
     async def may_upload(self, scope: Scope) -> bool:
         """Whether who sends a file has signed in and may add documents somewhere."""
-        return await asyncio.to_thread(self.editor, _cookies(scope))
+        return await asyncio.to_thread(self.editor, cookies_of(scope))
 
     def watched(self, scope: Scope, path: str, send: Send) -> Send:
         """`send` that keeps answers of sign-in out of caches, and notes a callback that let nobody in."""
@@ -87,17 +102,44 @@ class Signing:
 
 def may_edit(cookies: Mapping[str, str]) -> bool:
     """Whether a browser with these cookies is of somebody who signed in and may edit."""
+    person = somebody(cookies)
+    return person is not None and may(person.role, "edit")
+
+
+def somebody(cookies: Mapping[str, str]) -> Person | None:
+    """Who has signed in in a browser with these cookies and may come in; None for nobody, and where nobody can tell."""
+    try:
+        signed = _signed(cookies, program().engine.config.signin_hours)
+        if signed is None:
+            return None
+        people = program().engine.teams.people
+        person = people.of(signed.identity.issuer, signed.identity.subject)
+        return person if person is not None and person.welcome and not people.signed_out(signed.hash) else None
+    except CragError:
+        return None
+
+
+def end(cookies: Mapping[str, str]) -> None:
+    """The sign-in that these cookies hold, of any age, is over; where they hold none nothing happens.
+
+    Raises StorageError.
+    """
+    try:
+        signed = _signed(cookies, signin.ANY_AGE)
+    except AccessError:
+        return  # of another program or provider, which counts nowhere
+    if signed is not None:
+        identity = signed.identity
+        by = identity.email or identity.name or "visitor"
+        program().engine.teams.people.sign_out(signed.hash, signed.forgotten_at, by=by)
+
+
+def _signed(cookies: Mapping[str, str], hours: int) -> Signed | None:
+    """The sign-in that these cookies hold, by this program's signature and address. Raises AccessError."""
     sign_in, said = signin.configured(), _claims(cookies)
     if sign_in is None or sign_in.problem or said is None or said.get("origin") != sign_in.origin:
-        return False
-    engine = program().engine
-    try:
-        signed = signin.signed(said, sign_in, engine.config.signin_hours, engine.config.groups_claim)
-        person = engine.teams.people.of(signed.identity.issuer, signed.identity.subject)
-        over = engine.teams.people.signed_out(signed.hash)
-    except CragError:
-        return False
-    return person is not None and person.welcome and may(person.role, "edit") and not over
+        return None
+    return signin.signed(said, sign_in, hours, program().engine.config.groups_claim)
 
 
 def _claims(cookies: Mapping[str, str]) -> dict[str, Any] | None:
@@ -134,11 +176,6 @@ def _secure(cookie: bytes) -> bytes:
     return cookie if named else cookie + b"; Secure"
 
 
-def _cookies(scope: Scope) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for line in values(scope, b"cookie"):
-        try:
-            found |= {name: each.value for name, each in SimpleCookie(line).items()}
-        except CookieError:
-            continue
-    return found
+def cookies_of(scope: Scope) -> dict[str, str]:
+    """The cookies of a request, read as Streamlit reads them."""
+    return cookie_parser("; ".join(values(scope, b"cookie")))

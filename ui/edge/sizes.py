@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from starlette.types import Message, Receive
@@ -22,37 +23,48 @@ class TooMuch(Exception):
 
 
 class Uploads:
-    """All that visitors have sent and that nobody has read yet: in transit, or kept by Streamlit (`stored`)."""
+    """All that visitors have sent and that nobody has read yet: in transit, or kept by Streamlit (`stored`).
 
-    def __init__(self, limit: int, stored: Callable[[], int]) -> None:
-        self._limit, self._stored = limit, stored
-        self._coming = 0
+    `stored` is asked by session, with "" for all of them; `own` says how much one session may hold, 0 for no limit.
+    """
+
+    def __init__(self, limit: int, stored: Callable[[str], int], own: Callable[[], int] = lambda: 0) -> None:
+        self._limit, self._stored, self._own = limit, stored, own
+        self._coming: Counter[str] = Counter()
 
     @property
     def held(self) -> int:
         """Bytes that are in transit or kept."""
-        return self._stored() + self._coming
+        return self._stored("") + self._coming.total()
 
-    def take(self, size: int) -> None:
+    def take(self, size: int, session: str = "") -> None:
         """So many bytes more have come. Raises TooMuch where they don't fit."""
-        self.check(size)
-        self._coming += size
+        self.check(size, session)
+        self._coming[session] += size
 
-    def check(self, size: int) -> None:
+    def check(self, size: int, session: str = "") -> None:
         """Raises TooMuch where so many bytes more would not fit."""
+        own = self._own() if session else 0
+        if own and self._stored(session) + self._coming[session] + size > own:
+            raise TooMuch(
+                413, f"One tab may have {round(own / 2**20):,} MB on the way at once. Add fewer files at a time."
+            )
         if self.held + size > self._limit:
             raise TooMuch(503, "The server holds as many uploads as it may. Try again when others have been read.")
 
-    def give_back(self, size: int) -> None:
+    def give_back(self, size: int, session: str = "") -> None:
         """So many bytes are no longer in transit."""
-        self._coming -= size
+        self._coming[session] -= size
+        if self._coming[session] <= 0:
+            del self._coming[session]
 
 
 class Body:
     """One request's body, counted as it comes: what a header says of its size is believed only where it is too much."""
 
-    def __init__(self, limit: int, uploads: Uploads | None = None) -> None:
-        self._limit, self._uploads = limit, uploads
+    def __init__(self, limit: int, uploads: Uploads | None = None, session: str = "") -> None:
+        """`session`: whose an upload is."""
+        self._limit, self._uploads, self._session = limit, uploads, session
         self._come = 0
 
     def check_length(self, length: str) -> None:
@@ -60,7 +72,7 @@ class Body:
         if length.isdecimal():
             self._fits(int(length))
             if self._uploads is not None:
-                self._uploads.check(int(length))
+                self._uploads.check(int(length), self._session)
 
     def counted(self, receive: Receive) -> Receive:
         """`receive` that raises TooMuch as soon as too much has come."""
@@ -71,16 +83,17 @@ class Body:
                 size = len(message.get("body", b""))
                 self._fits(self._come + size)
                 if self._uploads is not None:
-                    self._uploads.take(size)
+                    self._uploads.take(size, self._session)
                 self._come += size
             return message
 
         return counting
 
     def finish(self) -> None:
-        """The request has ended, well or badly."""
+        """What has come is no longer in transit: it is kept, or the request has ended, well or badly."""
         if self._uploads is not None:
-            self._uploads.give_back(self._come)
+            self._uploads.give_back(self._come, self._session)
+        self._come = 0
 
     def _fits(self, size: int) -> None:
         if size > self._limit:

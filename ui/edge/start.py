@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit import config as options
 from streamlit import file_util, net_util, runtime
-from streamlit.runtime import memory_session_storage
+from streamlit.runtime import runtime as streamlit_runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.stats import CACHE_MEMORY_FAMILY, CacheStat
 
 from crag.core.config import AppConfig
@@ -31,15 +32,16 @@ from crag.core.listening import room_for_files
 from crag.library.records import server_at
 from crag.monitoring.health import Health
 from crag.monitoring.scraping import Scraping, metrics_token
-from ui.app import signin, workspaces
+from ui.app import media, notices, signin, tabs, weighing, workspaces
 from ui.app.program import at_start, program
 from ui.edge import processes
 from ui.edge.batches import hand_over_together
 from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
 from ui.edge.middleware import Edge, Rules
-from ui.edge.sessions import KeptSessions, room_for
-from ui.edge.signing import Attempts, Signing, may_edit
+from ui.edge.seats import Most, Seats
+from ui.edge.sessions import keep, room_for
+from ui.edge.signing import Attempts, Signing, end, may_edit, somebody
 from ui.edge.sizes import Uploads
 from ui.edge.watching import Watch, audited
 
@@ -58,7 +60,7 @@ def prepared() -> dict[str, Any]:
         processes.settle_in(part)
     hand_over_together()
     files = room_for_files()
-    memory_session_storage.MemorySessionStorage = partial(KeptSessions, room_for(files))  # type: ignore[misc,assignment]
+    alive = keep(room_for(files))
     os.umask(0o077)
     try:
         config = at_start()
@@ -67,15 +69,19 @@ def prepared() -> dict[str, Any]:
         config = AppConfig()
     if part is None and config.processes > 1:
         processes.become_parent(config.processes)
+    if _owned(config):
+        streamlit_runtime.MediaFileManager = media.OwnedMedia  # type: ignore[attr-defined]
     sign_in = signin.configured()
     if sign_in is not None and sign_in.problem:
         LOG.error("Nobody is let in: %s", sign_in.problem)
-    made = rules(config, part)
+    made = rules(config, part, alive)
     return {"middleware": [Middleware(Edge, made)], "lifespan": partial(_opened, made.watch, part)}
 
 
-def rules(config: AppConfig, part: processes.Part | None = None) -> Rules:
-    """The edge's rules, by Streamlit's options and the app's settings as they are now."""
+def rules(
+    config: AppConfig, part: processes.Part | None = None, alive: Callable[[str], bool] = lambda session: False
+) -> Rules:
+    """The edge's rules, by Streamlit's options and the app's settings as they are now. `alive`: of a session's id."""
     shared, sign_in = workspaces.shared(config), signin.configured()
     named = (*_by_hand("browser.serverAddress"), *((sign_in.host,) if sign_in and sign_in.host else ()))
     base = st.get_option("server.baseUrlPath").strip("/")
@@ -88,32 +94,69 @@ def rules(config: AppConfig, part: processes.Part | None = None) -> Rules:
         any_origin=not st.get_option("server.enableCORS"),
     )
     health = Health.of(config, server_at(config.database_url))
-    uploads = Uploads(config.uploads_mb * 2**20, held_uploads)
+    uploads = Uploads(config.uploads_mb * 2**20, held_uploads, lambda: weighing.for_files(_now(config).session_mb))
     scraping = Scraping(config.metrics, metrics_token(), not shared, audited)
+    owned = _owned(config)
+    cookies = (*((part.cookie,) if part is not None else ()), *((media.cookie,) if owned else ()))
     return Rules(
         callers=callers,
         headers=security_headers(config.framed_by, inline_scripts(page)),
         health=health,
         uploads=uploads,
-        watch=Watch(health, scraping, uploads),
+        seats=Seats(partial(_most_tabs, config), alive),
+        untaken=notices.put,
+        watch=Watch(health, scraping, uploads, lambda: _most_tabs(config).all),
         upload_mb=int(st.get_option("server.maxUploadSize")),
         metrics=not shared,
         base=f"/{base}" if base else "",
-        signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit) if sign_in else None,
-        cookie=partial(part.cookie, path=f"/{base}", framed=bool(config.framed_by)) if part is not None else None,
+        signing=Signing(sign_in=sign_in, attempts=Attempts(), note=_note_refused, editor=may_edit, ended=end)
+        if sign_in
+        else None,
+        cookies=tuple(partial(each, path=f"/{base}", framed=bool(config.framed_by)) for each in cookies),
+        media=_may_see if owned else None,
     )
+
+
+def _owned(config: AppConfig) -> bool:
+    """Whether pictures and downloads are given to those alone for whom they were made."""
+    return signin.on() or workspaces.private(config)
+
+
+def _may_see(path: str, cookies: Mapping[str, str]) -> bool:
+    engine = program().made
+    return engine is not None and media.may_see(engine, path, cookies, lambda: somebody(cookies))
 
 
 def _note_refused(why: str) -> None:
     program().engine.teams.audit.note("refused", "visitor", what="sign-in", detail=why, refused=True)
 
 
-def held_uploads() -> int:
-    """Bytes of uploads that Streamlit holds for all sessions."""
+def held_uploads(session: str = "") -> int:
+    """Bytes of uploads that Streamlit holds, for one session or for all."""
     if not runtime.exists():
         return 0
-    stats = runtime.get_instance().uploaded_file_mgr.get_stats()
+    manager = runtime.get_instance().uploaded_file_mgr
+    if session:
+        files = manager.file_storage.get(session, {}) if isinstance(manager, MemoryUploadedFileManager) else {}
+        return sum(len(each.data) for each in list(files.values()))
+    stats = manager.get_stats()
     return sum(each.byte_length for each in stats.get(CACHE_MEMORY_FAMILY, ()) if isinstance(each, CacheStat))
+
+
+def _now(config: AppConfig) -> AppConfig:
+    """What holds now: `config`, until there is an engine."""
+    engine = program().made
+    return config if engine is None else engine.config
+
+
+def _most_tabs(config: AppConfig) -> Most:
+    """How many tabs may be open, as an admin may have changed it."""
+    engine = program().made
+    if engine is None:
+        return Most(all=config.all_sessions, own=config.library_sessions)
+    return Most(
+        all=int(engine.teams.quotas.most("all_sessions")), own=int(engine.teams.quotas.most("library_sessions"))
+    )
 
 
 def _nowhere() -> None:
@@ -133,6 +176,7 @@ async def _opened(watch: Watch, part: processes.Part | None, _: st.App) -> Async
     """Says where the app is, and opens a browser where there is a screen: `streamlit run` leaves that to the app."""
     answer_at_once()
     watch.begin()
+    program().opened = tabs.opened
     taking = asyncio.create_task(processes.take_part(part)) if part is not None else None
     if part is None or part.speaks:
         _tell()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
-from streamlit import runtime
-from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
 from crag.core.circuit import OpenCircuit
 from crag.core.errors import CragError
@@ -18,15 +16,17 @@ from crag.monitoring.metrics import Metrics, Sources, standing
 from crag.monitoring.scraping import Scrape, Scraping
 from crag.spending.prices import Price, table
 from ui.app.program import program
+from ui.app.tabs import open_tabs
 from ui.edge.sizes import Uploads
 
 
 class Watch:
     """Answers for one process. What may take long is done in threads, so that nobody's page waits for it."""
 
-    def __init__(self, health: Health, scraping: Scraping, uploads: Uploads) -> None:
+    def __init__(self, health: Health, scraping: Scraping, uploads: Uploads, most_tabs: Callable[[], float]) -> None:
+        """`most_tabs`: how many tabs may be open at once, 0 for no limit."""
         self._health, self._scraping = health, scraping
-        sources = {**_standing(health), **_of_the_app(uploads)}
+        sources = {**_standing(health), **_of_the_app(uploads, most_tabs)}
         self._metrics = Metrics(_prices, sources, _resting) if scraping.on else None
 
     def begin(self) -> None:
@@ -84,17 +84,9 @@ def _standing(health: Health) -> Sources:
     return standing(lambda: program().made, health, lambda: program().ready)
 
 
-def _of_the_app(uploads: Uploads) -> Sources:
+def _of_the_app(uploads: Uploads, most_tabs: Callable[[], float]) -> Sources:
     return {
-        "sessions": ("Browser tabs that are open.", _sessions),
+        "sessions": ("Browser tabs that are open.", open_tabs),
+        "sessions_limit": ("Browser tabs that may be open at once; 0 for no limit.", lambda: float(most_tabs())),
         "upload_bytes": ("Bytes of uploads that are on their way or not yet read.", lambda: float(uploads.held)),
     }
-
-
-def _sessions() -> float | None:
-    if not runtime.exists():
-        return None
-    stats: Sequence[object] = (
-        runtime.get_instance().stats_mgr.get_stats([ACTIVE_SESSIONS_FAMILY]).get(ACTIVE_SESSIONS_FAMILY, ())
-    )
-    return float(sum(each.value for each in stats if isinstance(each, GaugeStat)))

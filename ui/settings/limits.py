@@ -174,10 +174,9 @@ def _bars(rows: Sequence[tuple[Standing, Bound | None]], *, used: bool = True) -
 def _bar(standing: Standing, bound: Bound, used: bool) -> Html:
     quantity = standing.quantity
     most = told.amount(quantity, bound.most) if bound.most else "no limit"
-    counted = used and quantity.name != "runs"
-    now = told.amount(quantity, bound.used).removesuffix(f" {quantity.noun}") if bound.most else ""
+    counted = used and standing.counted
     numbers = (
-        f"{now} of {most}"
+        f"{told.number(quantity, bound.used)} of {most}"
         if counted and bound.most
         else (f"{told.amount(quantity, bound.used)}, no limit" if counted else most)
     )

@@ -8,7 +8,7 @@ import streamlit as st
 
 from crag.core.errors import AccessError, CragError
 from crag.teams.people import Person
-from ui.app import gate, signin
+from ui.app import drafts, gate, signin
 from ui.app.signin import NO_AUTHLIB, SignIn
 from ui.kit import drawing, problems
 from ui.kit import html as h
@@ -53,6 +53,8 @@ def show(why: CragError) -> None:
             st.warning(f"**{markdown(why.message)}**  \n{markdown(why.remedy)}")
             if account := gate.account():
                 st.caption(markdown(f"The provider says that you are {account}."), text_alignment="center")
+            if drafts.kept():
+                st.caption("What you had typed is kept for an hour, until you have signed in.", text_alignment="center")
         for each in sign_in.providers:
             label = f"Sign in with {each.title}" if each.title else "Sign in"
             key = f"signin-{each.name}"

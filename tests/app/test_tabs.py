@@ -1,0 +1,114 @@
+"""Tabs in the app: one workspace's are so many at once, what was refused is told, what a tab remembers stays small."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+from streamlit.proto.ClientState_pb2 import ClientState
+
+from tests.support.app_text import said
+from ui.app import notices, tabs, weighing
+from ui.app.program import program
+from ui.app.session import MOST_TURNS
+from ui.app.tabs import Tabs
+
+FULL = "Every place in this workspace is taken just now."
+
+
+def test_tabs_are_counted_by_workspace_for_as_long_as_they_are_open() -> None:
+    there = {"a", "b", "c"}
+    register = Tabs(lambda session: session in there)
+    assert [register.enter(each, "one", 2) for each in "abc"] == [0, 0, 2]
+    assert register.enter("a", "one", 2) == 0, "who has a place keeps it"
+    assert register.enter("c", "two", 2) == 0 and (register.count("one"), register.count("two")) == (2, 1)
+    there.remove("b")
+    assert register.count("one") == 1 and register.enter("c", "one", 2) == 0 and register.count("two") == 0
+
+
+def test_a_workspace_that_is_open_too_often_shows_a_calm_page_until_a_tab_is_closed(app, monkeypatch) -> None:
+    there = {"a", "b"}
+    register = Tabs(lambda session: session in there)
+    monkeypatch.setattr(tabs, "_tabs", lambda: register)
+    monkeypatch.setenv("CRAG_LIBRARY_SESSIONS", "2")
+    for each in there:
+        register.enter(each, "default", 2)
+    app.run()
+    assert not app.exception and FULL in said(app) and "It is open in 2 other tabs" in said(app)
+    assert not app.chat_input and not app.button, "nothing is offered that would not be done"
+    there.remove("a")
+    app.run()
+    assert not app.exception and FULL not in said(app)
+    there.add("c")
+    register.enter("c", "default", 0)
+    app.run()
+    assert FULL not in said(app), "who is in stays in"
+
+
+def test_open_tabs_stand_among_the_limits_and_an_admin_changes_how_many_there_may_be(app, monkeypatch) -> None:
+    monkeypatch.setattr(program(), "opened", lambda workspace: 7.0 if workspace else 9.0)
+    app.run()
+    app.switch_page("pages/settings.py").run()
+    assert "7 of 200 tabs" in said(app) and "9 of 500 tabs" in said(app)
+    app.number_input(key="limit-default-0-library_sessions").set_value(8)
+    next(each for each in app.button if each.label == "Save limits").click().run()
+    assert "7 of 8 tabs" in said(app) and program().engine.teams.quotas.most("library_sessions", "default") == 8
+
+
+class _Page:
+    """What is used of a session that Streamlit serves."""
+
+    def __init__(self) -> None:
+        self._scriptrunner: object | None = object()
+        self._client_state = ClientState(query_string="run=1", fragment_id="a piece")
+        self.asked: list[ClientState] = []
+
+    def request_rerun(self, state: ClientState) -> None:
+        self.asked.append(state)
+
+
+def test_refused_files_are_told_in_one_line_as_soon_as_no_script_runs(app, monkeypatch) -> None:
+    page, later = _Page(), []
+    monkeypatch.setattr(notices, "_session", lambda session: page)
+    monkeypatch.setattr(
+        asyncio, "get_running_loop", lambda: SimpleNamespace(call_later=lambda *said: later.append(said))
+    )
+    for line in ("Add fewer.", "Add fewer.", "Later."):
+        notices.put("test session id", line)
+    [(_, draw, *given)] = later
+    draw(*given)
+    assert page.asked == [] and len(later) == 2, "it is not interrupted in what it begins"
+    page._scriptrunner = None
+    later[1][1](*later[1][2:])
+    [state] = page.asked
+    assert (state.query_string, state.fragment_id) == ("run=1", "")
+    app.run()
+    told = [each.value.replace("\\", "") for each in app.toast]
+    assert told == ["2 files were not taken. Add fewer.", "1 file was not taken. Later."]
+    app.run()
+    assert not app.toast, "once"
+    draw(*given)
+    assert len(page.asked) == 1, "there is nothing left to tell"
+
+
+def test_what_a_tab_remembers_of_runs_is_bounded_by_weight() -> None:
+    kept, weights = {str(each): "x" * 1000 for each in range(5)}, {}
+    room = 3 * weighing.weight("x" * 1000)
+    weighing.drop_oldest(kept, weights, 10, room)
+    assert list(kept) == ["2", "3", "4"] == sorted(weights)
+    kept["5"] = "x" * 10_000
+    weighing.drop_oldest(kept, weights, 10, room)
+    assert list(kept) == ["5"], "the one that is looked at stays in any case"
+    weighing.drop_oldest(kept := {str(each): "x" for each in range(5)}, {}, 2, 0)
+    assert list(kept) == ["3", "4"]
+    shared = ["x" * 1000]
+    assert weighing.weight([shared, shared]) < 2 * weighing.weight(shared)
+    assert weighing.for_runs(500) + weighing.for_files(500) == 500 * 2**20 and weighing.for_files(0) == 0
+
+
+def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample, app) -> None:
+    app.session_state["turns"] = [f"{each:032x}" for each in range(MOST_TURNS)]
+    app.run()
+    app.chat_input(key="question").set_value("What was the operating income in 2019?").run()
+    assert not app.exception and len(app.session_state["turns"]) == MOST_TURNS
+    assert len(app.session_state["traces"]) == 1 == len(app.session_state["traces-weights"])

@@ -1,0 +1,35 @@
+"""What a process of its own spends of a workspace's day: it imports no more than that takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crag.core.errors import DayLimitError
+from crag.core.meter import Call
+from crag.limits.ledger import Ledger
+from crag.limits.purse import Purse, Spendable
+from crag.spending.prices import PRICES
+from crag.teams.store import Store
+
+
+def call(cost_model: str = "dear", error: str | None = None) -> Call:
+    return Call(
+        step="answer", provider="p", model=cost_model, seconds=0.1, input_tokens=1, output_tokens=0, error=error
+    )
+
+
+def spend(folder: Path, calls: int, limit: float) -> int:
+    """How many of so many calls it was let make, a purse for each three."""
+    store, made = Store(folder), 0
+    for _ in range(calls // 3):
+        purse = Purse(Ledger(store), "one", Spendable(calls=(limit, 0), prices=PRICES))
+        for _ in range(3):
+            try:
+                purse.take()
+            except DayLimitError:
+                break
+            made += 1
+            purse.paid(call())
+        purse.settle()
+    store.close()
+    return made

@@ -1,0 +1,60 @@
+"""Workspaces that nobody uses: when each of them will be removed, and a way to keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+import streamlit as st
+
+from crag.core.errors import CragError
+from crag.limits.idle import Ending
+from ui.app.program import program
+from ui.app.session import Session
+from ui.kit import problems, words
+from ui.kit.safe import markdown
+
+_SHOWN = 50
+"""So many are listed; when some of these are kept or gone, others follow."""
+_PROBLEM = "admin-idle-problem"
+
+
+def show(session: Session, titles: Mapping[str, str]) -> None:
+    """Those that have a warning, by their titles; nothing where none has. Raises CragError."""
+    if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
+        problems.show(problem)
+    found = program().engine.teams.idle.endings()
+    if not found:
+        return
+    with st.container(border=True, key="admin-idle"):
+        them = "it" if len(found) == 1 else "them"
+        st.markdown(f"**{words.count(len(found), 'workspace')} will be removed, for nobody uses {them}.**")
+        st.caption("Every page there says so. Asking there, adding something or keeping it here takes the date away.")
+        for each in found[:_SHOWN]:
+            _line(session, each, titles.get(each.workspace, each.workspace))
+        if len(found) > _SHOWN:
+            st.caption(f"And {len(found) - _SHOWN:,} more, which end later.")
+
+
+def _line(session: Session, each: Ending, title: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        said = f"**{markdown(title)}** ends on {_day(each.ends)}; used last on {_day(each.used)}"
+        st.markdown(said, width="stretch")
+        st.button("Keep it", key=f"admin-keep-{each.workspace}", on_click=_keep, args=(session, each.workspace))
+
+
+def _keep(session: Session, workspace: str) -> None:
+    """A callback: before the page is drawn, so that the line is gone from it."""
+    engine = program().engine
+    try:
+        session.require("administer", "keep an idle workspace")
+        engine.teams.idle.keep(workspace)
+        engine.teams.audit.note(
+            "workspace", session.visitor.name, workspace=workspace, what="kept", detail="it was idle"
+        )
+    except CragError as error:
+        st.session_state[_PROBLEM] = error
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"
