@@ -81,7 +81,7 @@ class Ledger:
         """By run, the rows that were made under these settings: under other thresholds too, where they say no more
         than which action is taken.
         """
-        rest = settings.changed(lower=0.0, upper=1.0) if settings.keep == "all" else settings
+        rest = settings.model_copy(update={"lower": 0.0, "upper": 0.0}) if settings.keep == "all" else settings
         known = self._rows.get(rest)
         if known is None:
             known = [{} for _ in self._facts]
