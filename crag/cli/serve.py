@@ -10,6 +10,7 @@ from crag.cli.options import DEFAULT_WORKSPACE, add_providers, interruptible, op
 from crag.cli.output import Output
 from crag.core.access import Access
 from crag.core.errors import CragError, SettingsError
+from crag.core.heaps import share_heaps
 from crag.core.listening import listening, room_for_files
 
 _EXTRA = ("uvicorn", "starlette", "python_multipart")
@@ -55,6 +56,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
         limits = Limits.of(engine.config, rate=options.rate, waiting=options.waiting, grace_seconds=options.grace)
         room_for_files()
+        share_heaps()
         _log_to_standard_error(output)
         with listening(options.host, options.port) as held, interruptible():
             host, port = held.getsockname()[:2]

@@ -24,6 +24,7 @@ PUBLIC = {
     "crag.core.clauses": ["Clause", "Condition", "Either", "Every", "Not", "Operand", "Relation", "WORD"],
     "crag.core.circuit": ["Circuits", "OpenCircuit", "Service"],
     "crag.core.config": ["AppConfig"],
+    "crag.core.heaps": ["share_heaps"],
     "crag.core.rates": ["Buckets"],
     "crag.library.begun": ["Begun", "BegunWork"],
     "crag.run.unfinished": ["settle_runs"],

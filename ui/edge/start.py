@@ -28,6 +28,7 @@ from streamlit.runtime.stats import CACHE_MEMORY_FAMILY, CacheStat
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.core.heaps import share_heaps
 from crag.core.listening import room_for_files
 from crag.library.records import server_at
 from crag.monitoring.health import Health
@@ -60,6 +61,7 @@ def prepared() -> dict[str, Any]:
         processes.settle_in(part)
     hand_over_together()
     files = room_for_files()
+    share_heaps()
     alive = keep(room_for(files))
     os.umask(0o077)
     try:
