@@ -36,7 +36,7 @@ _LEFT_OVER = 12
 class _Shown:
     """The run on the page, and what the whole script found out about it: a move of a slider takes it from here.
 
-    `change` and `page` are the places of what the sliders would change, and of the source that is opened.
+    `change` is the place of what the sliders would change.
     """
 
     trace: Trace
@@ -47,7 +47,6 @@ class _Shown:
     stale: outdated.Stale = field(default_factory=dict)
     shelf: Shelf | None = None
     change: Any = None
-    page: Any = None
 
 
 def show(session: Session, run: str, past: Any) -> None:
@@ -168,25 +167,32 @@ def _right(session: Session, run: str, shown: _Shown) -> None:
     slots.path = st.empty()
     slots.action = st.empty()
     _tuned(session, run, shown)
-    with shown.page:
-        pageview.opened(session, shown.trace, session.opened, partial(session.open, None))
     slots.meter = st.empty()
 
 
 @moving.alone
 def _tuned(session: Session, run: str, shown: _Shown) -> None:
-    """The sliders and all that hangs on them; a move of one runs this alone, and asks no library."""
+    """The sliders and all that hangs on them, and what stands between; a move of one runs this alone.
+
+    The library is asked only for a source that is opened.
+    """
     with st.container(key="tuning"):
         stored = Settings.stored(shown.trace.settings)
         shown.settings = sliders.sliders(run, stored.settings)
         if said := stored_sentence(stored):
             st.caption(markdown(said))
     shown.change = st.container()
-    shown.page = st.container()
+    pageview.opened(session, shown.trace, session.opened, partial(_close, session))
     shown.slots.chunks = st.empty()
     shown.slots.web = st.empty()
     if not shown.running:
         _under_sliders(session, shown)
+
+
+def _close(session: Session) -> None:
+    """Show no source; whose number stands out among the sources is another part's, so the whole page is drawn."""
+    session.open(None)
+    st.rerun()
 
 
 def _under_sliders(session: Session, shown: _Shown) -> None:
