@@ -108,4 +108,24 @@ def told(found: dict[str, Any]) -> list[str]:
             f"{1000 * row['p95']:.0f} ms | {times} | {row['server_ms']:.1f} ms | {row['client_ms']:.1f} ms | "
             f"{row['reruns']} | {len(row['problems'])} |"
         )
-    return lines
+    return [*lines, "", *_verdicts(found["rows"])]
+
+
+def _verdicts(rows: list[dict[str, Any]]) -> list[str]:
+    """Whether the goal is met, a line for each number of processes."""
+    beside = {row["sessions"]: row["median"] for row in rows if row["page"] == "slider"}
+    lines = []
+    for processes in sorted({row["processes"] for row in rows}):
+        said, met = [], True
+        for row in rows:
+            most = {25: 2 * beside.get(25, 0.0), 50: 1.5}.get(row["sessions"], 0.0)
+            if row["processes"] != processes or row["page"] in ("slider", "lean") or not most:
+                continue
+            met = met and row["median"] <= most
+            said.append(
+                f"{row['page'].capitalize()} with {row['sessions']}: {row['median']:.2f} s, at most {most:.2f} asked"
+            )
+        if said:
+            number = "one process" if processes == 1 else f"{processes} processes"
+            lines.append(f"- With {number} the goal is {'met' if met else 'missed'} ({'; '.join(said)}).")
+    return lines or ["The goal is about 25 and 50 sessions, which were not measured."]

@@ -109,8 +109,9 @@ def crowded(
     """A warning where this pair sends more than CROWDED of all questions, labelled or not, to AMBIGUOUS; else None."""
     if not questions:
         return None
-    at = sweep(questions, aggregation=aggregation, uppers=[upper], lowers=[lower], doubt=doubt)
-    return _crowded((upper, lower), at)
+    correct, incorrect = reached(questions, aggregation, np.array([upper]), np.array([lower]), doubt)
+    settled = int(correct.sum()) + int(incorrect.sum())
+    return _crowded((upper, lower), (len(questions) - settled) / len(questions))
 
 
 def _too_little(questions: Sequence[Scored], usable: Sequence[Scored]) -> Refusal | None:
@@ -216,7 +217,7 @@ def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[st
             f"The scores hardly tell these questions apart: {action} for every one, whatever its scores, is worth "
             f"{worth.alike[action]:.2f}."
         )
-    crowd = _crowded(pair, chosen)
+    crowd = _crowded(pair, float(chosen.ambiguous[0, 0]))
     if crowd:
         within = np.where(whole.ambiguous <= CROWDED, whole.utility, np.nan)
         if not np.isnan(within).all():
@@ -226,9 +227,8 @@ def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[st
     return tuple(found)
 
 
-def _crowded(pair: Pair, at: Sweep) -> str | None:
-    """The warning of too many AMBIGUOUS questions at the one pair of `at`."""
-    share = float(at.ambiguous[0, 0])
+def _crowded(pair: Pair, share: float) -> str | None:
+    """The warning of too many AMBIGUOUS questions, this share of them, at a pair."""
     if share <= CROWDED:
         return None
     return (

@@ -16,7 +16,7 @@ from crag.core.types import Action
 from crag.correct.keeping import Facts, Rule, choose
 from crag.correct.leaning import Need
 from crag.whatif.entries import Entry, Stage
-from crag.whatif.flips import FlipRow, Outcome, Saved
+from crag.whatif.flips import FlipRow, Outcome, Saved, Unknown
 from crag.whatif.plans import Plan, Planner
 
 
@@ -56,18 +56,37 @@ class _Strips:
         return found
 
 
+_Rows = dict[tuple[Action | None, int, Unknown | None], FlipRow]
+"""One run's rows, by what was decided: the action, its round, and why there is none."""
+_SETTINGS = 4
+"""Settings under which rows are remembered, the latest used."""
+
+
 class Ledger:
     """All stored runs, ready to be re-decided together; safe to share, nothing in it changes."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = tuple(entries)
         self._strips = _Strips(self.entries)
+        self._rows: dict[Settings, list[_Rows]] = {}
         self._facts = [_Facts(entry, place) for entry, place in zip(self.entries, self._strips.place, strict=True)]
 
     def redecide(self, settings: Settings) -> Outcome:
         """Every run under `settings`. No model, library or web is asked."""
-        passing = self._strips.passing(settings)
-        return Outcome(rows=tuple(facts.row(settings, passing) for facts in self._facts))
+        passing, known = self._strips.passing(settings), self._known(settings)
+        rows = (facts.row(settings, passing, rows) for facts, rows in zip(self._facts, known, strict=True))
+        return Outcome(rows=tuple(rows))
+
+    def _known(self, settings: Settings) -> list[_Rows]:
+        """By run, the rows that were made under these settings: under other thresholds too, where they say no more
+        than which action is taken.
+        """
+        rest = settings.model_copy(update={"lower": 0.0, "upper": 0.0}) if settings.keep == "all" else settings
+        known = self._rows.get(rest)
+        if known is None:
+            known = [{} for _ in self._facts]
+            self._rows = {**dict(list(self._rows.items())[1 - _SETTINGS :]), rest: known}
+        return known
 
 
 _COUNTS = 16
@@ -87,9 +106,15 @@ class _Facts:
         self.meant_web = searches_web(before, was)
         self.meant_refine = refines(before, was) and uses_documents(before, was)
 
-    def row(self, settings: Settings, passing: list[int]) -> FlipRow:
-        """This run under `settings`; `passing` as the strips of all runs have it."""
-        plan = self.planner.plan(settings)
+    def row(self, settings: Settings, passing: list[int], known: _Rows) -> FlipRow:
+        """This run under `settings`; `passing` as the strips of all runs have it, `known` as `Ledger._known` says."""
+        decision, number, reason = self.planner.decision(settings)
+        key = decision.action if decision else None, number, reason
+        if key not in known:
+            known[key] = self._made(self.planner.after(decision, number, reason, settings), settings, passing)
+        return known[key]
+
+    def _made(self, plan: Plan, settings: Settings, passing: list[int]) -> FlipRow:
         after = plan.action
         return FlipRow(
             run_id=self.entry.run_id,

@@ -68,7 +68,13 @@ class Planner:
 
     def plan(self, settings: Settings) -> Plan:
         """What this run would do under `settings`."""
-        decision, number, reason = self._decision(settings)
+        return self.after(*self.decision(settings), settings)
+
+    def after(self, decision: Decision | None, number: int, reason: Unknown | None, settings: Settings) -> Plan:
+        """The plan that follows from what `decision` told: of the thresholds only through the action.
+
+        And through the chunks that are used, where relevant ones alone are (`Settings.keep`).
+        """
         if reason:
             return Plan(None, reason, number)
         action = decision.action if decision else None
@@ -86,7 +92,7 @@ class Planner:
             return Unknown(Missing.OTHER_RETRIEVAL)
         return self._grades(self.entry.rounds[0], settings)
 
-    def _decision(self, settings: Settings) -> tuple[Decision | None, int, Unknown | None]:
+    def decision(self, settings: Settings) -> tuple[Decision | None, int, Unknown | None]:
         """The decision that would be acted on, its round, and why there is none where it can't be known."""
         if settings.evaluator == "none":
             return None, 0, None

@@ -203,7 +203,8 @@ def test_bad_bodies_are_errors_of_the_protocol(server: Server) -> None:
 
 
 def test_tokens_keys_and_refusals_are_in_the_audit_log(data: Path, tmp_path: Path) -> None:
-    copied = shutil.copytree(data, tmp_path / "data")
+    log = shutil.ignore_patterns("teams.db*")  # other tests' server has begun one in this folder
+    copied = shutil.copytree(data, tmp_path / "data", ignore=log)
     body, origin = json.dumps(START).encode(), "http://evil.example"
     with serving() as model:
         wired = {"CRAG_LLM": "openai-compatible", "CRAG_LLM_BASE_URL": model.address, "CRAG_LLM_MODEL": "ok"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.core.wording import stored_sentence
+from ui.app import moving
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.ask import conversation, files, followups, sliders, stage, turns
@@ -24,11 +25,29 @@ from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 from ui.run import answer, approval, outdated, pageview, thumbs
 from ui.run.passage import View
-from ui.run.shelf import shelf_of
+from ui.run.shelf import Shelf, shelf_of
 from ui.run.slots import Slots
 
 _LEFT_OVER = 12
 """At most so many elements does the welcome have, which a new run takes the place of."""
+
+
+@dataclass(slots=True)
+class _Shown:
+    """The run on the page, and what the whole script found out about it: a move of a slider takes it from here.
+
+    `change` and `page` are the places of what the sliders would change, and of the source that is opened.
+    """
+
+    trace: Trace
+    slots: Slots
+    labels: Mapping[str, str] | None
+    running: bool
+    settings: Settings = field(default_factory=Settings)
+    stale: outdated.Stale = field(default_factory=dict)
+    shelf: Shelf | None = None
+    change: Any = None
+    page: Any = None
 
 
 def show(session: Session, run: str, past: Any) -> None:
@@ -53,41 +72,37 @@ def show(session: Session, run: str, past: Any) -> None:
         with st.container(key="talk"):
             stop, tools, wording = _left(session, run, trace, slots)
         conversation.entry(session)
+    shown = _Shown(trace, slots, labels, running=job is not None and running)
+    if not shown.running:
+        _look_up(session, shown, tools)
     with right:
         asking = st.empty()
         with asking.container():
             approval.ask(job if session.may("ask") else None, trace)
-        settings, change = _right(session, run, trace, slots)
+        _right(session, run, shown)
     if job is not None and running:
         for _ in range(_LEFT_OVER):
             st.empty()  # what stood here before the question would otherwise stay until the run is over
         _follow(job, slots, approval.pending(trace), labels)
         if job.running:
             st.rerun()
-        trace = _known(session, run, more=False)
+        shown.trace, shown.running = _known(session, run, more=False), False
         stop.empty()
         asking.empty()
         conversation.history(session, past)
+        _look_up(session, shown, tools)
+        _under_sliders(session, shown)
     if job is not None and job.problem:
         with problem:
             problems.show(job.problem)
-    view, what = sliders.view(trace, settings)
-    stale: outdated.Stale = {}
-    with tools, problems.reported():
-        stale = outdated.of(session, trace)
-    slots.write(
-        trace,
-        replace(view, thumbs=labels, stale=stale, shelf=shelf_of(session, trace) if session.may("edit") else None),
-    )
-    if what is not None:
-        with change:
-            sliders.change(session, trace, settings, what)
+    trace = shown.trace
+    slots.write_answer(trace, shown.shelf)
     with wording:
         followups.rewording(session, trace)
     with tools:
-        draw(outdated.note(trace, stale))
+        draw(outdated.note(trace, shown.stale))
         files.copy(trace)
-        _tools(session, run, trace, stale)
+        _tools(session, run, trace, shown.stale)
 
 
 def _tell_of_none(session: Session, run: str) -> None:
@@ -140,21 +155,48 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
     return stop, tools, wording
 
 
-def _right(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Settings, Any]:
-    """The run; returns what the sliders say, and the place for what that would change."""
+def _look_up(session: Session, shown: _Shown, told: Any) -> None:
+    """What the library says by now of what the run found; what fails of it is `told` there. Raises CragError."""
+    with told, problems.reported():
+        shown.stale = outdated.of(session, shown.trace)
+    shown.shelf = shelf_of(session, shown.trace) if session.may("edit") else None
+
+
+def _right(session: Session, run: str, shown: _Shown) -> None:
+    """The run, how it was decided and what with."""
+    slots = shown.slots
     slots.path = st.empty()
     slots.action = st.empty()
+    _tuned(session, run, shown)
+    with shown.page:
+        pageview.opened(session, shown.trace, session.opened, partial(session.open, None))
+    slots.meter = st.empty()
+
+
+@moving.alone
+def _tuned(session: Session, run: str, shown: _Shown) -> None:
+    """The sliders and all that hangs on them; a move of one runs this alone, and asks no library."""
     with st.container(key="tuning"):
-        stored = Settings.stored(trace.settings)
-        settings = sliders.sliders(run, stored.settings)
+        stored = Settings.stored(shown.trace.settings)
+        shown.settings = sliders.sliders(run, stored.settings)
         if said := stored_sentence(stored):
             st.caption(markdown(said))
-    change = st.container()
-    pageview.opened(session, trace, session.opened, partial(session.open, None))
-    slots.chunks = st.empty()
-    slots.web = st.empty()
-    slots.meter = st.empty()
-    return settings, change
+    shown.change = st.container()
+    shown.page = st.container()
+    shown.slots.chunks = st.empty()
+    shown.slots.web = st.empty()
+    if not shown.running:
+        _under_sliders(session, shown)
+
+
+def _under_sliders(session: Session, shown: _Shown) -> None:
+    """The evidence of a run that is over as the sliders have it, and what they would change."""
+    view, what = sliders.view(shown.trace, shown.settings)
+    view = replace(view, thumbs=shown.labels, stale=shown.stale, shelf=shown.shelf)
+    shown.slots.write_evidence(shown.trace, view)
+    if what is not None:
+        with shown.change:
+            sliders.change(session, shown.trace, shown.settings, what)
 
 
 def _follow(job: Job[Event], slots: Slots, asked: int, labels: Mapping[str, str] | None) -> None:

@@ -99,6 +99,7 @@ def _adopt(session: Session, trace: Trace, settings: Settings) -> None:
     session.change(strategy, settings)
     session.use(strategy)
     st.session_state["strategy-choice"] = strategy
+    st.rerun()  # of the whole page, of which the sliders are a part that runs alone
 
 
 def _back() -> None:

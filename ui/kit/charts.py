@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,8 @@ COLOURS = {
 }
 """As in the style sheet, which does not reach into a chart."""
 _CLEAR = "rgba(0,0,0,0)"
+_UNUSED = ("coloraxis", "colorscale", "geo", "map", "mapbox", "polar", "scene", "ternary")
+"""Of plotly's look: what belongs to kinds of figures that are not drawn here."""
 _DAY = 86_400_000
 """Milliseconds."""
 
@@ -202,14 +205,26 @@ def framed(
     """A figure of these traces in the page's colours; `height`, `right` and `top` in pixels."""
     import plotly.graph_objects as go
 
-    return go.Figure(traces).update_layout(
-        height=height,
-        margin={"l": 0, "r": right, "t": top, "b": 0},
-        paper_bgcolor=_CLEAR,
-        plot_bgcolor=_CLEAR,
-        font={"color": COLOURS[theme]["quiet"], "size": 12},
-        showlegend=False,
-        dragmode=False,
-        xaxis=xaxis,
-        yaxis=yaxis,
-    )
+    layout = {
+        "template": _look(frozenset(trace.type for trace in traces)),
+        "height": height,
+        "margin": {"l": 0, "r": right, "t": top, "b": 0},
+        "paper_bgcolor": _CLEAR,
+        "plot_bgcolor": _CLEAR,
+        "font": {"color": COLOURS[theme]["quiet"], "size": 12},
+        "showlegend": False,
+        "dragmode": False,
+        "xaxis": xaxis,
+        "yaxis": yaxis,
+    }
+    return go.Figure(traces, layout)
+
+
+@cache
+def _look(kinds: frozenset[str]) -> Any:
+    """Of plotly's own look what figures of such traces are drawn by: all of it would go to the browser with each."""
+    import plotly.io
+
+    whole = plotly.io.templates["plotly"].to_plotly_json()
+    layout = {name: value for name, value in whole["layout"].items() if name not in _UNUSED}
+    return {"data": {kind: whole["data"][kind] for kind in kinds if kind in whole["data"]}, "layout": layout}

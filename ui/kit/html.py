@@ -6,13 +6,13 @@ no other way than by `Html("…")`, which is for the program's own constants.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from markupsafe import Markup
 
-from ui.kit.safe import link, visible
+from ui.kit.safe import escaped, link
 
 
 class Html(Markup):
@@ -25,7 +25,7 @@ class Html(Markup):
         """Any value as text, safe between tags and inside a quoted attribute; HTML stays as it is."""
         if hasattr(value, "__html__"):
             return cls(value.__html__())
-        return str.__new__(cls, html.escape(visible(value), quote=True))
+        return str.__new__(cls, escaped(value))
 
 
 _PICTURE = "data:image/"
@@ -45,10 +45,10 @@ class Tag:
         self._name, self._attributes = name, attributes
 
     def __call__(self, classes: object = None, /, **attributes: object) -> Tag:
-        given = {"class": classes, **attributes}
-        return type(self)(
-            self._name, self._attributes + "".join(_attribute(name, value) for name, value in given.items())
-        )
+        written = self._attributes + _attribute("class", classes)
+        for name, value in attributes.items():
+            written += _attribute(name, value)
+        return type(self)(self._name, written)
 
     def __getitem__(self, children: object) -> Html:
         return str.__new__(Html, f"<{self._name}{self._attributes}>{_written((children,))}</{self._name}>")
@@ -74,7 +74,13 @@ def _attribute(name: str, value: object) -> str:
     if name == "src" and not str(value).startswith(_PICTURE):
         return ""
     # Never as HTML, which would end the attribute with its first quotation mark.
-    return f' {name.strip("_").replace("_", "-")}="{html.escape(visible(value), quote=True)}"'
+    return f' {_spelt(name)}="{escaped(value)}"'
+
+
+@cache
+def _spelt(name: str) -> str:
+    """An attribute's name: there are as many as this program writes down."""
+    return name.strip("_").replace("_", "-")
 
 
 def _leads(address: str) -> bool:
@@ -95,7 +101,13 @@ def _written(children: Iterable[object]) -> str:
     made: list[str] = []
     for child in children:
         if isinstance(child, str):
-            made.append(child if isinstance(child, Html) else Html.escape(child))
+            made.append(
+                child
+                if isinstance(child, Html)
+                else Html.escape(child)
+                if hasattr(child, "__html__")
+                else escaped(child)
+            )
         elif isinstance(child, Tag):
             made.append(child.__html__())
         elif isinstance(child, Iterable):

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import html
 import re
 from urllib.parse import urlsplit
 
 # Control characters, the invisible marks that turn the reading direction around and so can disguise a file name, and
 # halves of characters, which no page can be sent.
-_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_UNSEEN = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
+_INVISIBLE = re.compile(f"[{_UNSEEN}]")
+_MARKED = re.compile(f"[&<>\"'{_UNSEEN}]")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def visible(value: object) -> str:
     """Any value as text without what would act on a page unseen; not yet escaped."""
     return _INVISIBLE.sub("", str(value))
+
+
+def escaped(value: object) -> str:
+    """Any value as text between the tags of HTML, or inside a quoted attribute."""
+    said = str(value)
+    return html.escape(visible(said), quote=True) if _MARKED.search(said) else said
 
 
 def markdown(value: object) -> str:

@@ -11,6 +11,7 @@ from ui.kit.drawing import draw
 from ui.kit.html import Html
 from ui.run import answer, evidence, guidance, meter, path
 from ui.run.passage import View
+from ui.run.shelf import Shelf
 
 
 class Slots:
@@ -42,16 +43,30 @@ class Slots:
         notes: Mapping[int, str] | None = None,
     ) -> None:
         """`alone`: sentences of the answer that no other run says; `notes` on its sources, by number."""
+        self.write_answer(trace, view.shelf, alone, notes)
+        self.write_evidence(trace, view)
+
+    def write_evidence(self, trace: Trace, view: View) -> None:
+        """The places that look otherwise under another view: chunks and web pages."""
+        self._draw("chunks", evidence.chunks(trace, view))
+        self._draw("web", evidence.web(trace, view))
+
+    def write_answer(
+        self,
+        trace: Trace,
+        shelf: Shelf | None,
+        alone: Sequence[tuple[int, int]] = (),
+        notes: Mapping[int, str] | None = None,
+    ) -> None:
+        """All other places."""
         if self.question is not None:
             self._draw("question", answer.question(trace))
         self._draw("answer", answer.answer(trace, alone))
         if self.help is not None:
             self._draw("help", guidance.panel(trace, web=self._web))
-        self._draw("sources", answer.sources(trace, self._opened, notes, view.shelf))
+        self._draw("sources", answer.sources(trace, self._opened, notes, shelf))
         self._draw("path", path.path(trace))
         self._draw("action", path.action(trace))
-        self._draw("chunks", evidence.chunks(trace, view))
-        self._draw("web", evidence.web(trace, view))
         # Each time, as Streamlit hears of a touched widget only where something is drawn; it is empty until the end.
         self._draw("meter", meter.meter(trace, meter.in_use()) if trace.finished else Html(), again=True)
 

@@ -13,7 +13,7 @@ from crag.strategies import STRATEGIES
 from crag.thresholds.labelled import ChunkScore
 from crag.thresholds.recommend import crowded
 from crag.whatif.flips import Outcome
-from ui.app import navigation
+from ui.app import moving, navigation
 from ui.app.session import REFUSALS, Session
 from ui.kit import html as h
 from ui.kit import words
@@ -86,7 +86,7 @@ def _empty() -> None:
         st.button("Evaluate a question set", key="tune-to-evaluate", on_click=navigation.go, args=("evaluate",))
 
 
-@st.fragment
+@moving.alone
 def _bench(session: Session, name: str, material: Material) -> None:
     """All that hangs on the sliders; a move of one runs this alone."""
     _moved(session, name, material)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -75,7 +76,9 @@ def _flag(name: str, value: float) -> Html:
     return h.div[h.span(side, style=f"left:{value:.2%}")[h.i[f"{name} {value:.2f}"]]]
 
 
+@lru_cache(maxsize=64)
 def _row(group: Group) -> Html:
+    """What no threshold changes: a group is one object as long as its scores are the same."""
     highest = np.log1p(max(int(group.counts.max(initial=0)), 1))
     bars = [
         h.i(
