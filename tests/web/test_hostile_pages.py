@@ -47,7 +47,7 @@ def read(data: bytes, suffix: str) -> float:
 def test_there_are_so_many_and_each_is_as_large_as_a_page_may_be() -> None:
     assert SIZE == MAX_BYTES and len({page.name for page in PAGES}) == len(PAGES) >= 90
     assert {page.suffix for page in PAGES} == {".html", ".md", ".txt"}
-    assert all(len(page.make(LARGE)) <= LARGE for page in PAGES)
+    assert all(len(page.make(SIZE)) <= SIZE for page in PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
