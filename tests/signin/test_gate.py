@@ -13,8 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from crag.core.errors import AccessError
 from crag.teams.people import Identity
+from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of
-from ui.app import drafts, removals, signin
+from ui.app import collector, drafts, removals, signin
 from ui.app.jobs import Jobs
 from ui.app.program import program
 from ui.app.signin import Provider, SignIn
@@ -31,8 +32,11 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("CRAG_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("CRAG_ADMINS", "ada@example.org")
     monkeypatch.setenv("CRAG_EDITORS_GROUP", "writers")
+    monkeypatch.setattr(collector, "EVERY", 0)
     before = st.secrets
     st.cache_resource.clear()
+    # Models of its own for each test would be loaded, and kept, forty times over.
+    program().make, program().warm = local_models.engine, lambda engine: None
     yield
     st.secrets = before
     program().close()
