@@ -80,6 +80,15 @@ def test_a_chunk_opens_with_its_strips_and_stays_open_while_sliders_move(first):
     page.keyboard.press("ArrowRight")
     page.locator(".change", has_text="What if").wait_for()
     assert page.locator("details[data-keep]").first.get_attribute("open") is not None
+    page.locator("details[data-keep] [data-pick^='chunk:']").first.click()
+    page.locator(".st-key-page-view img").wait_for()
+    page.get_by_role("slider").nth(1).focus()
+    page.keyboard.press("ArrowRight")
+    settled(page)
+    assert page.locator(".st-key-page-view img").count() == 1, "what is opened beside the run stays too"
+    page.locator(".st-key-page-close button").click()
+    page.locator(".st-key-page-view").wait_for(state="detached")
+    assert page.locator(".change").count() == 1
 
 
 def test_a_run_survives_sliders_page_switches_and_a_reload_and_markup_in_its_question_builds_nothing(first, served):

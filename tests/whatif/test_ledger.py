@@ -130,11 +130,16 @@ def expected(trace: Trace, settings: Settings) -> dict[str, object]:
     }
 
 
-@given(other_settings())
+THRESHOLDS = st.tuples(st.integers(0, 100), st.integers(0, 100)).map(sorted)
+
+
+@given(other_settings(), THRESHOLDS)
 @examples(max_examples=sized(40, 15))
-def test_every_run_comes_out_as_what_if_has_it(settings: Settings) -> None:
-    for trace, row in zip(stored(), ledger().redecide(settings).rows, strict=True):
-        assert said(row) == expected(trace, settings), (trace.strategy, trace.settings)
+def test_every_run_comes_out_as_what_if_has_it_and_again_under_other_thresholds(settings, moved) -> None:
+    other = settings.changed(lower=moved[0] / 100, upper=moved[1] / 100)
+    for each in (settings, other, settings):
+        for trace, row in zip(stored(), ledger().redecide(each).rows, strict=True):
+            assert said(row) == expected(trace, each), (trace.strategy, trace.settings)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

@@ -28,14 +28,14 @@ _thread: threading.Thread | None = None
 def note_run() -> None:
     """Called by every run of the script: a round is due, within seconds and in a thread of its own.
 
-    The first call, and each by which more modules were loaded, has a round through everything at once.
+    The first call has a round through everything at once; once more modules were loaded, the next round is such a one.
     """
     global _thread
     if not EVERY:
         return
-    if len(sys.modules) > _modules:
+    if not _modules:
         with _lock:
-            if len(sys.modules) > _modules:
+            if not _modules:
                 _collect(whole=True)
     _due.set()
     if _thread is None:
@@ -62,4 +62,4 @@ def _rounds() -> None:
         time.sleep(EVERY)
         _due.clear()
         with _lock:
-            _collect(whole=time.monotonic() - _whole_at > WHOLE)
+            _collect(whole=len(sys.modules) > _modules or time.monotonic() - _whole_at > WHOLE)
