@@ -195,7 +195,7 @@ def test_idle_workspaces_are_listed_with_their_end_and_an_admin_keeps_one(people
     monkeypatch.setattr(Idle, "keep", lambda self, name: left.pop(name))
     cleo = visit(app, "cleo", "administration")
     assert "1 workspace will be removed, for nobody uses it." in said(cleo)
-    assert "**Anna** ends on 4 December 2026; used last on 1 September 2026" in said(cleo)
+    assert r"**Anna\'s library** ends on 4 December 2026; used last on 1 September 2026" in said(cleo)
     cleo.button(key=f"admin-keep-{own}").click().run()
     assert not cleo.exception and left == {} and "will be removed" not in said(cleo)
     [entry] = [each for each in program().engine.teams.audit.entries(workspace=own) if each.what == "kept"]

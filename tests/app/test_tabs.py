@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from streamlit.proto.ClientState_pb2 import ClientState
 
 from tests.support.app_text import said
-from ui.app import notices, tabs, weighing
+from ui.app import notices, session, tabs, weighing
 from ui.app.program import program
-from ui.app.session import MOST_TURNS
 from ui.app.tabs import Tabs
+from ui.ask import turns
 
 FULL = "Every place in this workspace is taken just now."
 
@@ -106,9 +106,12 @@ def test_what_a_tab_remembers_of_runs_is_bounded_by_weight() -> None:
     assert weighing.for_runs(500) + weighing.for_files(500) == 500 * 2**20 and weighing.for_files(0) == 0
 
 
-def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample, app) -> None:
-    app.session_state["turns"] = [f"{each:032x}" for each in range(MOST_TURNS)]
+def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample, app, monkeypatch) -> None:
+    monkeypatch.setattr(session, "MOST_TURNS", 4)
+    monkeypatch.setattr(turns, "MOST_TURNS", 4)
     app.run()
-    app.chat_input(key="question").set_value("What was the operating income in 2019?").run()
-    assert not app.exception and len(app.session_state["turns"]) == MOST_TURNS
-    assert len(app.session_state["traces"]) == 1 == len(app.session_state["traces-weights"])
+    for question in ("What is asked?", "Who leads?", "Where is it?", "When was it?", "What was the operating income?"):
+        app.chat_input(key="question").set_value(question).run()
+    assert not app.exception and len(app.session_state["turns"]) == 4
+    assert any(each.value.startswith("The latest 4 turns of this conversation.") for each in app.caption)
+    assert app.session_state["traces"].keys() == app.session_state["traces-weights"].keys() != set()

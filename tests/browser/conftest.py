@@ -110,9 +110,14 @@ def left_empty(tab) -> None:
 
     A word of the same server stands there, so that the browser keeps the process that has compiled the app's script.
     """
+    from playwright.sync_api import Error  # only here: it may not be installed
+
     if tab.url.startswith("http"):
         tab.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
-        tab.goto(urljoin(tab.url, "/_stcore/health"))
+        try:
+            tab.goto(urljoin(tab.url, "/_stcore/health"))
+        except Error:  # its server has ended
+            tab.goto("about:blank")
     tab.context.clear_cookies()
 
 
