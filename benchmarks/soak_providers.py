@@ -20,6 +20,7 @@ from benchmarks.soak_client import Lost, Missing, Tab
 from benchmarks.soak_kills import stock
 from benchmarks.soak_served import Supervised
 from benchmarks.soak_world import closed, memory
+from crag.core.circuit import LONGEST_REST
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from tests.support.failing_servers import LLM_KEY, TAVILY_KEY, Failure, Part, world
@@ -52,18 +53,19 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def told(figures: dict[str, Any]) -> list[str]:
     rows = [
-        f"{figures['askers']} sessions, {figures['seconds']:g} seconds each; a run has {_BUDGET} seconds for outside "
-        "calls, which at most half of a run's steps wait for. `left alone`: steps in which the service was not called "
-        "because it had failed in earlier runs.",
+        f"{figures['askers']} sessions, {figures['seconds']:g} seconds each, the last as much longer as a service is "
+        f"left alone at most; a run has {_BUDGET} seconds for outside calls, which at most half of a run's steps wait "
+        "for. `left alone`: steps in which the service was not called because it had failed in earlier runs.",
         "",
-        "| the services are | runs | no answer | seconds, median (most) | calls a run | steps left alone | memory "
-        "| threads |",
-        "|---|---|---|---|---|---|---|---|",
+        "| the services are | runs | no answer | not ended | seconds, median (most) | calls a run | steps left alone "
+        "| memory | threads |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, each in figures["phases"].items():
         rows.append(
-            f"| {name} | {each['runs']} | {each['unanswered']} | {each['median']:.1f} ({each['most']:.1f}) | "
-            f"{each['calls']:.1f} | {each['resting']} | {each['memory_mb']:.0f} MB | {each['threads']} |"
+            f"| {name} | {each['runs']} | {each['unanswered']} | {each['unfinished']} | "
+            f"{each['median']:.1f} ({each['most']:.1f}) | {each['calls']:.1f} | {each['resting']} | "
+            f"{each['memory_mb']:.0f} MB | {each['threads']} |"
         )
     rows += [
         "",
@@ -105,7 +107,8 @@ async def asked_through(folder: Path, seconds: float, askers: int, phases: tuple
                 outside.fails.clear()
                 if failure is not None:
                     outside.fails.update(dict.fromkeys(PARTS, failure))
-                ends = time.monotonic() + seconds
+                # A service that failed for so long is tried again when its longest rest is over.
+                ends = time.monotonic() + seconds + (LONGEST_REST if phase == "well again" else 0)
                 await asyncio.gather(*(_ask(tab, place, phase, ends, problems) for place, tab in enumerate(tabs)))
                 every = _runs(folder / "data")
                 found[phase] = _came_to([trace for id, trace in every.items() if id not in seen])
@@ -157,7 +160,8 @@ def _came_to(traces: list[Trace]) -> dict[str, Any]:
     took = [trace.seconds for trace in traces] or [0.0]
     return {
         "runs": len(traces),
-        "unanswered": sum(trace.answer is None for trace in traces),
+        "unanswered": sum(trace.finished and trace.answer is None for trace in traces),
+        "unfinished": sum(not trace.finished for trace in traces),
         "median": statistics.median(took),
         "most": max(took),
         "calls": sum(len(trace.calls) for trace in traces) / max(1, len(traces)),
