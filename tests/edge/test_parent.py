@@ -100,6 +100,14 @@ def asked(port: int, number: int | None = None) -> list[int]:
     return [int(each) for each in said.split()]
 
 
+def asked_again(port: int, number: int) -> list[int]:
+    """Which child answers; asked once more where the one that died was still given the connection."""
+    try:
+        return asked(port, number)
+    except ConnectionResetError:
+        return asked(port, number)
+
+
 def until(true: Callable[[], bool]) -> None:
     end = time.monotonic() + 30
     while not true():
@@ -122,7 +130,7 @@ def test_connections_go_where_their_cookie_says_and_a_child_that_died_has_a_succ
         assert {asked(port)[0] for _ in range(8)} == {0, 1}, "who has no cookie goes to whoever has least to do"
         os.kill(one[1], signal.SIGKILL)
         until(lambda: not alive(one[1]))
-        after = asked(port, 1)  # in time for the successor, which may still be starting
+        after = asked_again(port, 1)  # in time for the successor, which may still be starting
         assert after[0] == 1 and after[1] != one[1] and after[2] == 0
         assert asked(port, 0) == zero, "the other goes on"
         assert "Process 2 ended" in log.read_text(encoding="utf-8")
