@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, select
 
@@ -81,13 +81,19 @@ class Begun:
 
     def cut_off(self) -> list[BegunWork]:
         """What no program is doing any more, the oldest first. Raises StorageError."""
-        wanted = select(meta.c.value).where(meta.c.key.startswith(_KEY, autoescape=True))
-        with self._database.read() as connection:
-            found = [json.loads(value) for value in connection.scalars(wanted)]
-        gone = [each for each in found if not _goes_on(each["id"], each["at"], each.pop("by"))]
+        gone = [each for each in self._notes() if not _goes_on(each["id"], each["at"], each.pop("by"))]
+        if gone:
+            # What ended since it was read has taken its note along, before its program or this process let it go.
+            there = {each["id"] for each in self._notes()}
+            gone = [each for each in gone if each["id"] in there]
         return [
             BegunWork(**{**each, "names": tuple(each["names"])}) for each in sorted(gone, key=lambda one: one["at"])
         ]
+
+    def _notes(self) -> list[dict[str, Any]]:
+        wanted = select(meta.c.value).where(meta.c.key.startswith(_KEY, autoescape=True))
+        with self._database.read() as connection:
+            return [json.loads(value) for value in connection.scalars(wanted)]
 
 
 def ended(connection: Connection, id: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from crag.library import begun
 from crag.library.begun import BegunWork
 from crag.library.library import Library
 from crag.library.postgres import Server
@@ -17,6 +18,7 @@ from tests.support.library_makers import HashEmbedder
 CHILD = """
 import sys
 from pathlib import Path
+from crag.library import begun
 from crag.library.begun import BegunWork
 from crag.library.library import Library
 from crag.library.records import server_at
@@ -70,3 +72,15 @@ def test_what_this_process_works_on_is_not_cut_off(library: Library) -> None:
 def test_the_end_of_work_that_nobody_noted_makes_no_library(library: Library) -> None:
     library.begun.over("nobody's")
     assert not library.made
+
+
+def test_what_ends_while_it_is_looked_at_was_not_cut_off(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = begun._goes_on
+
+    def ends_just_now(*note: object) -> bool:
+        library.begun.over("up")
+        return look(*note)
+
+    library.begun.note(BegunWork(id="up", kind="upload", label="2 files"))
+    monkeypatch.setattr(begun, "_goes_on", ends_just_now)
+    assert library.begun.cut_off() == []
