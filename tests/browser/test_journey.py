@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.browsing import OFF_SCREEN, ask, settled, until
+from tests.support.browsing import OFF_SCREEN, ask, hold, settled, until
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -43,7 +43,7 @@ def test_three_questions_end_in_three_actions_each_with_a_cited_source(first):
 
 
 def test_a_citation_opens_the_page_it_comes_from_at_the_cited_words(page):
-    page.locator("button.cite").first.focus()
+    hold(page, "button.cite")
     page.keyboard.press("Enter")
     image = page.locator(".st-key-page-view img")
     image.wait_for()

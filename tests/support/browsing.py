@@ -29,6 +29,24 @@ def until(page, script, arg=None):
         page.wait_for_timeout(50)
 
 
+def hold(page, selector):
+    """Puts the keyboard on an element and waits until it stays there: a page just opened may be drawn once more."""
+    until(
+        page,
+        """selector => {
+        const element = document.querySelector(selector);
+        if (!element || document.activeElement !== element) {
+            window.heldSince = 0;
+            if (element) element.focus();
+            return false;
+        }
+        window.heldSince ||= Date.now();
+        return Date.now() - window.heldSince > 500;
+    }""",
+        selector,
+    )
+
+
 def ask(page, question):
     box = page.get_by_test_id("stChatInputTextArea")
     box.fill(question)
