@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.browsing import OFF_SCREEN, settled, until
+from tests.support.browsing import fits, settled, until
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -53,14 +53,7 @@ def test_two_strategies_end_side_by_side_on_the_screen_a_citation_opens_there_an
     assert lane(page, 0).locator(".action .word").count() == 0
     tops = [lane(page, number).locator(".cards").first.bounding_box()["y"] for number in (0, 1)]
     assert tops[0] == tops[1], "the chunks of both lanes begin at the same height"
-    for width in (1440, 420):
-        page.set_viewport_size({"width": width, "height": 900})
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme)
-            until(page, f"() => ({OFF_SCREEN})().length === 0")
-            until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
-    page.set_viewport_size({"width": 1440, "height": 900})
+    fits(page)
     settled(page)
     lane(page, 1).locator("button.cite").first.click()
     image = page.locator(".st-key-cmp-page-1 .st-key-page-view img")
@@ -149,11 +142,4 @@ def test_nothing_is_off_the_screen_with_four_lanes(page):
         settled(page)
     begin(page, 2)
     done(page)
-    for width in (1440, 900, 420):
-        page.set_viewport_size({"width": width, "height": 900})
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme)
-            until(page, f"() => ({OFF_SCREEN})().length === 0")
-            until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
-    assert page.get_by_test_id("stException").count() == 0
+    fits(page, 1440, 900, 420)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.support.app_server import ROOT
-from tests.support.browsing import OFF_SCREEN, settled, until
+from tests.support.browsing import fits, settled
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 LONG = 180_000
@@ -35,20 +35,6 @@ def strategies(page, *names):
     settled(page)
 
 
-def fits(page):
-    """Nothing is off the screen, in either theme at either width."""
-    settled(page)
-    for width in (1440, 420):
-        page.set_viewport_size({"width": width, "height": 900})
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme)
-            until(page, f"() => ({OFF_SCREEN})().length === 0")
-            until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
-    page.set_viewport_size({"width": 1440, "height": 900})
-    assert page.get_by_test_id("stException").count() == 0
-
-
 @pytest.fixture
 def page(open_page):
     page = open_page("/evaluate")
@@ -72,7 +58,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     page.get_by_text("Stored: few.jsonl, 4 questions.").wait_for()
     expect(page.locator(".eval-bad")).to_contain_text("it has no question")
     expect(page.locator(".eval-set")).to_contain_text("4 questions")
-    fits(page)
+    fits(settled(page))
     strategies(page, "Balanced")
     served.gate.touch()  # what was asked before is graded all the same: its grades are stored
     page.get_by_role("button", name="Run 1 strategy over 4 questions").click()
@@ -114,7 +100,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     assert len(lines) == 4 and lines[0]["question_id"] == "fehb-2020" and lines[0]["action"] == "CORRECT"
     assert lines[0]["answer_holds"] == "yes" and lines[-1]["judged_by"] == "unanswerable"
     page.keyboard.press("Escape")
-    fits(page)
+    fits(settled(page))
 
     page.locator(".eval-rows button.open", has_text="average premium increase").focus()
     page.keyboard.press("Enter")
@@ -130,7 +116,7 @@ def test_two_strategies_over_a_set_stopped_resumed_read_compared_and_exported(pa
     page.locator(".eval-diff").wait_for()
     expect(page.locator(".eval-said")).to_contain_text("higher with Balanced than with Plain RAG", timeout=SOON)
     expect(page.locator(".eval-changes")).to_contain_text("answer now says it", timeout=SOON)
-    fits(page)
+    fits(settled(page))
 
 
 @pytest.mark.heavy  # tests/app/test_evaluate_page.py names bad rows and deletes a set

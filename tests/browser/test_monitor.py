@@ -9,7 +9,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.events import RunFinished, RunStarted
 from tests.support import local_models
-from tests.support.browsing import OFF_SCREEN, settled, until
+from tests.support.browsing import fits, settled
 from tests.support.tune_runs import run
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
@@ -77,15 +77,7 @@ def test_a_click_on_a_bar_lists_its_runs_again_and_again_and_one_opens_in_ask(pa
 
 
 def test_nothing_is_off_the_screen_in_either_theme_at_either_width_and_a_filter_leaves_only_its_runs(page):
-    for width in (1440, 420):
-        page.set_viewport_size({"width": width, "height": 900})
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", arg=theme)
-            until(page, f"() => ({OFF_SCREEN})().length === 0")
-            until(page, "width => document.documentElement.scrollWidth <= width", arg=width)
-    assert page.get_by_test_id("stException").count() == 0
-    page.set_viewport_size({"width": 1440, "height": 900})
+    fits(page)
     settled(page)
     expect(page.locator(".mon-says")).to_contain_text("40 runs")
     page.locator(".st-key-mon-strategy input").click()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crag.core.trace import Trace
-from tests.support.browsing import OFF_SCREEN, hold, settled, until
+from tests.support.browsing import OFF_SCREEN, settled, until
 from tests.support.whole_run import approved, events
 from ui.run import export
 
@@ -68,8 +68,9 @@ def test_a_run_is_presented_with_the_arrow_keys_and_left_with_escape(page):
 
 
 def test_a_citation_opened_with_the_keyboard_is_entered_and_left_to_where_it_was(page):
-    hold(page, "button.cite")
-    page.keyboard.press("Enter")
+    cite = page.locator("button.cite").first
+    cite.wait_for()  # it takes no focus before it is seen, which is once its clicks are heard
+    cite.press("Enter")
     until(page, "() => document.activeElement.getAttribute('aria-label') === 'Source 1, opened'")
     settled(page)
     page.keyboard.press("Tab")

@@ -29,22 +29,17 @@ def until(page, script, arg=None):
         page.wait_for_timeout(50)
 
 
-def hold(page, selector):
-    """Puts the keyboard on an element and waits until it stays there: a page just opened may be drawn once more."""
-    until(
-        page,
-        """selector => {
-        const element = document.querySelector(selector);
-        if (!element || document.activeElement !== element) {
-            window.heldSince = 0;
-            if (element) element.focus();
-            return false;
-        }
-        window.heldSince ||= Date.now();
-        return Date.now() - window.heldSince > 500;
-    }""",
-        selector,
-    )
+def fits(page, *widths):
+    """Nothing is off the screen at these widths (else at two), in either theme; the page is wide again afterwards."""
+    for width in widths or (1440, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            until(page, "theme => getComputedStyle(document.querySelector('.stApp')).colorScheme === theme", theme)
+            until(page, f"() => ({OFF_SCREEN})().length === 0")
+            until(page, "width => document.documentElement.scrollWidth <= width", width)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert page.get_by_test_id("stException").count() == 0
 
 
 def ask(page, question):

@@ -62,21 +62,12 @@ const enter = (picked) => {
 const look = () => {
   const box = document.querySelector(".st-key-page-view"), view = box && box.querySelector("[data-reveal]");
   if (view && entering !== null && view.getAttribute("data-reveal") === entering) {
-    const picked = entering;
     entering = null;
     view.focus({ preventScroll: true });
-    stayIn(picked, Date.now() + 5000);
   }
   if (viewed && !box && opener) goBack(opener, Date.now() + 5000);
   if (viewed && !box) opener = null;
   viewed = box !== null;
-};
-// The view may be drawn once more right away, and the keyboard be nowhere then: so for a while, until a hand moves.
-const stayIn = (pick, until) => {
-  if (touched > until - 5000 || Date.now() > until) return;
-  const view = document.querySelector(`.st-key-page-view [data-reveal="${CSS.escape(pick)}"]`);
-  if (view && (!document.activeElement || document.activeElement === document.body)) view.focus({ preventScroll: true });
-  window.setTimeout(() => stayIn(pick, until), 50);
 };
 // What was left may still be drawn anew, and what held the keyboard still be there: so for a while, until a hand moves.
 const goBack = (where, until) => {
