@@ -1,5 +1,6 @@
 """The Tune page: empty, with runs, under its sliders, with labels, with runs that can't be read; never a model call."""
 
+import gc
 import sqlite3
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from tests.support.tune_runs import run
 from ui.app import warmup
 from ui.app.program import program
 from ui.tune import exports, flips, stored
+from ui.tune.labels import Labels
 
 
 class Silent:
@@ -167,6 +169,20 @@ def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
     page.run()
     assert "All (2 runs)" in page.selectbox(key="tune-runs").options
     assert set(book.runs) == {"run-2", "run-3"} and book.runs["run-2"] is kept
+
+
+def test_what_was_made_of_the_runs_before_another_came_is_kept_no_longer(silent, tab):
+    page = tab(*labelled(40))
+    for number in range(40, 46):
+        program().engine.library().runs.save(run(number, [0.9]), [])
+        page.run()
+        moved(page, "Thresholds", (0.1, number / 100))
+    gc.collect()
+    alive = gc.get_objects()
+    labels = [len(each.cases) for each in alive if isinstance(each, Labels)]
+    outcomes = [len(each.rows) for each in alive if isinstance(each, Outcome)]
+    assert 46 in labels and not set(labels) & set(range(40, 45))
+    assert 46 in outcomes and not set(outcomes) & set(range(40, 45))
 
 
 def test_a_run_that_cannot_be_read_is_named_and_the_others_go_on(silent, tab, data):

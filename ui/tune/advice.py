@@ -62,7 +62,7 @@ def _weights() -> Weights:
 def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) -> list[Table]:
     """The recommendation or why there is none, beside the map of all pairs; returns the map as a table.
 
-    `about`: what `part` was made from. `own`: what Ask uses now.
+    `about`: what `part` was chosen by. `own`: what Ask uses now.
     """
     left, right = st.columns([5, 6], gap="large")
     with left:
@@ -73,7 +73,7 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
     key = about, worth
     # What an action leads to does not move with the thresholds of the sliders.
     asked = settings.changed(upper=own.upper, lower=own.lower)
-    spent = cached("effort", about, lambda: effort(part.cases, asked))
+    spent = cached("effort", part, about, lambda: effort(part.cases, asked))
 
     def advised() -> Recommendation | Refusal:
         return recommend(
@@ -85,7 +85,7 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
             doubt=settings.doubt_margin,
         )
 
-    found = cached("advice", key, advised)
+    found = cached("advice", part, key, advised)
     with said:
         _draw_advice(found)
     with action:
@@ -102,9 +102,9 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
             doubt=settings.doubt_margin,
         )
 
-    whole = cached("sweep", key, swept)
+    whole = cached("sweep", part, key, swept)
     with right:
-        _heat(key, whole, settings, found)
+        _heat(whole, settings, found)
     return [exports.sweep(whole)]
 
 
@@ -153,10 +153,10 @@ def _interval(ends: tuple[float, float]) -> Html:
     return h.span("small")[f"{ends[0]:.2f} to {ends[1]:.2f}"]
 
 
-def _heat(key: Hashable, whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:
+def _heat(whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:
     """The map, with the sliders' pair and the recommended one marked."""
     theme = charts.current_theme()
-    figure = for_this_session("heat", (key, theme), lambda: charts.heat(whole, theme))
+    figure = for_this_session("heat", (whole, theme), lambda: charts.heat(whole, theme))
     points = [(settings.lower, settings.upper, "sliders", "circle")]
     if isinstance(found, Recommendation):
         points.append((found.lower, found.upper, "recommended", "star"))

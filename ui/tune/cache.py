@@ -1,8 +1,9 @@
-"""What the Tune page worked out, kept until what it was made from changes: for all sessions that look at the same."""
+"""What the Tune page worked out, kept as long as what it was made from: for all sessions that look at the same."""
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -17,8 +18,13 @@ _KEPT = 8
 
 @dataclass
 class _Store:
-    kept: dict[str, deque[tuple[Hashable, Any]]] = field(default_factory=dict)
+    kept: dict[str, deque[tuple[weakref.ref[Any], Hashable, Any]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def forget(self) -> None:
+        """Drops what was made from things that are gone: runs as they were before one was asked."""
+        for name, kept in self.kept.items():
+            self.kept[name] = deque((each for each in kept if each[0]() is not None), maxlen=_KEPT)
 
 
 @st.cache_resource(show_spinner=False)
@@ -26,21 +32,22 @@ def _of_the_process() -> _Store:
     return _Store()
 
 
-def cached(name: str, key: Hashable, make: Callable[[], T]) -> T:
+def cached(name: str, of: object, key: Hashable, make: Callable[[], T]) -> T:
     """The value that `make` gave for this key, whoever asked; made anew where it is among the last no more.
 
-    Nobody changes it. The key names all that it was made from, of whose library it is among them.
+    Nobody changes it. `of`: the object that it was made from; the value goes with it, so it must not hold it. `key`:
+    all else that it was made from.
     """
     store = _of_the_process()
     with store.lock:
-        kept = store.kept.setdefault(name, deque(maxlen=_KEPT))
-        for each in kept:
-            if each[0] == key:
-                found: T = each[1]
+        for made_from, known, value in store.kept.get(name, ()):
+            if made_from() is of and known == key:
+                found: T = value
                 return found
     made = make()
     with store.lock:
-        kept.appendleft((key, made))
+        store.forget()
+        store.kept.setdefault(name, deque(maxlen=_KEPT)).appendleft((weakref.ref(of), key, made))
     return made
 
 

@@ -16,6 +16,7 @@ from ui.kit import charts, words
 from ui.kit import html as h
 from ui.kit.drawing import draw
 from ui.tune.cache import cached
+from ui.tune.labels import Learnable
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -24,8 +25,8 @@ Made = tuple["Figure", str, object]
 """A figure, its one number in words, and what it was drawn from."""
 
 
-def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> None:
-    """The three figures over the labelled scores, kept under `key`; in words where there is none."""
+def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> None:
+    """The three figures over the labelled scores of `part`, kept under `key`; in words where there is none."""
     labelled = [each for each in scores if each.relevant is not None]
     known, labels = [each.score for each in labelled], [each.relevant for each in labelled]
     theme = charts.current_theme()
@@ -45,11 +46,11 @@ def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> Non
 
     first, second, third = st.columns(3, gap="large")
     with first:
-        _one("ROC curve", "tune-roc", (key, theme), curve, marks)
+        _one("ROC curve", "tune-roc", part, (key, theme), curve, marks)
     with second:
-        _one("Precision and recall", "tune-pr", (key, theme), precision, marks)
+        _one("Precision and recall", "tune-pr", part, (key, theme), precision, marks)
     with third:
-        _one("Reliability", "tune-reliability", (key, theme), reliable, marks)
+        _one("Reliability", "tune-reliability", part, (key, theme), reliable, marks)
     unknown = sum(score is None for score in known)
     failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""
     draw(
@@ -62,7 +63,7 @@ def show(key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> Non
     )
 
 
-def _one(title: str, name: str, key: Hashable, make: Callable[[], Made], marks: dict[float, str]) -> None:
+def _one(title: str, name: str, of: object, key: Hashable, make: Callable[[], Made], marks: dict[float, str]) -> None:
     """One figure under its title, or why there is none."""
 
     def tried() -> Made | InputError:
@@ -71,7 +72,7 @@ def _one(title: str, name: str, key: Hashable, make: Callable[[], Made], marks: 
         except InputError as error:
             return error
 
-    found = cached(name, key, tried)
+    found = cached(name, of, key, tried)
     if isinstance(found, InputError):
         draw(h.div("cx")[h.h3[title], h.fragment(h.p[found.message], h.p("small")[found.remedy])])
         return

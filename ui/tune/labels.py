@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,19 +16,16 @@ from crag.thresholds.sweep import Scored
 from crag.whatif.ledger import Ledger
 from ui.app.session import Session
 from ui.tune.cache import cached
-from ui.tune.stored import Judged
-
-_serials = itertools.count()
+from ui.tune.stored import Judged, runs_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class Labels:
-    """The runs looked at, with their labels. `serial` differs for each: what is made from it is kept under that.
+    """The runs looked at, with their labels; what is made from it is kept as long as it is (`cached`).
 
     `thumbs`: people's labels on chunks; `judged`: runs of which a question set tells something.
     """
 
-    serial: int
     cases: tuple[Case, ...]
     thumbs: tuple[Label, ...]
     judged: int
@@ -39,7 +35,7 @@ class Labels:
         return bool(self.thumbs) or self.judged > 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class Learnable:
     """The runs that thresholds can be learnt from: one a question, the newest that tells, all by one evaluator."""
 
@@ -69,7 +65,7 @@ def expected(session: Session) -> Mapping[str, Question]:
                     found.setdefault(same_question(question.question), question)
         return found
 
-    return cached("expected", (session.workspace, ids), made)
+    return cached("expected", runs_of(session.workspace), ids, made)
 
 
 def label_runs(ledger: Ledger, judged: Mapping[str, Judged], thumbs: Sequence[Label]) -> Labels:
@@ -83,7 +79,7 @@ def label_runs(ledger: Ledger, judged: Mapping[str, Judged], thumbs: Sequence[La
         own = said.get(same_question(entry.question), {})
         cases.append(with_thumbs(entry, found.relevance if found else (), found.answerable if found else None, own))
     about = sum(entry.run_id in judged for entry in ledger.entries)
-    return Labels(serial=next(_serials), cases=tuple(cases), thumbs=tuple(thumbs), judged=about)
+    return Labels(cases=tuple(cases), thumbs=tuple(thumbs), judged=about)
 
 
 def evaluators(cases: Iterable[Case], settings: Settings) -> list[str]:

@@ -55,7 +55,7 @@ def read(session: Session) -> StoredRuns:
 def chosen(session: Session, stored_runs: StoredRuns) -> Material:
     """The runs that the person chose, ready to be decided anew. Raises CragError."""
     choice = _choice(session, stored_runs)
-    key = session.workspace, stored_runs.serial, stored_runs.version, choice
+    state = stored_runs.state  # before the ledger: a run that comes in between makes this state's the last to be asked
     thumbs = tuple(session.library.labels.all())
     prices = meter.in_use()
     ledger = stored_runs.ledger(choice)
@@ -70,8 +70,8 @@ def chosen(session: Session, stored_runs: StoredRuns) -> Material:
     sets = tune_labels.set_ids(session)
     return Material(
         ledger=ledger,
-        cost=cached("cost", (key, prices), cost),
-        labels=cached("labels", (key, thumbs, sets), labels),
+        cost=cached("cost", state, (choice, prices), cost),
+        labels=cached("labels", state, (choice, thumbs, sets), labels),
         entries={entry.run_id: entry for entry in ledger.entries},
         here=entering.here(),
     )

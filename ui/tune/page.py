@@ -101,7 +101,7 @@ def _moved(session: Session, name: str, material: Material) -> None:
         in_use = settings == own and session.strategy == name
         _buttons(session, name, settings, in_use=in_use)
     with right:
-        outcome = cached("outcome", (material.labels.serial, settings), lambda: material.ledger.redecide(settings))
+        outcome = cached("outcome", material.labels, settings, lambda: material.ledger.redecide(settings))
         warning = _flips(material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
         tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
@@ -175,13 +175,14 @@ def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
     """The histogram; returns all scores it counts."""
     if settings.evaluator == "none":
         return []
-    about = material.labels.serial, settings.evaluator, settings.grade_chars, settings.k
-    scores = cached("scores", about, lambda: tune_labels.scores(material.labels.cases, settings))
+    labels = material.labels
+    about = settings.evaluator, settings.grade_chars, settings.k
+    scores = cached("scores", labels, about, lambda: tune_labels.scores(labels.cases, settings))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         what = "Scores of all chunks together" if settings.evaluator == "joint" else "Chunk scores"
         draw(h.div("cx")[h.h2[what, " ", h.span("small")["of first retrievals"]]])
         split = _split(material)
-    groups: list[Group] = cached("groups", (about, split), lambda: tune_scores.grouped(scores, split))
+    groups: list[Group] = cached("groups", labels, (about, split), lambda: tune_scores.grouped(scores, split))
     draw(tune_scores.histogram(groups, settings) if groups else _NO_SCORES)
     return scores
 
@@ -227,15 +228,13 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         draw(h.div("cx")[h.p[why]])
     if settings.evaluator == "none":
         return tables
-    graders = cached(
-        "graders", (labels.serial, settings.evaluator), lambda: tune_labels.evaluators(labels.cases, settings)
-    )
+    graders = cached("graders", labels, settings.evaluator, lambda: tune_labels.evaluators(labels.cases, settings))
     if not graders:
         draw(_NO_SCORES)
         return tables
     grader = _grader(graders)
-    about = labels.serial, settings.evaluator, settings.grade_chars, settings.k, own, grader
-    part = cached("part", about, lambda: tune_labels.learnable(labels, settings, grader))
+    about = settings.evaluator, settings.grade_chars, settings.k, own, grader
+    part = cached("part", labels, about, lambda: tune_labels.learnable(labels, settings, grader))
     if not why:
         _crowd(part, settings, warning)
     if not part.labelled and not labels.some:
@@ -243,8 +242,8 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         return tables
     if not why:
         tables += advice.show((*about, settings.aggregation, settings.doubt_margin), part, settings, own)
-    scores = cached("curve-scores", about, lambda: tune_labels.scores(part.cases, settings))
-    curves.show(about, scores, settings)
+    scores = cached("curve-scores", part, about, lambda: tune_labels.scores(part.cases, settings))
+    curves.show(part, about, scores, settings)
     return tables
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -62,20 +61,25 @@ class UnreadableRun:
     why: str
 
 
+class State:
+    """The runs of a library as they are until one comes or goes."""
+
+    __slots__ = ("__weakref__",)
+
+
 @dataclass
 class StoredRuns:
     """One workspace's runs, as far as they are read; shared by all its sessions.
 
-    `version` changes whenever a run comes or goes; `serial` differs for each of these objects.
+    `state` is another object whenever a run comes or goes: what was made from the runs as they were goes with it.
     """
 
-    version: int = 0
-    serial: int = field(default_factory=itertools.count().__next__)
+    state: State = field(default_factory=State)
     _runs: dict[str, StoredRun] = field(default_factory=dict)
     _judged: dict[str, Judged] = field(default_factory=dict)
     _unreadable: dict[str, UnreadableRun] = field(default_factory=dict)
     _order: tuple[str, ...] = ()
-    _ledgers: dict[tuple[int, frozenset[str] | None], Ledger] = field(default_factory=dict)
+    _ledgers: dict[frozenset[str] | None, Ledger] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def refresh(self, library: Library, expected: Mapping[str, Question]) -> Iterator[tuple[int, int]]:
@@ -97,7 +101,8 @@ class StoredRuns:
                 for known in (self._runs, self._unreadable, self._judged):
                     for id in known.keys() - there:
                         del known[id]
-                self._order, self.version = order, self.version + 1
+                self._order = order
+                self._changed()
             self._judged = {
                 id: judged for id, judged in self._judged.items() if _expectation(self._runs[id], expected) is not None
             }
@@ -117,7 +122,7 @@ class StoredRuns:
             )
             with self._lock:
                 self._unreadable[found.run_id] = UnreadableRun(found.run_id, question, found.message)
-                self.version += 1
+                self._changed()
             return
         read = StoredRun.of(found)
         wanted = _expectation(read, expected)
@@ -126,7 +131,7 @@ class StoredRuns:
             self._runs[found.run_id] = read
             if judged is not None:
                 self._judged[found.run_id] = judged
-            self.version += 1
+            self._changed()
 
     @property
     def runs(self) -> dict[str, StoredRun]:
@@ -149,12 +154,15 @@ class StoredRuns:
     def ledger(self, runs: frozenset[str] | None = None) -> Ledger:
         """These runs, all without a choice, newest first."""
         with self._lock:
-            key = self.version, runs
-            if key not in self._ledgers:
+            if runs not in self._ledgers:
                 for old in list(self._ledgers)[: 1 - _LEDGERS]:
                     del self._ledgers[old]
-                self._ledgers[key] = Ledger(read.entry for id, read in self.runs.items() if runs is None or id in runs)
-            return self._ledgers[key]
+                self._ledgers[runs] = Ledger(read.entry for id, read in self.runs.items() if runs is None or id in runs)
+            return self._ledgers[runs]
+
+    def _changed(self) -> None:
+        self.state = State()
+        self._ledgers.clear()
 
 
 def _expectation(read: StoredRun, expected: Mapping[str, Question]) -> Question | None:
