@@ -19,7 +19,7 @@ from crag.limits.ledger import SERVER, Ledger, Refused, Want
 from crag.limits.overrides import Override, Overrides
 from crag.limits.purse import Purse, Spendable
 from crag.limits.quantities import QUANTITIES, Bound, Quantity
-from crag.spending.prices import Price, table
+from crag.spending.prices import Price, usable
 from crag.teams.store import Store
 
 __all__ = ["Admission", "Quotas", "Standing"]
@@ -236,11 +236,11 @@ class Quotas:
         return Intake(self.ledger, name, library, limits)
 
     def _prices(self) -> Mapping[str, Price]:
-        """What calls cost, made once for as long as the configuration has the same. Raises SettingsError."""
+        """What calls cost, made once for as long as the configuration has the same."""
         entries, prices = self._priced
         if prices is None or entries != self._config().prices:
             entries = self._config().prices
-            prices = table(entries)
+            prices = usable(entries)
             self._priced = entries, prices
         return prices
 

@@ -13,7 +13,6 @@ from typing import Generic, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from crag.core.config import AppConfig
-from crag.core.errors import SettingsError
 from crag.core.keys import Keys
 from crag.core.provider import EvaluatorProvider, Price, Provider, WebProvider
 from crag.core.settings import Settings
@@ -23,7 +22,7 @@ from crag.providers.endpoint import Endpoint
 from crag.providers.gguf import Fault, free_memory, looked_at
 from crag.providers.gguf_server import installed, server_of
 from crag.providers.registry import FOLDER, GGUF, LOCAL
-from crag.spending.prices import price_of, table
+from crag.spending.prices import price_of, usable
 
 Kind = TypeVar("Kind", bound=Provider)
 Kind_co = TypeVar("Kind_co", bound=Provider, covariant=True)
@@ -164,10 +163,7 @@ class _Chosen:
     def __init__(self, config: AppConfig, keys: Keys) -> None:
         self._config, self._keys = config, keys
         self.missing: list[Missing] = []
-        try:
-            self._prices = table(config.prices)
-        except SettingsError:  # the Costs tab says so; until then the list prices hold
-            self._prices = table()
+        self._prices = usable(config.prices)
 
     def grader(self, model: Service[Provider] | None) -> Service[EvaluatorProvider] | None:
         name, known = self._config.evaluator, registry.evaluators()

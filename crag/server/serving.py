@@ -24,7 +24,7 @@ from crag.monitoring.scraping import Scraping, metrics_token
 from crag.run.following import followed
 from crag.server.bodies import B, json_body
 from crag.server.limits import Gate, Limits, Rates
-from crag.spending.prices import table
+from crag.spending.prices import usable
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class Serving:
         metrics = None
         if scraping.on:
             sources = standing(lambda: engine, health, ready.is_set)
-            metrics = Metrics(lambda: table(engine.config.prices), sources, engine.circuits.open)
+            metrics = Metrics(lambda: usable(engine.config.prices), sources, engine.circuits.open)
             engine.watchers.append(metrics.watch)
         return cls(
             engine=engine,

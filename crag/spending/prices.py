@@ -9,7 +9,7 @@ from crag.core.errors import SettingsError
 from crag.core.provider import Price
 from crag.providers.registry import GGUF, PROVIDERS, evaluators, webs
 
-__all__ = ["PRICES", "Price", "money", "parsed", "price_of", "table", "written"]
+__all__ = ["PRICES", "Price", "money", "parsed", "price_of", "table", "usable", "written"]
 
 FORM = "Write model=in/out in US dollars for a million tokens, or provider=in/out/call; model=none takes a price away."
 
@@ -73,6 +73,14 @@ def table(entries: Iterable[str] = ()) -> dict[str, Price]:
         else:
             prices[name] = price
     return prices
+
+
+def usable(entries: Iterable[str]) -> dict[str, Price]:
+    """The same; the shipped prices alone where an entry can't be read, which Settings says under Costs."""
+    try:
+        return table(entries)
+    except SettingsError:
+        return table()
 
 
 def parsed(entry: str) -> tuple[str, Price | None]:

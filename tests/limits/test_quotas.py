@@ -118,6 +118,11 @@ def test_prices_that_are_changed_hold_from_the_next_purse_on(engine_with: Make) 
         assert used.own.used == pytest.approx(sum_, abs=0.001)
 
 
+def test_prices_that_cannot_be_read_stop_no_question(engine_with: Make) -> None:
+    engine = engine_with(library_dollars_day=100, prices=("gpt-4o=oops",))
+    assert engine.trace(QUESTION).answer
+
+
 def test_two_processes_share_a_day_s_calls_to_the_last_one(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         made = pool.starmap(spend, [(tmp_path, 90, 101)] * 2)

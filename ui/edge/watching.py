@@ -14,7 +14,7 @@ from crag.core.trace import Trace
 from crag.monitoring.health import Health
 from crag.monitoring.metrics import Metrics, Sources, standing
 from crag.monitoring.scraping import Scrape, Scraping
-from crag.spending.prices import Price, table
+from crag.spending.prices import Price, usable
 from ui.app.program import program
 from ui.app.tabs import open_tabs
 from ui.edge.sizes import Uploads
@@ -72,7 +72,7 @@ def audited(why: str) -> None:
 
 
 def _prices() -> Mapping[str, Price]:
-    return table(program().config.prices)
+    return usable(program().config.prices)
 
 
 def _resting() -> Sequence[OpenCircuit]:

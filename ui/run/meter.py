@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crag.core.errors import SettingsError
 from crag.core.makers import named
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.core.wording import about
 from crag.spending.costs import PlainRag, Spent, by_step, plain_rag, spent
-from crag.spending.prices import PRICES, Price, money, table
+from crag.spending.prices import PRICES, Price, money, usable
 from ui.app.program import program
 from ui.kit import html as h
 from ui.kit import words
@@ -18,11 +17,8 @@ from ui.kit.html import Html
 
 
 def in_use() -> Mapping[str, Price]:
-    """The prices of this program; the list prices where the user's can't be read, which the Costs tab then says."""
-    try:
-        return table(program().config.prices)
-    except SettingsError:
-        return PRICES
+    """The prices of this program."""
+    return usable(program().config.prices)
 
 
 def meter(trace: Trace, prices: Mapping[str, Price] = PRICES, *, plain: bool = True) -> Html:
