@@ -13,10 +13,10 @@ BIN := $(VENV)/bin
 PY  := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup test test-all check lint format lock clean
+.PHONY: help run setup test test-slow test-all check lint format lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  PORT=8501  ADDRESS=127.0.0.1 (0.0.0.0 serves your network)  PYTHON=python3  TESTS=tests  WORKERS=4  OPTIONS='-k ask'"
 
@@ -37,13 +37,16 @@ setup: $(VENV)/.dev ## set up everything that tests and checks need
 # says: else each of a hundred processes would compile the app and the tests anew.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-test: $(VENV)/.dev ## set up once, then run all tests (browser tests where Chromium is installed)
-	@$(PYTEST) -m "not heavy" $(OPTIONS) $(TESTS)
+test: $(VENV)/.dev ## set up once, then run the tests: five minutes (browser tests where Chromium is installed)
+	@$(PYTEST) -m "not slow and not heavy" $(OPTIONS) $(TESTS)
 
-test-all: $(VENV)/.dev ## the same, with the tests that take minutes each, and all examples, kills and worlds
+test-slow: $(VENV)/.dev ## those that take more than a second of a processor each: ten minutes
+	@$(PYTEST) -m "slow and not heavy" $(OPTIONS) $(TESTS)
+
+test-all: $(VENV)/.dev ## all tests, also those that take minutes each, and all examples, kills and worlds
 	@TEST_ALL=1 $(PYTEST) $(OPTIONS) $(TESTS)
 
-check: lint test ## what a change must pass: format, lint, types, import direction, tests
+check: lint test test-slow ## what a change must pass: format, lint, types, import direction, tests
 
 lint: $(VENV)/.dev ## format, lint, types and the house rules, without the other tests
 	@$(BIN)/ruff format --check .

@@ -46,6 +46,7 @@ def lanes(page) -> list[Trace]:
     return [program().engine.library().runs.trace(run) for run in page.query_params["runs"].split(",")]
 
 
+@pytest.mark.slow
 def test_an_empty_library_says_what_to_do(app):
     app.run()
     app.switch_page("pages/compare.py").run()

@@ -117,6 +117,7 @@ def test_many_pages_are_picked_one_at_a_time(documents):
     assert documents.number_input[0].max == 12
 
 
+@pytest.mark.slow
 def test_fields_are_given_and_taken_away_and_wrong_ones_are_told(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT)))
     [document] = program().engine.library().documents.all()
@@ -137,6 +138,7 @@ def test_fields_are_given_and_taken_away_and_wrong_ones_are_told(documents):
     assert "Tags" not in row and not row["Verified"]
 
 
+@pytest.mark.slow
 def test_what_was_purged_is_told_and_brought_back(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT)))
     library = program().engine.library()
@@ -173,6 +175,7 @@ def test_a_document_that_is_out_of_date_says_so_in_its_row(documents, tmp_path):
     assert "file changed since it was read" in frame.value.iloc[0]["Problems"] and str(tmp_path) not in said(documents)
 
 
+@pytest.mark.slow
 def test_a_purge_shows_what_would_go_before_it_does(documents):
     drop(documents, ("two.pdf", small_pdf(TEXT)))
     library = program().engine.library()

@@ -72,6 +72,7 @@ def test_an_attribute_is_text_even_where_html_is_given():
         assert made.tags == [("p", {"class": HOSTILE, "title": HOSTILE, "data-pick": HOSTILE})]
 
 
+@pytest.mark.slow
 @given(some.text(), some.text())
 def test_any_text_comes_back_from_a_browser_as_it_was_but_for_what_is_unseen(said, about):
     made = Read(h.p("x", title=about)[said, h.b["!"]])

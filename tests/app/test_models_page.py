@@ -86,6 +86,7 @@ def everything_remembered(app) -> str:
 # Server, model and key
 
 
+@pytest.mark.slow
 def test_a_server_is_named_its_models_listed_and_one_tried(models, model_server):
     choose(models, llm="openai-compatible", llm_base_url=model_server.address)
     enter(models)
@@ -97,6 +98,7 @@ def test_a_server_is_named_its_models_listed_and_one_tried(models, model_server)
     assert set(model_server.heard[1:]) == {f"Bearer {KEY}"}
 
 
+@pytest.mark.slow
 def test_the_list_is_asked_for_once_for_each_server_and_key(models, model_server):
     with_model(models, model_server)
     models.run()
@@ -120,6 +122,7 @@ def test_a_key_is_never_shown_again(models, model_server):
     assert model_server.heard[-1] == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["sk with blanks", "sk-\u2013dash", "sk\x00", "s" * 2000])
 def test_what_can_be_no_key_is_refused_without_repeating_it(models, model_server, typed):
     choose(models, llm="openai-compatible", llm_base_url=model_server.address)
@@ -139,6 +142,7 @@ def test_a_rejected_key_is_told_in_words_and_the_model_can_be_typed(models, mode
     assert "does not accept the key" in models.error[0].value and "Enter a valid key" in models.error[0].value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "words"),
     [("unknown", "status 404"), ("broken", "status 500"), ("garbage", "another form")],
@@ -152,6 +156,7 @@ def test_every_failure_of_a_test_is_told_in_words(models, model_server, model, w
     assert words in error.value.replace("\\", "") and "It works" not in said(models)
 
 
+@pytest.mark.slow
 def test_what_came_of_a_test_is_gone_as_soon_as_something_it_rests_on_changes(models, model_server):
     press(with_model(models, model_server), "test-llm")
     assert "It works" in said(models)
@@ -159,6 +164,7 @@ def test_what_came_of_a_test_is_gone_as_soon_as_something_it_rests_on_changes(mo
     assert "It works" not in said(models)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_told_in_words(models):
     choose(models, llm="openai-compatible", llm_base_url="http://127.0.0.1:9/v1")
     assert "can't be reached" in plain(models)
@@ -167,6 +173,7 @@ def test_a_server_that_is_not_there_is_told_in_words(models):
     assert "can't be reached" in models.error[0].value.replace("\\", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["http://[::1", "ftp://host/v1", "http://user:pass@127.0.0.1/v1", "nonsense"])
 def test_an_address_that_is_none_is_told_and_kept_to_be_corrected(models, address):
     choose(models, llm="openai-compatible", llm_base_url=address)
@@ -174,6 +181,7 @@ def test_an_address_that_is_none_is_told_and_kept_to_be_corrected(models, addres
     assert "no address of a" in plain(models)
 
 
+@pytest.mark.slow
 def test_with_another_server_goes_the_model_of_the_last_one(models, model_server, other_server):
     with_model(models, model_server)
     session = models.session_state
@@ -264,12 +272,14 @@ def test_the_owners_key_goes_to_the_owners_server_only(owned, app, other_server)
     assert unkeyed(other_server, 3)
 
 
+@pytest.mark.slow
 def test_a_run_too_takes_the_owners_key_nowhere_else(with_sample, owned, app, other_server):
     models = choose(opened(app), llm_base_url=other_server.address, **{"llm_model-listed": "ok"})
     ask(models)
     assert unkeyed(other_server, 2) and not owned.heard
 
 
+@pytest.mark.slow
 def test_the_sessions_key_comes_before_the_environments_and_that_before_the_secrets(owned, app, monkeypatch):
     models = opened(app)
     enter(models)
@@ -289,6 +299,7 @@ def test_the_sessions_key_comes_before_the_environments_and_that_before_the_secr
 # Grading, answers and the web
 
 
+@pytest.mark.slow
 def test_a_reranking_server_is_named_and_tried(models, model_server):
     choose(models, evaluator="reranker", rerank_base_url=model_server.address, rerank_model="any")
     enter(models, "rerank")
@@ -310,6 +321,7 @@ def test_a_reranking_server_that_works_is_said_to(models, model_server):
     assert "It works" in said(models) and not models.error and "the local evaluator stands by" in said(models)
 
 
+@pytest.mark.slow
 def test_grading_by_a_language_model_says_what_it_costs_and_what_is_missing(models, model_server):
     choose(models, evaluator="llm")
     assert "One call a chunk" in said(models) and "No language model is set" in said(models)
@@ -317,6 +329,7 @@ def test_grading_by_a_language_model_says_what_it_costs_and_what_is_missing(mode
     assert "No language model is set" not in said(models) and "by the language model" in said(models)
 
 
+@pytest.mark.slow
 def test_a_folder_of_pages_is_used_by_this_session_alone_until_it_is_kept(models, app, data, tmp_path):
     pages = tmp_path / "pages"
     pages.mkdir()
@@ -340,6 +353,7 @@ def test_a_folder_that_does_not_serve_is_told_and_not_kept(models, folder, data)
     assert program().config.web == "off" and not (data / "settings.json").exists()
 
 
+@pytest.mark.slow
 def test_tavily_wants_a_key_and_keeps_it_for_itself(models):
     choose(models, web="tavily", web_fallback="duckduckgo", ask_before_web=True)
     assert "Tavily needs a key" in said(models)
@@ -349,6 +363,7 @@ def test_tavily_wants_a_key_and_keeps_it_for_itself(models):
     assert "Tavily needs a key" in said(models)
 
 
+@pytest.mark.slow
 def test_a_search_server_of_one_s_own_is_named_and_needs_no_key(models):
     choose(models, web="searxng", web_fallback="brave")
     assert "The SearXNG server has no address" in said(models) and "Brave Search needs one" in said(models)
@@ -382,6 +397,7 @@ def test_strangers_name_a_search_server_only_where_one_is_allowed(shared, app, m
     assert widget(models, "searxng_base_url-allowed").options == ["http://127.0.0.1:8888"]
 
 
+@pytest.mark.slow
 def test_every_choice_has_its_widget(models, model_server):
     with_model(models, model_server)
     choose(models, evaluator="reranker", web="tavily", web_fallback="folder")
@@ -412,6 +428,7 @@ def test_choices_are_kept_for_new_sessions_and_keys_are_not(models, app, data, m
     assert widget(later, "llm").value == "openai-compatible" and later.button(key="models-reset").disabled
 
 
+@pytest.mark.slow
 def test_keeping_a_choice_leaves_what_is_under_way_and_what_is_loaded_as_they_are(with_sample, models, model_server):
     with_model(models, model_server)
     engine = program().engine
@@ -450,6 +467,7 @@ def test_strangers_choose_none_or_openai_with_a_key_of_their_own(shared, app):
     assert widget(models, "web").options == ["Off", "Tavily", "DuckDuckGo", "Brave Search"]
 
 
+@pytest.mark.slow
 def test_strangers_pick_from_the_servers_that_are_allowed(shared, app, model_server, other_server, monkeypatch):
     monkeypatch.setenv("CRAG_SERVERS", model_server.address)
     models = choose(opened(app), llm="openai-compatible")
@@ -458,6 +476,7 @@ def test_strangers_pick_from_the_servers_that_are_allowed(shared, app, model_ser
     assert "It works" in said(press(models, "test-llm"))
 
 
+@pytest.mark.slow
 def test_a_choice_smuggled_past_the_widgets_is_dropped(shared, app, other_server, tmp_path):
     models = opened(app)
     library = program().engine.library(models.session_state["workspace"])
@@ -490,6 +509,7 @@ def last_run() -> Trace:
     return Trace.from_events(library.runs.events(library.runs.latest(1)[0].run_id))
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowhere(
     with_sample, models, model_server, data
 ):
@@ -505,6 +525,7 @@ def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowh
     assert not holding and KEY not in said(models)
 
 
+@pytest.mark.slow
 def test_the_first_page_says_what_is_on_in_this_session(models, app, model_server):
     with_model(models, model_server)
     choose(models, web="duckduckgo")
@@ -515,6 +536,7 @@ def test_the_first_page_says_what_is_on_in_this_session(models, app, model_serve
     assert "none is set" in said(app) and "Settings can point to a folder" in said(app)
 
 
+@pytest.mark.slow
 def test_other_sessions_ask_as_before(with_sample, models, model_server, app):
     with_model(models, model_server)
     other = AppTest.from_file(app._script_path, default_timeout=60)

@@ -34,6 +34,7 @@ def add(documents, *addresses):
     assert not documents.exception
 
 
+@pytest.mark.slow
 def test_pages_are_added_fetched_again_and_what_is_wrong_with_them_is_marked(documents, site):
     add(documents, f"{site.address}/ferry", "", f"{site.address}/none", "ftp://example.org/x")
     assert documents.dataframe[0].value["Document"].tolist() == [f"127.0.0.1_{site.server_port} › ferry"]

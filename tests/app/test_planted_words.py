@@ -138,6 +138,7 @@ def exported(app: AppTest, planted: Planted, key: str, offered: dict[str, Callab
     return found
 
 
+@pytest.mark.slow
 def test_exports_in_every_format_hold_the_words_of_their_own_library_alone(
     planted: Planted, app: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 
+import pytest
 from streamlit.proto.ClientState_pb2 import ClientState
 
 from tests.support.app_text import said
@@ -106,6 +107,7 @@ def test_what_a_tab_remembers_of_runs_is_bounded_by_weight() -> None:
     assert weighing.for_runs(500) + weighing.for_files(500) == 500 * 2**20 and weighing.for_files(0) == 0
 
 
+@pytest.mark.slow
 def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample, app, monkeypatch) -> None:
     monkeypatch.setattr(session, "MOST_TURNS", 4)
     monkeypatch.setattr(turns, "MOST_TURNS", 4)

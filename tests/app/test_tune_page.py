@@ -93,13 +93,17 @@ def moved(tab, label, value):
     return said(tab)
 
 
-def labelled(count=40):
-    """Runs of which the even ones are answered on page 1, which scores high, and a set that says so."""
+def labelled(count=40, both=True):
+    """Runs of which the even ones are answered on page 1, which scores high, and a set that says so.
+
+    `both`: else it says only that the others are not answered, and all labels are of one kind.
+    """
     runs = [run(n, [0.9, 0.05] if n % 2 == 0 else [0.04, 0.02]) for n in range(count)]
     known = {"sources": ("report.pdf",), "pages": (1,)}
     questions = [
         Question(id=str(n), question=each.question.upper(), **(known if n % 2 == 0 else {"labels": ("unanswerable",)}))
         for n, each in enumerate(runs)
+        if both or n % 2
     ]
     add_set(program().engine.library(), QuestionSet(name="known", questions=tuple(questions)))
     return runs
@@ -171,8 +175,9 @@ def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
     assert set(book.runs) == {"run-2", "run-3"} and book.runs["run-2"] is kept
 
 
-def test_what_was_made_of_the_runs_before_another_came_is_kept_no_longer(silent, tab):
-    page = tab(*labelled(40))
+@pytest.mark.parametrize("curves", [True, False], ids=["curves", "no curve, and why"])
+def test_what_was_made_of_the_runs_before_another_came_is_kept_no_longer(silent, tab, curves):
+    page = tab(*labelled(40, both=curves))
     for number in range(40, 46):
         program().engine.library().runs.save(run(number, [0.9]), [])
         page.run()
@@ -340,6 +345,7 @@ def test_a_thumb_on_a_chunk_counts(with_sample, app):
 # ---- Ask uses it -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ask_uses_exactly_what_was_used_here_with_its_strategy(with_sample, app):
     app.run()
     app.chat_input(key="question").set_value(load_sample().questions[0].question).run()

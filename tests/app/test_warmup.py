@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import ModelError
@@ -54,6 +55,7 @@ def test_a_failing_part_ends_the_warm_up_quietly(data, caplog):
     assert record.levelno == logging.DEBUG and "The model is missing." in caplog.text
 
 
+@pytest.mark.slow
 def test_a_fresh_process_has_everything_loaded_afterwards(data):
     code = """
 import sys
@@ -69,6 +71,7 @@ assert "crag.run.graph" in sys.modules and "langgraph" in sys.modules and "onnxr
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_at_once_ends_in_good_order(data):
     code = """
 import sys
@@ -81,6 +84,7 @@ warmup.begin(Engine(AppConfig(data=sys.argv[1])))
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_nothing_is_sent_before_anybody_asked(data, model_server):
     served = {"llm": "openai-compatible", "llm_base_url": model_server.address, "llm_model": "ok", "evaluator": "llm"}
     engine = Engine(AppConfig(data=data, **served))

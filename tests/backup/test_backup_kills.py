@@ -29,6 +29,8 @@ from tests.support.many_rows import fill
 from tests.support.shell import environment
 from tests.support.sizes import sized
 
+pytestmark = pytest.mark.slow
+
 KILLS = 25
 """For each of two places, backing up and restoring."""
 

@@ -23,6 +23,7 @@ def commands() -> list[list[str]]:
     return [shlex.split(line, comments=True)[3:] for line in lines if line.startswith("python -m crag ")]
 
 
+@pytest.mark.slow
 def test_they_run_as_they_stand_and_end_where_they_began(
     sample_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

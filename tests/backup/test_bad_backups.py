@@ -236,6 +236,7 @@ def running(data: Path, **more: str) -> Iterator[None]:
     assert child.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["", "database"])
 def test_a_place_in_use_is_refused_until_the_program_has_ended(
     with_database: World, place: str, database: str, tmp_path: Path

@@ -138,6 +138,7 @@ def test_what_earlier_builds_really_stored_answers_too(version: int, tmp_path: P
         assert trace.round and trace.round.chunks and trace.answer is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, *(pytest.param(each, marks=pytest.mark.heavy) for each in (4, VERSION - 1))])
 def test_a_kill_in_the_middle_leaves_the_old_version_or_the_new_one(data: Path, version: int) -> None:
     folder = data / "workspaces" / "default"

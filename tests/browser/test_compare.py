@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.browsing import fits, settled, until
 
+pytestmark = pytest.mark.slow
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 HELD = re.compile(r"Grading: 3 of \d+ chunks")

@@ -11,6 +11,8 @@ from tests.support import local_models
 from tests.support.browsing import OFF_SCREEN, settled
 from tests.support.small_pdf import small_pdf
 
+pytestmark = pytest.mark.slow
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 TEXT = "Nothing of the kind is told on this page\nof an altogether other book, number"

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.browsing import until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("path", ["settings", pytest.param("documents", marks=pytest.mark.heavy)])
 def test_the_first_page_that_anybody_opens_is_the_app_s(open_page, served_fresh, path) -> None:

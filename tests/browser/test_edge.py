@@ -7,6 +7,8 @@ import pytest
 from tests.support.browsing import until
 from tests.support.portal import portal_of
 
+pytestmark = pytest.mark.slow
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 

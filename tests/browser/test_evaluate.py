@@ -9,6 +9,8 @@ import pytest
 from tests.support.app_server import ROOT
 from tests.support.browsing import fits, settled
 
+pytestmark = pytest.mark.slow
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 LONG = 180_000
 """Milliseconds for a few questions on a busy machine."""

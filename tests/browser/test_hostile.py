@@ -26,6 +26,8 @@ from tests.support.app_server import Served, gated
 from tests.support.small_pdf import small_pdf
 from tests.support.whole_run import events as whole_run
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = [
     "<img src=x onerror=\"window.hit='img'\">",
     "<script>window.hit='script'</script>",

@@ -69,6 +69,7 @@ def test_a_citation_opens_the_page_it_comes_from_at_the_cited_words(page):
     )
 
 
+@pytest.mark.slow
 def test_a_chunk_opens_with_its_strips_and_stays_open_while_sliders_move(first):
     page = first
     page.locator(".st-key-try-0 button").first.click()
@@ -92,6 +93,7 @@ def test_a_chunk_opens_with_its_strips_and_stays_open_while_sliders_move(first):
     assert page.locator(".change").count() == 1
 
 
+@pytest.mark.slow
 def test_a_run_survives_sliders_page_switches_and_a_reload_and_markup_in_its_question_builds_nothing(first, served):
     page = first
     served.gate.touch()

@@ -45,6 +45,7 @@ def test_the_sample_is_one_click_away(page):
     expect(page.get_by_test_id("stMain")).to_contain_text("Three questions to try", timeout=90_000)
 
 
+@pytest.mark.slow
 def test_a_private_library_stays_with_its_address(open_page):
     mine = open_page("/documents")
     drop = mine.get_by_test_id("stFileUploaderDropzoneInput")
@@ -110,6 +111,7 @@ def test_files_are_added_on_the_first_screen_asked_about_judged_and_found_in_the
     until(page, "() => document.activeElement.closest('.past') !== null")
 
 
+@pytest.mark.slow
 def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     page.get_by_role("link", name="Documents").click()
     page.get_by_text("The library is empty").wait_for()
@@ -142,6 +144,7 @@ def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     expect(page.locator(".progress")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_thumb_pressed_while_the_run_is_drawn_anew_counts_and_a_page_is_left_at_its_end(page, served):
     drop(page, "keeper.pdf", *KEEPER)
     page.get_by_text("in the library").wait_for()

@@ -7,6 +7,8 @@ import pytest
 from tests.support.browsing import until
 from tests.support.model_server import WORDS, serving
 
+pytestmark = pytest.mark.slow
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 KEY = "sk-browser-5hWq8ZrTn3"

@@ -12,6 +12,8 @@ from tests.support import local_models
 from tests.support.browsing import fits, settled
 from tests.support.tune_runs import run
 
+pytestmark = pytest.mark.slow
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 

@@ -11,6 +11,8 @@ from tests.support.app_server import over_the_sample
 from tests.support.browsing import until
 from tests.support.model_server import serving
 
+pytestmark = pytest.mark.slow
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 KNOWN = "How many full-time equivalent employees did OPM have in fiscal year 2019?"

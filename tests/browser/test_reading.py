@@ -9,6 +9,8 @@ from tests.support.browsing import OFF_SCREEN, settled, until
 from tests.support.whole_run import approved, events
 from ui.run import export
 
+pytestmark = pytest.mark.slow
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 FOCUSED = "(what) => document.activeElement.getAttribute('data-pick') === what"

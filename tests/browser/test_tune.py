@@ -14,6 +14,8 @@ from crag.strategies import STRATEGIES
 from tests.support import local_models
 from tests.support.browsing import ask, fits, settled
 
+pytestmark = pytest.mark.slow
+
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
 

@@ -206,6 +206,7 @@ def test_wrong_options_exit_with_2_and_name_what_is_wrong(arguments: list[str], 
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.slow
 def test_no_command_and_an_unknown_one_are_wrong_usage() -> None:
     for arguments in ([], ["dance"], ["index"], ["ask"]):
         assert process(*arguments).code == 2
@@ -222,6 +223,7 @@ def test_help_names_every_command_and_strategy() -> None:
     assert all(name in "".join(explained.out.split()) for name in STRATEGIES)
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_ends_the_command_quietly(library: Path, sample: Sample) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -21,6 +21,7 @@ def data(library: Path, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 def test_all_libraries_go_to_a_database_and_back_with_what_belongs_to_none(
     data: Path, database: str, tmp_path: Path
 ) -> None:
@@ -46,6 +47,7 @@ def test_all_libraries_go_to_a_database_and_back_with_what_belongs_to_none(
     assert PASSWORD not in ran.out + ran.err + back.out + back.err
 
 
+@pytest.mark.slow
 def test_one_library_takes_the_name_that_is_given_and_fills_milvus(
     library: Path, database: str, milvus_server: MilvusServer
 ) -> None:

@@ -150,6 +150,7 @@ def test_what_was_evaluated_is_not_asked_again_unless_anew(place: Path, tmp_path
     assert other["id"] not in (first["id"], anew["id"])
 
 
+@pytest.mark.slow
 def test_an_interrupted_evaluation_keeps_what_is_done_and_says_how_to_go_on(
     place: Path, tmp_path: Path, looked: Library
 ) -> None:
@@ -183,6 +184,7 @@ def test_an_interrupted_evaluation_keeps_what_is_done_and_says_how_to_go_on(
     assert kept <= set(looked.evaluations.places(broken.id))
 
 
+@pytest.mark.slow
 def test_the_sample_set_tells_what_each_strategy_is_worth(library: Path, sample: Sample) -> None:
     """With its folder as the web, the default strategy knows when to search it; plain RAG can't."""
     ran = crag(

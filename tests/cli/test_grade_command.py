@@ -86,6 +86,7 @@ def test_no_input_is_no_output() -> None:
     assert (ran.code, ran.out) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_slow_writer_gets_each_answer_at_once() -> None:
     """A program that writes one line and waits for its answer must not wait for a batch to fill."""
     with subprocess.Popen(
@@ -177,6 +178,7 @@ def test_few_lines_are_read_before_those_above_are_written(tmp_path: Path, monke
     assert through.ahead <= 3 * BATCH + 1, "two batches read ahead, one that is graded, and a line on its way"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
     command = f"{sys.executable} -m crag grade --json | head -n 1; exit ${{PIPESTATUS[0]}}"
     given = lines(*({"question": QUESTION, "text": f"{GOOD} {n}"} for n in range(300)))

@@ -65,6 +65,7 @@ def test_a_name_that_would_steer_the_terminal_is_shown_harmless(tmp_path: Path) 
     assert not {"\x1b", "\u202e"} & set(ran.out + ran.err)
 
 
+@pytest.mark.slow
 def test_a_library_that_can_not_be_written_is_a_clear_error(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "occupied").write_text("a file where the folder should be")
     ran = process("index", folder / "lighthouse.pdf", "--library", tmp_path / "occupied" / "library")
@@ -91,6 +92,7 @@ def test_reading_a_library_that_is_not_there_makes_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_interrupting_ends_with_130_and_leaves_a_library_that_opens(tmp_path: Path) -> None:
     for number in range(40):
         logbook = [f"On day {day} boat {number} met {'fog rain wind hail'.split()[day % 4]}." for day in range(20)]

@@ -78,6 +78,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_no_text_takes_long(name: str) -> None:
     assert [ascii(unit) for unit in UNITS if takes_long(READERS[name], unit * (LENGTH // len(unit)))] == []

@@ -27,7 +27,7 @@ DASHBOARD: dict[str, Any] = json.loads((ROOT / "deploy" / "grafana" / "dashboard
 TOKEN = "a scraper's token of the tests"
 GAUGES = (
     *("ready", "runs_running", "runs_waiting", "files_reading", "files_waiting", "libraries", "documents"),
-    *("library_bytes", "disk_free_bytes", "sessions", "upload_bytes"),
+    *("library_bytes", "disk_free_bytes", "sessions", "sessions_limit", "upload_bytes"),
 )
 
 

@@ -20,6 +20,7 @@ def app(tmp_path_factory: pytest.TempPathFactory):
         yield found
 
 
+@pytest.mark.slow
 def test_a_full_server_refuses_a_new_tab_and_lets_an_old_one_back(app: Served) -> None:
     async def visits() -> None:
         async with Tab(app.url) as one, Tab(app.url) as two, Tab(app.url) as three, Tab(app.url) as late:
@@ -49,6 +50,7 @@ def test_a_full_server_refuses_a_new_tab_and_lets_an_old_one_back(app: Served) -
     asyncio.run(visits())
 
 
+@pytest.mark.slow
 def test_a_tab_s_files_are_refused_beyond_its_limit_and_its_page_says_so(app: Served) -> None:
     async def drops() -> None:
         async with Tab(app.url) as tab:

@@ -64,6 +64,7 @@ def open_app(tmp_path_factory, outside):
         yield found
 
 
+@pytest.mark.slow
 def test_fifty_refused_origins_reach_nobody_and_another_visitor_is_served(app, outside) -> None:
     refused: list[int] = []
 
@@ -90,6 +91,7 @@ def test_a_page_of_the_app_s_own_and_one_of_this_machine_may_connect(app) -> Non
             assert line.response.status_code == 101
 
 
+@pytest.mark.slow
 def test_the_hook_would_have_seen_it(tmp_path) -> None:
     """The same record of a process that does reach outside, which the hook lets reach nothing."""
     import os
@@ -104,6 +106,7 @@ def test_the_hook_would_have_seen_it(tmp_path) -> None:
     assert "8.8.8.8" in log.read_text() and "amazonaws" in log.read_text()
 
 
+@pytest.mark.slow
 def test_a_start_for_the_whole_network_reaches_nobody_and_keeps_its_metrics(open_app, outside) -> None:
     with pytest.raises(InvalidStatus):
         dial(open_app, EVIL)
@@ -114,6 +117,7 @@ def test_a_start_for_the_whole_network_reaches_nobody_and_keeps_its_metrics(open
     assert not log.exists(), log.read_text()
 
 
+@pytest.mark.slow
 def test_metrics_are_the_owner_s_and_an_app_under_a_path_stops_when_told(app, tmp_path) -> None:
     assert ask(app, "/_stcore/metrics").text.startswith("# TYPE")
     with serving(tmp_path, CRAG_WORKSPACES="private", base="crag") as proxied:

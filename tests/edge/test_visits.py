@@ -18,6 +18,7 @@ from ui.edge.sessions import room_for
 MANY = [pytest.param(sized(40, 24), 120), pytest.param(2_000, 256, marks=pytest.mark.heavy)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("visitors", "files"), MANY)
 def test_visitors_leave_no_file_open_no_library_behind_and_no_key_in_the_log(
     tmp_path: Path, visitors: int, files: int

@@ -243,6 +243,7 @@ def test_a_stream_that_was_killed_is_shown_and_then_replaced_whole(ask: Ask) -> 
     assert run.trace.text == run.trace.answer.text and shown not in run.trace.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("failure", "remark", "longest"), [("loop", "looped", 40), ("endless", "overlong", 9000)])
 def test_an_answer_without_end_is_cut_and_the_record_says_so(
     ask: Ask, failure: Failure, remark: str, longest: int

@@ -47,6 +47,7 @@ def asked(engine: Engine) -> tuple[Trace, list[ev.Failed]]:
     return trace, [event for event in events if isinstance(event, ev.Failed)]
 
 
+@pytest.mark.slow
 def test_a_run_answers_from_the_records_while_milvus_is_down_and_says_so(engine: Engine, milvus: MilvusServer) -> None:
     assert asked(engine)[1] == []
     milvus.kill()
@@ -59,6 +60,7 @@ def test_a_run_answers_from_the_records_while_milvus_is_down_and_says_so(engine:
     assert asked(engine)[1] == [], "once it is back, it is used again"
 
 
+@pytest.mark.slow
 def test_a_run_while_milvus_is_filled_again_says_how_far_that_is(
     engine: Engine, milvus: MilvusServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

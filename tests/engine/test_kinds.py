@@ -70,6 +70,7 @@ def test_every_kind_is_added_and_cited_where_its_words_stand(engine: Engine, sou
         assert citation.quote.split()[0] in chunk.text and chunk.place == citation.place
 
 
+@pytest.mark.slow
 def test_of_files_that_can_not_be_read_nothing_is_stored(engine: Engine) -> None:
     broken = {
         "a.docx": edited(small_docx(), body("<w:p>")),

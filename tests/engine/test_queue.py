@@ -125,6 +125,7 @@ def test_who_is_asked_for_a_word_keeps_nobody_waiting(tmp_path: Path) -> None:
     engine.close()
 
 
+@pytest.mark.slow
 def test_files_are_read_one_after_the_other_where_that_is_set(engine: Engine) -> None:
     report = next((ROOT / "samples").glob("*.pdf")).read_bytes()
     begun, never = threading.Event(), threading.Event()

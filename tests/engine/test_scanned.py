@@ -28,6 +28,7 @@ def data() -> None:
     """In place of the app's data folder and engine: drawing needs none."""
 
 
+@pytest.mark.slow
 @needs_recognition
 def test_a_citation_on_a_scanned_page_is_marked_and_says_how_it_was_read(tmp_path: Path) -> None:
     file, config = drawn(LINES), AppConfig(data=tmp_path)

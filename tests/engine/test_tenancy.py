@@ -39,7 +39,7 @@ class Tenant:
     evaluation: str
 
 
-@pytest.fixture(params=["sqlite-embedded", "postgresql-milvus"])
+@pytest.fixture(params=["sqlite-embedded", pytest.param("postgresql-milvus", marks=pytest.mark.slow)])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     config = AppConfig(data=tmp_path / "data")
     if request.param == "postgresql-milvus":

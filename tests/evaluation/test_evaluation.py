@@ -380,6 +380,7 @@ def test_failed_runs_are_rows_and_the_others_go_on(tmp_path: Path) -> None:
     engine.close()
 
 
+@pytest.mark.slow
 def test_too_many_alike_stop_it_and_are_asked_again_later(tmp_path: Path) -> None:
     engine = failing(tmp_path, {str(number): "The plug is out." for number in range(3, 20)})
     id = stored_set(engine, 20)

@@ -62,6 +62,7 @@ def test_formulas_are_asked_as_they_are_and_exported_as_text(engine: Engine) -> 
     assert not [cell for cell in cells if cell.startswith(("=", "+", "@", "\t"))], "a live formula"
 
 
+@pytest.mark.slow
 def test_fifty_thousand_questions_are_stored_and_begun(engine: Engine) -> None:
     """The set is one row, so the list of sets never reads its questions."""
     lines = "".join(f"q{row % 49_000},How many days did case {row} take?,{row}\n" for row in range(50_000))

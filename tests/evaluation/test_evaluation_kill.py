@@ -9,10 +9,14 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from crag.engine import Engine
 from crag.evaluation.evaluate import Evaluation, evaluations, rows
 from tests.support.evaluation_makers import filled_engine, stored_set
 from tests.support.sizes import sized
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = sized(500, 60)

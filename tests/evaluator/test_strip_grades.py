@@ -49,6 +49,7 @@ def test_one_score_a_span_in_order_and_the_sentence_that_answers_is_best() -> No
     assert scores(ABOUT, spans[::-1]) == pytest.approx(found[::-1], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_same_scores_whether_or_not_the_passage_was_graded_before() -> None:
     spans = sentences(ABOUT)
     graded = LocalEvaluator()
@@ -68,6 +69,7 @@ def test_what_was_graded_is_not_read_again(tmp_path: Path) -> None:
     assert evaluator.grade_strips(QUESTION, passage(FILLER), [(0, 40)]) == [None]
 
 
+@pytest.mark.slow
 def test_only_the_latest_readings_are_kept() -> None:
     evaluator = LocalEvaluator()
     list(evaluator.grade(QUESTION, [passage(f"Town {number}.") for number in range(REMEMBERED + 20)]))
@@ -85,6 +87,7 @@ def test_in_a_long_text_of_several_windows_the_answer_is_the_best_strip() -> Non
     assert "1889" in text[slice(*spans[found.index(max(found))])]
 
 
+@pytest.mark.slow
 def test_what_stands_past_what_is_read_of_a_very_long_text_is_not_judged() -> None:
     text = f"{TOWER}\n{TEXTS['tower']} {FILLER * 400}"
     at = MAX_CHARACTERS

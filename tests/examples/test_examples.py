@@ -11,6 +11,8 @@ import pytest
 
 from tests.examples.conftest import ROOT, Run, process
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = ROOT / "examples"
 TENANTS = {"pilots": "ntsb-", "clerks": "opm-2017-"}
 PROGRAMS = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh"})

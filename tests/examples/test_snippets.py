@@ -17,6 +17,8 @@ from crag.cli.main import parser
 from tests.examples.conftest import ROOT, process
 from tests.support import shell
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "using-the-engine.md").read_text(encoding="utf-8")
 ADDRESS = "http://127.0.0.1:8000"
 

@@ -110,6 +110,7 @@ def test_two_tenants_never_see_one_another_s_text(engine: Engine) -> None:
 # ---- the history ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_history_of_twenty_turns_is_that_of_an_agent_without_it(engine: Engine) -> None:
     saver, bare_saver = InMemorySaver(), InMemorySaver()
     agent = agent_of(told_model(), CragMiddleware(engine, workspace="acme"), checkpointer=saver)

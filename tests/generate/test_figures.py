@@ -125,6 +125,7 @@ def test_figures_lie_in_order_in_any_sentence(sentence: str, cited: str) -> None
     assert found == checked(sentence, {"s": cited})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["1 ", "Aa Bb, ", "2018; ", "1: 2; ", "$1-", "increase of 77 "])
 def test_a_hostile_sentence_is_cut_short(piece: str) -> None:
     text = piece * (60_000 // len(piece))

@@ -36,6 +36,7 @@ EMBEDDERS["multilingual"] = RememberingE5
 """Said before the example: the sample's vectors are those that `sample_data` has made, or other tests of this run."""
 
 
+@pytest.mark.slow
 def test_its_python_example_runs_as_it_stands(tmp_path: Path, sample_data: Path) -> None:
     (example,) = blocks("python")
     assert len(example.strip().splitlines()) <= 13

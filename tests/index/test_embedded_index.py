@@ -386,6 +386,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_after_each_kill_all_that_was_confirmed_is_there(place: Path) -> None:
     draw = random.Random(3)
     for _ in range(sized(60, 6)):

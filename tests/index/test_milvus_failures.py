@@ -205,6 +205,7 @@ def test_a_cloud_that_takes_no_index_of_that_kind_gets_another(
     client.close()
 
 
+@pytest.mark.slow
 def test_a_file_of_milvus_lite_is_for_one_process(tmp_path: Path, open_index: Callable[..., MilvusIndex]) -> None:
     path = tmp_path / "deep" / "chunks.db"
     program = (
@@ -227,6 +228,7 @@ def test_a_file_of_milvus_lite_is_for_one_process(tmp_path: Path, open_index: Ca
     assert path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_a_killed_server_is_told_and_used_again_with_all_that_was_committed(
     tmp_path: Path, open_index: Callable[..., MilvusIndex]
 ) -> None:

@@ -66,6 +66,7 @@ def contents() -> Contents:
     return Contents(library=secrets.token_hex(16), model="test/1", dimension=16)
 
 
+@pytest.mark.slow
 def test_twenty_workspaces_of_one_collection_see_nothing_of_each_other(server: MilvusServer) -> None:
     """All hold the same documents, numbers, words and vectors, as far as they have them."""
     spaces = [MilvusIndex(server.uri, contents()) for _ in range(20)]
@@ -102,6 +103,7 @@ def test_forged_numbers_reach_nobody_else(server: MilvusServer, index: MilvusInd
     other.close()
 
 
+@pytest.mark.slow
 def test_ten_thousand_documents_can_be_asked_for(index: MilvusIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crag.index.milvus._MOST_DOCUMENTS", sized(10_000, 1_000))
     index.add([batch(document, 10 * document, ["a glacier", "a turbine"]) for document in range(1, 41)])
@@ -116,6 +118,7 @@ def test_ten_thousand_documents_can_be_asked_for(index: MilvusIndex, monkeypatch
     assert index.numbers().tolist() == [10 * n + at for n in range(21, 41) for at in range(2)]
 
 
+@pytest.mark.slow
 def test_what_a_commit_of_another_process_brought_is_found_at_once(server: MilvusServer, index: MilvusIndex) -> None:
     mine = index.__dict__["_key"].partition(".")[0]
     index.add([batch(1, 1, ["a glacier"])])

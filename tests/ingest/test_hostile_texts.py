@@ -50,6 +50,7 @@ def asked() -> Iterator[tuple[str, list[str]]]:
 # ---- containers ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "part"), [(DOCX, "word/media/x"), (PPTX, "ppt/media/x"), (XLSX, "xl/media/x")])
 def test_a_bomb_is_told_by_what_its_parts_say_before_any_is_unpacked(data: bytes, part: str) -> None:
     with pytest.raises(LimitError, match=r"holds 13\d MB when unpacked"):
@@ -154,6 +155,7 @@ def test_of_a_csv_table_with_too_many_rows_or_too_long_a_line_the_first_part_is_
         assert parsed.warnings == ("Only its first part is read: what follows row 2 is over the limits.",)
 
 
+@pytest.mark.slow
 def test_markup_nested_beyond_measure_is_read_or_said() -> None:
     deep = "<w:sdt><w:sdtContent>" * 4000 + paragraph("deep") + "</w:sdtContent></w:sdt>" * 4000
     with pytest.raises(DamagedError):

@@ -176,6 +176,7 @@ def test_a_real_picture_is_read_placed_and_cited() -> None:
     assert chunk.recognised is not None and LOW_RECOGNITION < chunk.recognised < 1
 
 
+@pytest.mark.slow
 @needs_recognition
 def test_recognition_opens_no_socket_and_writes_nothing(tmp_path: Path) -> None:
     code = """
@@ -228,6 +229,7 @@ def noise() -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 @needs_recognition
 @pytest.mark.parametrize(
     ("data", "error"),

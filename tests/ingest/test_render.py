@@ -27,6 +27,7 @@ def _lit(pixel: object) -> bool:
     return bool(red > 200 and green > 150 and blue < 200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [0, 90, 180, 270])
 def test_the_highlight_covers_the_line(turn: int) -> None:
     data = pdf([line(100, 600, "A line to be lit up")], page_entries=b"/Rotate %d" % turn)

@@ -8,6 +8,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import EmptyError
 from crag.core.ingesting import ParsedDocument
 from crag.ingest.reader import _page, read_document
+from tests.support.sizes import thinned
 from tests.support.tiny_pdf import drawn, line, pdf
 
 CONFIG = AppConfig()
@@ -95,7 +96,7 @@ HIDDEN: dict[str, tuple[bytes, bytes, list[tuple[bytes, bytes]]]] = {
 }
 
 
-@pytest.mark.parametrize("way", HIDDEN)
+@pytest.mark.parametrize("way", thinned(HIDDEN, 3))
 def test_hidden_text_is_left_out_and_named(way: str) -> None:
     content, resources, streams = HIDDEN[way]
     pages = [b"q " + content + b" Q " + SEEN, SEEN + b" q " + content + b" Q"]
@@ -170,7 +171,7 @@ HONEST: dict[str, tuple[bytes, bytes, list[tuple[bytes, bytes]]]] = {
 }
 
 
-@pytest.mark.parametrize("way", HONEST)
+@pytest.mark.parametrize("way", thinned(HONEST, 3))
 def test_text_that_shows_stays(way: str) -> None:
     content, resources, streams = HONEST[way]
     parsed = read(b"q " + content + b" Q " + SEEN, resources, *streams)

@@ -94,6 +94,7 @@ def test_a_copy_and_its_copy_back_have_every_row_and_an_id_of_their_own(
     assert set(server.sizes()) == {"w_default", "w_beside"}
 
 
+@pytest.mark.slow
 def test_numbers_that_were_given_out_are_not_given_out_again(
     source: FolderPlace, server: Server, tmp_path: Path, fill: Fill
 ) -> None:
@@ -113,6 +114,7 @@ def test_numbers_that_were_given_out_are_not_given_out_again(
             library.verify()
 
 
+@pytest.mark.slow
 def test_an_index_is_filled_and_compared_in_a_folder_and_on_a_milvus_server(
     source: FolderPlace, server: Server, tmp_path: Path, milvus_server: MilvusServer
 ) -> None:
@@ -234,6 +236,7 @@ def test_a_document_deleted_meanwhile_is_not_in_the_copy(
     assert copy.whole and copy.changed[0] == "documents" and rows_of(target) == rows_of(source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to_server", [True, False])
 def test_kills_at_any_moment_end_in_the_same_copy(
     source: FolderPlace, server: Server, database: str, tmp_path: Path, to_server: bool

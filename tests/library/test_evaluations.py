@@ -179,6 +179,7 @@ def test_a_removed_evaluation_leaves_its_runs_unless_they_are_to_go_too(library:
 # Stored runs in bulk
 
 
+@pytest.mark.slow
 def test_traces_come_in_the_order_asked_for_without_those_that_are_gone(library: Library) -> None:
     ids = [f"run {number}" for number in range(230)]
     for id in ids:

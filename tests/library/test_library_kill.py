@@ -39,7 +39,7 @@ def is_whole(library: Library, document: Document) -> bool:
     ("records", "index"),
     [
         ("sqlite", "embedded"),
-        ("postgresql", "embedded"),
+        pytest.param("postgresql", "embedded", marks=pytest.mark.slow),
         pytest.param("sqlite", "milvus", marks=pytest.mark.heavy),
         pytest.param("postgresql", "milvus", marks=pytest.mark.heavy),
     ],

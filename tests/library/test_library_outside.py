@@ -256,6 +256,7 @@ def test_a_new_library_and_a_migrated_one_are_alike(
     assert [name for name in made if made[name] != migrated[name]] == []
 
 
+@pytest.mark.slow
 def test_a_new_library_and_a_current_one_are_opened_without_alembic(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.support.library_makers import HashEmbedder, on_disk; "
@@ -266,6 +267,7 @@ def test_a_new_library_and_a_current_one_are_opened_without_alembic(tmp_path: Pa
         subprocess.run([sys.executable, "-c", code, str(tmp_path / "library")], cwd=ROOT, check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.files
 @pytest.mark.parametrize("version", [1, VERSION - 1])
 def test_processes_and_threads_that_migrate_at_once_agree(

@@ -86,6 +86,7 @@ def test_nothing_is_written_into_a_folder_that_is_gone(library: Library, fill: F
     assert library.documents.all() == [kept]
 
 
+@pytest.mark.slow
 def test_many_libraries_keep_few_files_open_and_stay_usable(tmp_path: Path, fill: Fill) -> None:
     with_files = 2 * AWAKE
     engine = Engine(AppConfig(data=tmp_path), embedder=HashEmbedder())
@@ -215,6 +216,7 @@ def test_what_one_library_gains_is_missing_to_all_others_at_once(tmp_path: Path)
     room.check(other, 10)
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_documents_can_be_deleted_and_what_is_stored_can_be_read(tmp_path: Path) -> None:
     command = ["unshare", "-rm", sys.executable, str(ROOT / "tests" / "support" / "full_disk_child.py"), str(tmp_path)]
     if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:

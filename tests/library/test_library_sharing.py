@@ -19,6 +19,8 @@ from crag.library.library import Library
 from tests.support.kills import work_until_killed
 from tests.support.library_makers import HashEmbedder
 
+pytestmark = pytest.mark.slow
+
 Fill = Callable[..., Document]
 OpenLibrary = Callable[..., Library]
 

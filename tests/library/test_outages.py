@@ -27,7 +27,10 @@ from tests.support.sizes import sized
 Fill = Callable[..., Document]
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = sized(60, 10)
-pytestmark = pytest.mark.parametrize("records", [pytest.param("sqlite", marks=pytest.mark.heavy), "postgresql"])
+pytestmark = [
+    pytest.mark.parametrize("records", [pytest.param("sqlite", marks=pytest.mark.heavy), "postgresql"]),
+    pytest.mark.slow,
+]
 
 
 @pytest.fixture(autouse=True)

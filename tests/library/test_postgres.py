@@ -283,6 +283,7 @@ def test_two_engines_see_one_library_and_leave_nothing_but_an_index_on_the_disk(
         engine.close()
 
 
+@pytest.mark.slow
 def test_workspaces_share_connections_and_nothing_else(open_library: OpenLibrary, fill: Fill) -> None:
     """The server keeps statements that it has seen often: each must go to the schema of whoever says it."""
     names = [f"p-{number}" for number in range(12)]

@@ -123,6 +123,7 @@ def test_prices_that_cannot_be_read_stop_no_question(engine_with: Make) -> None:
     assert engine.trace(QUESTION).answer
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_day_s_calls_to_the_last_one(tmp_path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         made = pool.starmap(spend, [(tmp_path, 90, 101)] * 2)

@@ -22,6 +22,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from crag.cli.main import main
 from crag.core.config import AppConfig
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -281,6 +281,7 @@ def test_a_client_that_goes_away_ends_its_runs_and_they_are_stored(engine: Engin
     assert 1 <= len(new) <= 2 and all(trace.cancelled for trace in new)
 
 
+@pytest.mark.slow
 def test_a_thousand_requests_at_once_are_answered_or_told_to_come_back(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         calls = [client.call_tool("grade", {"question": HIRED, "texts": ["They hired ten."]}) for _ in range(1000)]

@@ -62,6 +62,7 @@ ODD_TEXTS = ["🙂", "x" * 100_000, "\ud800 word " * 900, "漢字" * 3000, "[CLS
 ODD_QUESTIONS = ["?", "\x00", "why " * 2000, QUESTION]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "text"),
     [

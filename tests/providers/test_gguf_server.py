@@ -30,6 +30,8 @@ from tests.support.real_server import model_file
 from tests.support.small_gguf import small_gguf
 from tests.support.small_library import WordEmbedder, fill, spread
 
+pytestmark = pytest.mark.slow
+
 HELLO = [("human", "Say hello.")]
 COUNTING = [("human", "Write the numbers from 1 to 1000, one after another, with commas.")]
 SECONDS = 60.0

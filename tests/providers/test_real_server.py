@@ -28,6 +28,8 @@ from crag.testing.fakes import ScriptedEvaluator
 from tests.support.real_server import CONTEXT, KEY, MODEL, SLOTS, RealServer
 from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
 
+pytestmark = pytest.mark.slow
+
 HELLO = [("human", "Say hello.")]
 COUNTING = [("human", "Write the numbers from 1 to 1000, one after another, with commas.")]
 LONG = 1500

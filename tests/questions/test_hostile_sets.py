@@ -103,6 +103,7 @@ def test_what_all_rows_hold_together_is_bounded() -> None:
         read_set("set", data)
 
 
+@pytest.mark.slow
 def test_a_title_is_not_copied_for_every_question_below_it() -> None:
     asked = [{"question": "Who?"}] * sized(90_000, 9_000)
     for title, says in (("t" * 20_000, "holds too much"), ("t" * 1_000_000 + " ", "1,000,001 characters")):

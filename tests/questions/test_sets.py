@@ -259,6 +259,7 @@ def test_a_megabyte_in_a_column_that_is_not_used_harms_nothing_and_in_an_answer_
     ]
 
 
+@pytest.mark.slow
 def test_fifty_thousand_rows_are_read_whole() -> None:
     found = read("id,question,answer\n" + "".join(f"same,Question {n}?,Answer {n}\n" for n in range(50_000)))
     assert len({each.id for each in found.questions}) == 50_000

@@ -131,6 +131,7 @@ def tracer() -> Iterator[ThreadingHTTPServer]:
         server.server_close()
 
 
+@pytest.mark.slow
 def test_langsmith_hears_of_a_run_only_where_its_variables_are_set(tmp_path: Path) -> None:
     """A process asks without the one that says so, and then with it."""
     before = "How many people were hired?"

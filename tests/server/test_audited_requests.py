@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
+import pytest
 
 from crag.server.app import ROUTES
 from tests.support.audited import acts, audited, stored
@@ -15,6 +16,7 @@ ALPHA, BETA = ({"Authorization": f"Bearer {token}"} for token in (TOKEN, OTHER))
 SECRET = "the harbour was never deep enough"
 
 
+@pytest.mark.slow
 def test_deletions_tokens_and_refusals_are_noted_and_nothing_that_was_asked(tmp_path: Path) -> None:
     with http_server(tmp_path) as server, httpx.Client(base_url=server.url, timeout=60) as client:
         given = {"name": "harbour.txt", "text": f"In 2019 {SECRET}. Ships were led there by pilots all the same."}
@@ -40,6 +42,7 @@ def test_deletions_tokens_and_refusals_are_noted_and_nothing_that_was_asked(tmp_
         assert secret.encode() not in stored(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_key_is_noted_once_for_each_token_that_it_is_sent_out_for(tmp_path: Path) -> None:
     with (
         serving() as model,
@@ -71,6 +74,7 @@ def test_a_key_is_noted_once_for_each_token_that_it_is_sent_out_for(tmp_path: Pa
         assert KEY.encode() not in stored(tmp_path) and model.seen
 
 
+@pytest.mark.slow
 def test_without_tokens_it_is_the_programs_of_this_machine_and_other_sites_are_noted(tmp_path: Path) -> None:
     with (
         http_server(tmp_path, "--workspace", "own", tokens=False) as server,

@@ -49,6 +49,7 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
+@pytest.mark.slow
 def test_coheres_client_reranks(server: HttpServer, connected: list[object]) -> None:
     best = sorted(range(4), key=lambda place: -spread(TEXTS[place]))
     two = cohere.ClientV2(api_key=TOKEN, base_url=server.url)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+_SERVED = "tests/backup/test_backing_up.py"
 LONG = (
+    _SERVED,
     "tests/browser/test_journey.py",
     "tests/browser/test_live.py",
     "tests/browser/test_outside.py",
@@ -53,9 +55,17 @@ TOGETHER = {
 over many; or it has parsed the whole product."""
 
 
+WITH_SERVERS = (
+    *("tests/backup/", "tests/library/", "tests/limits/", "tests/teams/"),
+    *("tests/index/test_milvus_failures.py", "tests/index/test_milvus_index.py", "tests/engine/test_tenancy.py"),
+    *("tests/cli/test_copy_command.py", "tests/deploy/test_containers.py"),
+)
+"""Where tests need PostgreSQL or Milvus: one worker starts them, for all."""
+
+
 def done_with(file: str) -> str:
     """The file with which a worker takes this one: itself, but for a few."""
-    return TOGETHER.get(file, file)
+    return _SERVED if file.startswith(WITH_SERVERS) else TOGETHER.get(file, file)
 
 
 def begun_first(file: str) -> int:

@@ -133,6 +133,7 @@ def expected(trace: Trace, settings: Settings) -> dict[str, object]:
 THRESHOLDS = st.tuples(st.integers(0, 100), st.integers(0, 100)).map(sorted)
 
 
+@pytest.mark.slow
 @given(other_settings(), THRESHOLDS)
 @examples(max_examples=sized(40, 15))
 def test_every_run_comes_out_as_what_if_has_it_and_again_under_other_thresholds(settings, moved) -> None:

@@ -20,7 +20,7 @@ from crag.whatif.flips import FlipRow, Missing, Unknown
 from crag.whatif.ledger import Ledger
 from crag.whatif.whatif import WhatIf, redecide
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
-from tests.support.sizes import sized
+from tests.support.sizes import sized, thinned
 from tests.support.worlds import FIELDS, World, first_settings, other_settings, tuned
 
 NO_LOOP = Unknown(Missing.NO_LOOP)
@@ -107,7 +107,7 @@ def ran(seed: int) -> tuple[list[Settings], list[list[ev.Event]]]:
     return every, [world.run(settings) for settings in every]
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("block", thinned(range(BLOCKS), BLOCKS))
 def test_what_if_knows_only_what_a_fresh_run_does(block: int) -> None:
     """Every run, whole and cut short, re-decided to the settings of every other run in its world."""
     for seed in range(block, WORLDS, BLOCKS):

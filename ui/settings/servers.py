@@ -137,7 +137,7 @@ def _names(endpoint: Endpoint) -> list[str] | CragError:
     try:
         return listed_models(endpoint)
     except CragError as error:
-        return error
+        return error.with_traceback(None)  # it is kept
 
 
 def _ask_for_list() -> None:
@@ -169,7 +169,7 @@ def _outcome(endpoint: Endpoint, work: Callable[[Endpoint], Trial]) -> Trial | C
     try:
         return work(endpoint)
     except CragError as error:
-        return error
+        return error.with_traceback(None)  # it is kept
 
 
 def _show_outcome(outcome: Trial | CragError) -> None:

@@ -70,7 +70,7 @@ def _one(title: str, name: str, of: object, key: Hashable, make: Callable[[], Ma
         try:
             return make()
         except InputError as error:
-            return error
+            return error.with_traceback(None)  # it is kept, and would keep all that this run of the script knows
 
     found = cached(name, of, key, tried)
     if isinstance(found, InputError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -12,7 +12,6 @@ from crag.core.origins import origin_text
 from crag.evaluation.evaluate import evaluations
 from crag.whatif.entries import Entry
 from crag.whatif.ledger import Ledger
-from ui.app import entering
 from ui.app.session import Session
 from ui.kit import words
 from ui.run import meter
@@ -30,16 +29,12 @@ _AT_ONCE = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """The runs looked at: with what they took in seconds, in dollars (None: no outside calls), and their labels.
-
-    `here` belongs into every address that leads to this workspace.
-    """
+    """The runs looked at: with what they took in seconds, in dollars (None: no outside calls), and their labels."""
 
     ledger: Ledger
     cost: Ledger | None
     labels: Labels
     entries: Mapping[str, Entry]
-    here: Mapping[str, str]
 
 
 def read(session: Session) -> StoredRuns:
@@ -52,29 +47,31 @@ def read(session: Session) -> StoredRuns:
     return stored_runs
 
 
-def chosen(session: Session, stored_runs: StoredRuns) -> Material:
-    """The runs that the person chose, ready to be decided anew. Raises CragError."""
+def chosen(session: Session, stored_runs: StoredRuns) -> Callable[[], Material]:
+    """What finds the runs that the person chose, ready to be decided anew. Raises CragError; so does what it returns.
+
+    That holds none of them: else each tab that is left open would keep the runs as they were when it was drawn.
+    """
     choice = _choice(session, stored_runs)
-    state = stored_runs.state  # before the ledger: a run that comes in between makes this state's the last to be asked
-    thumbs = tuple(session.library.labels.all())
-    prices = meter.in_use()
-    ledger = stored_runs.ledger(choice)
 
-    def cost() -> Ledger | None:
-        runs = stored_runs.runs
-        return stored.dollars([runs[entry.run_id] for entry in ledger.entries], prices)
+    def found() -> Material:
+        state = stored_runs.state  # before the ledger: what comes in between is seen by the next call
+        thumbs = tuple(session.library.labels.all())
+        prices, sets = meter.in_use(), tune_labels.set_ids(session)
 
-    def labels() -> Labels:
-        return tune_labels.label_runs(ledger, stored_runs.judged, thumbs)
+        def made() -> Material:
+            ledger = stored_runs.ledger(choice)
+            runs = stored_runs.runs
+            return Material(
+                ledger=ledger,
+                cost=stored.dollars([runs[entry.run_id] for entry in ledger.entries], prices),
+                labels=tune_labels.label_runs(ledger, stored_runs.judged, thumbs),
+                entries={entry.run_id: entry for entry in ledger.entries},
+            )
 
-    sets = tune_labels.set_ids(session)
-    return Material(
-        ledger=ledger,
-        cost=cached("cost", state, (choice, prices), cost),
-        labels=cached("labels", state, (choice, thumbs, sets), labels),
-        entries={entry.run_id: entry for entry in ledger.entries},
-        here=entering.here(),
-    )
+        return cached("material", state, (choice, thumbs, sets, prices), made)
+
+    return found
 
 
 def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:

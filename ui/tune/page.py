@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -13,7 +13,7 @@ from crag.strategies import STRATEGIES
 from crag.thresholds.labelled import ChunkScore
 from crag.thresholds.recommend import crowded
 from crag.whatif.flips import Outcome
-from ui.app import moving, navigation
+from ui.app import entering, moving, navigation
 from ui.app.session import REFUSALS, Session
 from ui.kit import html as h
 from ui.kit import words
@@ -57,8 +57,8 @@ def show(session: Session) -> None:
         with second:
             name = sliders.strategy(session)
         with first:
-            material = tune_material.chosen(session, runs)
-    _bench(session, name, material)
+            found = tune_material.chosen(session, runs)
+    _bench(session, name, found)
 
 
 def _unreadable(unread: Sequence[UnreadableRun]) -> None:
@@ -87,9 +87,9 @@ def _empty() -> None:
 
 
 @moving.alone
-def _bench(session: Session, name: str, material: Material) -> None:
+def _bench(session: Session, name: str, found: Callable[[], Material]) -> None:
     """All that hangs on the sliders; a move of one runs this alone."""
-    _moved(session, name, material)
+    _moved(session, name, found())
 
 
 def _moved(session: Session, name: str, material: Material) -> None:
@@ -166,7 +166,7 @@ def _flips(material: Material, outcome: Outcome, settings: Settings, *, in_use: 
             draw(flips.matrix(outcome, opened))
     draw(flips.figures(outcome, material.cost.redecide(settings) if material.cost else None))
     if opened is not None:
-        draw(flips.listed(outcome, material.entries, opened, material.here))
+        draw(flips.listed(outcome, material.entries, opened, entering.here()))
     draw(flips.unknowns(outcome, material.entries))
     return warning
 
