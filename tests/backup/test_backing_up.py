@@ -27,8 +27,8 @@ from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import fill
 
 
-@pytest.mark.parametrize("source", ["", "database"])
-@pytest.mark.parametrize("target", ["other", "database"])
+@pytest.mark.parametrize("source", ["", pytest.param("database", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("target", ["other", pytest.param("database", marks=pytest.mark.slow)])
 def test_everything_comes_back_wherever_it_was_stored_and_goes(
     with_database: World, source: str, target: str, tmp_path: Path
 ) -> None:

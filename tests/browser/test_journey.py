@@ -136,6 +136,7 @@ def test_stop_stops(first, served):
     page.get_by_text("Edit and ask again").wait_for()
 
 
+@pytest.mark.slow
 def test_nothing_is_off_the_screen_in_either_theme_at_either_width(page):
     for name, mark in (("Ask", ".action .word"), ("Documents", "[data-testid=stDataFrame]"), ("Settings", ".grid")):
         page.get_by_role("link", name=name, exact=True).click()

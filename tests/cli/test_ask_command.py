@@ -80,6 +80,7 @@ def test_every_citation_points_to_the_words_it_quotes(runs: dict[Action, Ran], s
     assert cited
 
 
+@pytest.mark.slow
 def test_an_answer_for_people_says_action_file_and_page(library: Path, sample: Sample) -> None:
     question = next(each.question for each in sample.questions if each.expected is Action.CORRECT)
     ran = process("ask", question, "--library", library)

@@ -15,6 +15,7 @@ from crag.library.records import server_at
 from tests.support.library_makers import HashEmbedder, make_document
 
 OpenLibrary = Callable[..., Library]
+ON_A_SERVER = pytest.param("postgresql", marks=pytest.mark.slow)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -22,7 +23,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     chosen = any("records" in each.args[0] for each in metafunc.definition.iter_markers("parametrize"))
     if "records" in metafunc.fixturenames and not chosen:
         in_files = any(metafunc.definition.iter_markers("files"))
-        metafunc.parametrize("records", ["sqlite"] if in_files else ["sqlite", "postgresql"])
+        metafunc.parametrize("records", ["sqlite"] if in_files else ["sqlite", ON_A_SERVER])
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def clock() -> StillClock:
     return StillClock()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def url(request: pytest.FixtureRequest) -> str:
     return request.getfixturevalue("database") if request.param == "postgresql" else ""
 

@@ -39,6 +39,8 @@ from tests.support import local_models
 from tests.support.audited import acts, stored
 from tests.support.model_server import KEY, serving
 
+pytestmark = pytest.mark.slow
+
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002="
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 START = {
@@ -104,7 +106,6 @@ def error(response: httpx.Response) -> str:
     return str(told["error"]["message"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_each_token_has_its_own_workspace(server: Server, mode: str) -> None:
     told: list[str] = []
@@ -203,7 +204,6 @@ def test_bad_bodies_are_errors_of_the_protocol(server: Server) -> None:
     assert whole.status_code == 413 and "larger than 24 MB" in error(whole)
 
 
-@pytest.mark.slow
 def test_tokens_keys_and_refusals_are_in_the_audit_log(data: Path, tmp_path: Path) -> None:
     log = shutil.ignore_patterns("teams.db*")  # other tests' server has begun one in this folder
     copied = shutil.copytree(data, tmp_path / "data", ignore=log)
@@ -248,7 +248,6 @@ def test_tokens_keys_and_refusals_are_in_the_audit_log(data: Path, tmp_path: Pat
         assert secret.encode() not in stored(copied)
 
 
-@pytest.mark.slow
 def test_told_to_stop_it_ends_its_runs_and_stores_them(data: Path, tmp_path: Path) -> None:
     """On loopback nobody needs a token; `--new` begins a workspace."""
     copied = shutil.copytree(data, tmp_path / "data")

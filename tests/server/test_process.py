@@ -21,6 +21,8 @@ from crag.providers.rerank import Reranker
 from tests.support.http_server import HELD, OTHER, TOKEN, HttpServer, http_server
 from tests.support.small_library import TEXTS, WordEmbedder, spread
 
+pytestmark = pytest.mark.slow
+
 AS_ALPHA = {"Authorization": f"Bearer {TOKEN}"}
 
 
@@ -49,7 +51,6 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
-@pytest.mark.slow
 def test_coheres_client_reranks(server: HttpServer, connected: list[object]) -> None:
     best = sorted(range(4), key=lambda place: -spread(TEXTS[place]))
     two = cohere.ClientV2(api_key=TOKEN, base_url=server.url)

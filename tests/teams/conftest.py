@@ -18,7 +18,7 @@ from crag.teams.spaces import Workspaces
 from crag.teams.store import Store
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     server = server_at("" if request.param == "sqlite" else str(request.getfixturevalue("database")))
     made = Store(tmp_path, server)

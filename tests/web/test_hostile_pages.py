@@ -62,7 +62,7 @@ def test_so_is_a_file_of_the_largest_size(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "charset", [*("utf-8", "gb18030", "big5", "euc-jp", "iso-2022-jp", "cp874", "koi8-r", "utf-16")]
+    "charset", thinned(("utf-8", "gb18030", "big5", "euc-jp", "iso-2022-jp", "cp874", "koi8-r", "utf-16"), 4)
 )
 def test_so_are_bytes_that_are_no_text_in_any_encoding(charset: str) -> None:
     assert read(f"<meta charset={charset}><p>".encode() + b"\xff\xfe\xfa" * (LARGE // 3), ".html") < SECONDS

@@ -27,6 +27,7 @@ from crag.providers.registry import webs
 from crag.providers.rerank import Reranker
 from crag.testing.fakes import FakeClock
 from crag.web.fetching import PageFetcher
+from tests.support.sizes import thinned
 from tests.support.web_server import Reply, Request, Server, serving
 
 KEY = SecretStr("key-of-the-tests")
@@ -120,7 +121,7 @@ def packed(size: int, unit: bytes = b" ") -> bytes:
     return b"".join([*(packer.compress(block) for _ in range(size // 1_000_000)), packer.flush()])
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", thinned(CALLS, 3))
 class TestSize:
     """None of them reads more than a little of what has no end."""
 
