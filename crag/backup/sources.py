@@ -23,7 +23,7 @@ from crag.library.kept import Kept
 from crag.library.places import DatabaseHome, DataFolder, FolderPlace
 from crag.library.schema import inspect
 from crag.library.schemas import Workshop
-from crag.library.sqlite import connect, driver
+from crag.library.sqlite import connect, driver, wait_for_others
 from crag.library.tables import chunks, documents, runs
 from crag.teams.copying import copied_teams
 from crag.teams.store import FILE, Store
@@ -33,7 +33,6 @@ __all__ = ["DatabaseSource", "FolderSource", "Source", "source_of"]
 
 _PAGES = 2_048
 """Pages of SQLite that are copied in one step: about 8 MB."""
-_BUSY_MS = 20_000
 
 
 class Source(Protocol):
@@ -115,7 +114,7 @@ class FolderSource:
                     # Nobody becomes a member, or is one no more, while the moments of the libraries are taken.
                     with translated(self._file):
                         held = writing.enter_context(closing(connect(self._file)))
-                        driver(held).execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+                        wait_for_others(driver(held))
                         driver(held).execute("BEGIN IMMEDIATE")
                         self._people = stack.enter_context(closing(_reading(self._file)))
                 for name in names:
@@ -231,7 +230,7 @@ def _reading(file: Path) -> Connection:
     connection = connect(f"{file.absolute().as_uri()}?mode=rw", uri=True)
     try:
         opened = driver(connection)
-        opened.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        wait_for_others(opened)
         opened.execute("BEGIN")
         opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:

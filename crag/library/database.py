@@ -20,14 +20,11 @@ from crag.core.errors import IndexUnavailableError, StorageError
 from crag.library.faults import damaged, full, named, replaced, translated
 from crag.library.room import unlimited
 from crag.library.schema import inspect, prepare
-from crag.library.sqlite import connect, driver
+from crag.library.sqlite import Identity, Idle, connect, driver, wait_for_others, write_ahead
 
 _log = logging.getLogger(__name__)
-_BUSY_MS = 20_000
 _TURN_SECONDS = 0.05
 """Between two tries to be the one that changes the index."""
-_IDLE = 4
-"""Connections kept for reuse; more are opened while more threads read at once."""
 _VACUUM_PAGES = 1024
 """Freed pages given back to the disk in one step: a step needs at most as much room while it works."""
 _LOG_PAGES = 256
@@ -38,9 +35,6 @@ _SPARE = 1024 * 1024
 """Bytes of the disk that a document leaves free."""
 _STEP = 64 * 1024
 """Bytes of the reserve written at once."""
-
-Identity = tuple[int, int]
-"""Device and number of a file: another file under the same name has another one."""
 
 
 class Database:
@@ -57,17 +51,18 @@ class Database:
         """
         self.path = path
         self._may_grow = may_grow
-        self._idle: list[Connection] = []
+        self._idle = Idle()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._closed = False
         self._seen: Identity | None = None
-        """The file that the idle connections belong to; None: those of an empty library in memory."""
+        """The file that is used; None: an empty library in memory."""
         with translated(path):
             _placeable(path.parent)
-            if (found := _identity(path)) is not None:
-                self._idle.append(self._connect(found))
-                self._seen = found
+            self._seen = _identity(path)
+            if self._seen is not None:
+                with self._borrowed():
+                    pass  # what is wrong with the file is said at once
 
     @property
     def made(self) -> bool:
@@ -158,16 +153,13 @@ class Database:
 
     def rest(self) -> None:
         """Close what is idle: no file stays open for a library that nobody uses. The next use opens it again."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._idle.rest()
 
     def close(self) -> None:
         """Close what is idle now and the rest as it comes back. Closing twice does nothing."""
         with self._lock:
             self._closed = True
-        self.rest()
+        self._idle.end()
 
     def _remove(self, work: Callable[[Connection], object]) -> None:
         with self._transaction() as connection:
@@ -225,19 +217,12 @@ class Database:
             if self._closed:
                 raise StorageError(f"The library {self.path.parent.name} is closed.", "Open it again.")
             self._look()
-            of, connection = self._seen, self._idle.pop() if self._idle else None
-        if connection is None:
-            connection = self._connect(of)
+            of = self._seen
+        connection = self._idle.take(of) or self._connect(of)
         try:
             yield connection
         finally:
-            with self._lock:
-                room = not self._closed and len(self._idle) < _IDLE
-                kept = room and of == self._seen and not driver(connection).in_transaction
-                if kept:
-                    self._idle.append(connection)
-            if not kept:
-                connection.close()
+            self._idle.give_back(of, connection)
 
     def _look(self) -> None:
         """Whether the file is still the one that was opened. Raises StorageError, once, where it is not."""
@@ -245,9 +230,7 @@ class Database:
         if found == self._seen:
             return
         before, self._seen = self._seen, found
-        idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self._idle.rest()
         if before is not None:
             _log.info("the library %s was deleted or replaced while it was in use", self.path)
             raise replaced(named(self.path), "on the disk")
@@ -276,11 +259,11 @@ class Database:
         connection = connect(name)
         try:
             file = driver(connection)
-            file.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+            wait_for_others(file)
             # Before anything that writes: a file that is not ours must stay as it is.
             if inspect(file, self.path):
                 file.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            file.execute("PRAGMA journal_mode = WAL")
+            write_ahead(file)
             file.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             file.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
             file.execute("PRAGMA synchronous = FULL")

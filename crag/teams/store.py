@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -16,7 +15,7 @@ from sqlalchemy import inspect as inspected
 from crag.core.errors import StorageError
 from crag.library.database import own_folder
 from crag.library.faults import translated
-from crag.library.sqlite import connect, driver
+from crag.library.sqlite import Idle, connect, driver, wait_for_others, write_ahead
 from crag.teams.tables import VERSION, meta, metadata
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ __all__ = ["Store"]
 
 FILE = "teams.db"
 SCHEMA = "crag"
-_BUSY_MS = 20_000
-_IDLE = 4
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('crag teams', 0))")
 _PATH = text(f"SELECT set_config('search_path', '{SCHEMA}', true)")
 
@@ -40,8 +37,7 @@ class Store:
 
     def __init__(self, data: Path, server: Server | None = None) -> None:
         self._file, self._server = data / FILE, server
-        self._lock = threading.Lock()
-        self._idle: list[tuple[tuple[int, int], Connection]] = []
+        self._idle = Idle()
         self._ready = False
 
     @property
@@ -102,39 +98,24 @@ class Store:
 
     def close(self) -> None:
         """Close what is idle; the next use opens it again."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for _, connection in idle:
-            connection.close()
+        self._idle.rest()
 
     @contextmanager
     def _borrowed(self) -> Iterator[Connection]:
         found = self._file.stat()
         identity = (found.st_dev, found.st_ino)
-        with self._lock:
-            stale = [each for of, each in self._idle if of != identity]
-            self._idle = [(of, each) for of, each in self._idle if of == identity]
-            connection = self._idle.pop()[1] if self._idle else None
-        for each in stale:
-            each.close()
-        if connection is None:
-            connection = self._connected()
+        connection = self._idle.take(identity) or self._connected()
         try:
             yield connection
         finally:
-            with self._lock:
-                kept = len(self._idle) < _IDLE and not driver(connection).in_transaction
-                if kept:
-                    self._idle.append((identity, connection))
-            if not kept:
-                connection.close()
+            self._idle.give_back(identity, connection)
 
     def _connected(self) -> Connection:
         connection = connect(self._file)
         try:
             file = driver(connection)
-            file.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-            file.execute("PRAGMA journal_mode = WAL")
+            wait_for_others(file)
+            write_ahead(file)
             file.execute("PRAGMA synchronous = FULL")
             version = int(file.execute("PRAGMA user_version").fetchone()[0])
             if version > VERSION:

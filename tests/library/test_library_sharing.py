@@ -14,7 +14,7 @@ import pytest
 
 from crag.core.errors import StorageError
 from crag.core.types import Document
-from crag.library import database, postgres
+from crag.library import postgres, sqlite
 from crag.library.library import Library
 from tests.support.kills import work_until_killed
 from tests.support.library_makers import HashEmbedder
@@ -106,7 +106,7 @@ def test_two_processes_create_one_library_at_once(tmp_path: Path, url: str) -> N
 def test_a_library_that_stays_locked_is_reported(
     library: Library, fill: Fill, monkeypatch: pytest.MonkeyPatch, embedder: HashEmbedder, open_library: OpenLibrary
 ) -> None:
-    monkeypatch.setattr(database, "_BUSY_MS", 50)
+    monkeypatch.setattr(sqlite, "_BUSY_MS", 50)
     monkeypatch.setattr(postgres, "_LOCK_MS", 50)
     fill(library, "alpha")
     with open_library("library", embedder) as impatient, library._database.write():
