@@ -32,6 +32,8 @@ from crag.core.errors import CragError
 
 GOAL = "clear messages, recovery without a restart, nothing lost"
 
+_LISTED = 8
+"""Of what broke, the most frequent are listed."""
 PAGES = ("", "documents", "tune", "compare", "evaluate", "settings")
 _TAGS = re.compile(r"<[^>]+>")
 _FAILED = re.compile(r'class="file result failed".*?class="said">(.*?)</span>', re.DOTALL)
@@ -105,7 +107,8 @@ def told(figures: dict[str, Any]) -> list[str]:
     for case, each in figures["cases"].items():
         rows += ["", f"**{case}**: worked meanwhile: {', '.join(sorted(each['worked'])) or 'nothing'}. Said:", ""]
         rows += [f"- {said} ({times} ×)" for said, times in each["said"].items()]
-        rows += [f"- broken: {what}" for what in each["broken"]] + [f"- lost: {what}" for what in each["lost"]]
+        rows += [f"- broken: {what} ({times} ×)" for what, times in Counter(each["broken"]).most_common(_LISTED)]
+        rows += [f"- lost: {what}" for what in each["lost"]]
     return rows
 
 
