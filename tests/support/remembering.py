@@ -7,12 +7,13 @@ import os
 import pickle
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from filelock import FileLock
 from numpy.typing import NDArray
 
 from crag.evaluator.local import LocalEvaluator
@@ -23,6 +24,8 @@ FOLDER = "TEST_VECTORS"
 """Names, in the environment, the folder that all processes of the tests share, and the next run: see readings.py."""
 _PATIENCE = 60
 """Seconds that one process waits while another writes."""
+_LONG = 32
+"""So many texts at once take the models seconds."""
 
 T = TypeVar("T")
 
@@ -63,20 +66,27 @@ def _known(asked: Sequence[tuple[str, ...]], make: Callable[[list[int]], Sequenc
     if folder is None:
         return list(make(list(range(len(asked)))))
     keys = [hashlib.sha256(repr(each).encode()).digest() for each in asked]
-    found: dict[bytes, T] = {}
-    with _opened(Path(folder)) as store:
-        for key in dict.fromkeys(keys):
-            row = store.execute("SELECT value FROM made WHERE key = ?", (key,)).fetchone()
-            if row is not None:
-                found[key] = pickle.loads(row[0])
-    todo = {key: place for place, key in reversed(list(enumerate(keys))) if key not in found}
-    if todo:
-        made = dict(zip(todo, make(list(todo.values())), strict=True))
-        rows = [(key, pickle.dumps(value)) for key, value in made.items()]
-        with _writing, _opened(Path(folder)) as store, store:
-            store.executemany("INSERT OR IGNORE INTO made VALUES (?, ?)", rows)
-        found |= made
+    places = {key: place for place, key in reversed(list(enumerate(keys)))}
+    found: dict[bytes, T] = _made(Path(folder), places)
+    # Who begins a long reading does it for all: the others would read the same at the same time.
+    alone = FileLock(Path(folder) / "reading.lock") if len(places) - len(found) >= _LONG else nullcontext()
+    with alone:
+        if isinstance(alone, FileLock):
+            found = _made(Path(folder), places)
+        todo = {key: place for key, place in places.items() if key not in found}
+        if todo:
+            made = dict(zip(todo, make(list(todo.values())), strict=True))
+            rows = [(key, pickle.dumps(value)) for key, value in made.items()]
+            with _writing, _opened(Path(folder)) as store, store:
+                store.executemany("INSERT OR IGNORE INTO made VALUES (?, ?)", rows)
+            found |= made
     return [found[key] for key in keys]
+
+
+def _made(folder: Path, keys: Iterable[bytes]) -> dict[bytes, T]:
+    with _opened(folder) as store:
+        rows = ((key, store.execute("SELECT value FROM made WHERE key = ?", (key,)).fetchone()) for key in keys)
+        return {key: pickle.loads(row[0]) for key, row in rows if row is not None}
 
 
 def _opened(folder: Path) -> closing[sqlite3.Connection]:
