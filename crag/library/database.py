@@ -54,7 +54,6 @@ class Database:
         self._idle = Idle()
         self._lock = threading.Lock()
         self._writing = threading.Lock()
-        self._closed = False
         self._seen: Identity | None = None
         """The file that is used; None: an empty library in memory."""
         with translated(path):
@@ -157,8 +156,6 @@ class Database:
 
     def close(self) -> None:
         """Close what is idle now and the rest as it comes back. Closing twice does nothing."""
-        with self._lock:
-            self._closed = True
         self._idle.end()
 
     def _remove(self, work: Callable[[Connection], object]) -> None:
@@ -214,7 +211,7 @@ class Database:
     @contextmanager
     def _borrowed(self) -> Iterator[Connection]:
         with self._lock:
-            if self._closed:
+            if self._idle.ended:
                 raise StorageError(f"The library {self.path.parent.name} is closed.", "Open it again.")
             self._look()
             of = self._seen

@@ -60,7 +60,7 @@ class Idle:
     def __init__(self) -> None:
         self._kept: list[Connection] = []
         self._of: Identity | None = None
-        self._ended = False
+        self.ended = False
         self._lock = threading.Lock()
 
     def take(self, of: Identity | None) -> Connection | None:
@@ -77,7 +77,7 @@ class Idle:
     def give_back(self, of: Identity | None, connection: Connection) -> None:
         """Kept, or closed: where there are enough, after `end`, and where it was left in the middle of something."""
         with self._lock:
-            kept = not self._ended and of == self._of and len(self._kept) < _IDLE
+            kept = not self.ended and of == self._of and len(self._kept) < _IDLE
             kept = kept and not driver(connection).in_transaction
             if kept:
                 self._kept.append(connection)
@@ -94,7 +94,7 @@ class Idle:
     def end(self) -> None:
         """Close what is kept now, and the rest as it comes back."""
         with self._lock:
-            self._ended = True
+            self.ended = True
         self.rest()
 
 

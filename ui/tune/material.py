@@ -59,17 +59,21 @@ def chosen(session: Session, stored_runs: StoredRuns) -> Callable[[], Material]:
         thumbs = tuple(session.library.labels.all())
         prices, sets = meter.in_use(), tune_labels.set_ids(session)
 
-        def made() -> Material:
-            ledger = stored_runs.ledger(choice)
-            runs = stored_runs.runs
-            return Material(
-                ledger=ledger,
-                cost=stored.dollars([runs[entry.run_id] for entry in ledger.entries], prices),
-                labels=tune_labels.label_runs(ledger, stored_runs.judged, thumbs),
-                entries={entry.run_id: entry for entry in ledger.entries},
-            )
+        ledger = cached("ledger", state, choice, lambda: stored_runs.ledger(choice))
 
-        return cached("material", state, (choice, thumbs, sets, prices), made)
+        def cost() -> Ledger | None:
+            runs = stored_runs.runs
+            return stored.dollars([runs[entry.run_id] for entry in ledger.entries], prices)
+
+        def labels() -> Labels:
+            return tune_labels.label_runs(ledger, stored_runs.judged, thumbs)
+
+        return Material(
+            ledger=ledger,
+            cost=cached("cost", state, (choice, prices), cost),
+            labels=cached("labels", state, (choice, thumbs, sets), labels),
+            entries={entry.run_id: entry for entry in ledger.entries},
+        )
 
     return found
 

@@ -23,8 +23,6 @@ from crag.whatif.ledger import Ledger
 
 _WORKSPACES = 8
 """Workspaces kept; the one that was not used for longest goes first."""
-_LEDGERS = 4
-"""Kept of each workspace: all runs, and the choices of runs looked at last."""
 _EVERY = 100_000_000
 """Runs of a library, at most."""
 
@@ -79,7 +77,6 @@ class StoredRuns:
     _judged: dict[str, Judged] = field(default_factory=dict)
     _unreadable: dict[str, UnreadableRun] = field(default_factory=dict)
     _order: tuple[str, ...] = ()
-    _ledgers: dict[frozenset[str] | None, Ledger] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def refresh(self, library: Library, expected: Mapping[str, Question]) -> Iterator[tuple[int, int]]:
@@ -101,8 +98,7 @@ class StoredRuns:
                 for known in (self._runs, self._unreadable, self._judged):
                     for id in known.keys() - there:
                         del known[id]
-                self._order = order
-                self._changed()
+                self._order, self.state = order, State()
             self._judged = {
                 id: judged for id, judged in self._judged.items() if _expectation(self._runs[id], expected) is not None
             }
@@ -122,7 +118,7 @@ class StoredRuns:
             )
             with self._lock:
                 self._unreadable[found.run_id] = UnreadableRun(found.run_id, question, found.message)
-                self._changed()
+                self.state = State()
             return
         read = StoredRun.of(found)
         wanted = _expectation(read, expected)
@@ -131,7 +127,7 @@ class StoredRuns:
             self._runs[found.run_id] = read
             if judged is not None:
                 self._judged[found.run_id] = judged
-            self._changed()
+            self.state = State()
 
     @property
     def runs(self) -> dict[str, StoredRun]:
@@ -154,15 +150,7 @@ class StoredRuns:
     def ledger(self, runs: frozenset[str] | None = None) -> Ledger:
         """These runs, all without a choice, newest first."""
         with self._lock:
-            if runs not in self._ledgers:
-                for old in list(self._ledgers)[: 1 - _LEDGERS]:
-                    del self._ledgers[old]
-                self._ledgers[runs] = Ledger(read.entry for id, read in self.runs.items() if runs is None or id in runs)
-            return self._ledgers[runs]
-
-    def _changed(self) -> None:
-        self.state = State()
-        self._ledgers.clear()
+            return Ledger(read.entry for id, read in self.runs.items() if runs is None or id in runs)
 
 
 def _expectation(read: StoredRun, expected: Mapping[str, Question]) -> Question | None:
