@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 from crag.core.settings import Settings
 from crag.core.trace import StepRecord, Trace
@@ -14,6 +14,7 @@ from crag.correct.leaning import Need, needs
 from crag.text.words import counted
 from crag.whatif.flips import Saved
 
+H = TypeVar("H", bound=Hashable)
 Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
 """retrieve and grade: once a round. retry: the rewrite for another round. documents: their refinement. query: the
 rewrite for the web. search: the web search. pages: their refinement."""
@@ -112,6 +113,33 @@ class Entry:
         )
 
 
+class Shared:
+    """Parts that entries have in common, kept once: thousands of runs retrieve the same chunks, or repeat questions."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[Hashable, Hashable]] = {}
+
+    def entry(self, entry: Entry) -> Entry:
+        """The same entry, of parts that earlier ones have where they are equal."""
+        return replace(
+            entry,
+            settings=self._one("settings", entry.settings),
+            rounds=tuple(self._one("round", each) for each in entry.rounds),
+            sources=tuple(self._source(each) for each in entry.sources),
+        )
+
+    def _source(self, source: Source) -> Source:
+        if source not in self._known.get("source", {}):
+            parts = {name: self._one(name, getattr(source, name)) for name in ("scores", "selected", "kept", "words")}
+            needs = tuple(self._one("need", each) for each in source.needs)
+            source = replace(source, needs=self._one("needs", needs), **parts)
+        return self._one("source", source)
+
+    def _one(self, what: str, value: H) -> H:
+        """By what it is: (True, False) equals (1, 0)."""
+        return cast(H, self._known.setdefault(what, {}).setdefault(value, value))
+
+
 def _retrieval(trace: Trace, number: int) -> Retrieval:
     stored = trace.rounds[number]
     ids = tuple(found.chunk.id for found in stored.chunks)
@@ -134,8 +162,10 @@ def _retried(trace: Trace, number: int) -> bool:
 
 
 def _bare(grade: Grade | None) -> Grade | None:
-    """A grade without the words that came with it."""
-    return grade and replace(grade, reason="", instead_of="", error=None if grade.error is None else "failed")
+    """A grade without its words and what it took."""
+    return grade and replace(
+        grade, reason="", instead_of="", seconds=0.0, error=None if grade.error is None else "failed"
+    )
 
 
 def _source(id: str, strips: Sequence[Strip], is_page: bool) -> Source:

@@ -19,7 +19,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation, Step
 from crag.strategies import STRATEGIES
 from crag.testing.fakes import FixedWeb
-from crag.whatif.entries import Entry
+from crag.whatif.entries import Entry, Shared
 from crag.whatif.flips import FlipRow, Kept, Missing, Saved, Unknown
 from crag.whatif.ledger import Ledger
 from crag.whatif.whatif import WhatIf, redecide
@@ -153,6 +153,30 @@ def test_its_own_settings_change_nothing_and_save_nothing(name: str) -> None:
         assert (row.after, row.saved, row.searches, row.refines) == (trace.action, Saved(), False, False)
         assert row.documents_kept == len(trace.kept("internal"))
         assert row.pages_kept in (None, len(trace.kept("external")))
+
+
+def test_entries_are_what_they_were_where_they_share_their_parts() -> None:
+    shared = Shared()
+    for trace in stored():
+        entry, again = Entry.of(trace), Entry.of(trace)
+        kept, same = shared.entry(entry), shared.entry(again)
+        assert repr(kept) == repr(entry)  # so True is not 1, nor 1.0
+        for part in ("settings", "rounds", "sources"):
+            assert getattr(same, part) == getattr(entry, part)
+        assert same.settings is kept.settings
+        assert all(
+            mine is other for mine, other in zip(same.rounds + same.sources, kept.rounds + kept.sources, strict=True)
+        )
+
+
+def test_runs_that_differ_in_their_scores_share_what_the_chunks_are() -> None:
+    shared, case = Shared(), Case("balanced", [GOOD, SOSO])
+    entry, (source, *_) = Entry.of(case.trace), Entry.of(case.trace).sources
+    other = replace(entry, sources=(replace(source, scores=tuple(0.123 for _ in source.scores)),))
+    (first, *_), (second,) = shared.entry(entry).sources, shared.entry(other).sources
+    assert first.scores != second.scores and first is not second
+    assert source.words is not entry.sources[0].words and first.words is second.words
+    assert source.needs is not entry.sources[0].needs and first.needs is second.needs
 
 
 def test_the_matrix_holds_every_run_once_and_names_it() -> None:

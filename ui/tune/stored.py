@@ -17,7 +17,7 @@ from crag.questions.sets import Question
 from crag.spending.costs import spent
 from crag.spending.prices import Price
 from crag.thresholds.labelled import Relevance, expected_relevance, same_question
-from crag.whatif.entries import Entry
+from crag.whatif.entries import Entry, Shared
 from crag.whatif.flips import Saved
 from crag.whatif.ledger import Ledger
 
@@ -77,6 +77,7 @@ class StoredRuns:
     _judged: dict[str, Judged] = field(default_factory=dict)
     _unreadable: dict[str, UnreadableRun] = field(default_factory=dict)
     _order: tuple[str, ...] = ()
+    _shared: Shared = field(default_factory=Shared)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def refresh(self, library: Library, expected: Mapping[str, Question]) -> Iterator[tuple[int, int]]:
@@ -124,7 +125,7 @@ class StoredRuns:
         wanted = _expectation(read, expected)
         judged = None if wanted is None else Judged(wanted, *expected_relevance(found, wanted))
         with self._lock:
-            self._runs[found.run_id] = read
+            self._runs[found.run_id] = replace(read, entry=self._shared.entry(read.entry))
             if judged is not None:
                 self._judged[found.run_id] = judged
             self.state = State()
