@@ -44,6 +44,7 @@ from ui.edge.seats import Most, Seats
 from ui.edge.sessions import keep, room_for
 from ui.edge.signing import Attempts, Signing, end, may_edit, somebody
 from ui.edge.sizes import Uploads
+from ui.edge.stale import forget_stale_widgets
 from ui.edge.watching import Watch, audited
 
 LOG = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ def prepared() -> dict[str, Any]:
     if part is not None:
         processes.settle_in(part)
     hand_over_together()
+    forget_stale_widgets()
     files = room_for_files()
     share_heaps()
     alive = keep(room_for(files))
