@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from streamlit.runtime.state import session_state
@@ -17,7 +17,7 @@ from ui.edge import stale
 class Work:
     """What a button works on."""
 
-    made: list[weakref.ref[Work]] = []
+    made: ClassVar[list[weakref.ref[Work]]] = []
 
     def __init__(self) -> None:
         Work.made.append(weakref.ref(self))
