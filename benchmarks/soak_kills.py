@@ -36,6 +36,8 @@ RETURNED = "The program was started anew"
 WORK = ("ask", "ask", "ask", "ask", "ask", "upload", "upload", "delete", "label", "setting")
 """What each of ten sessions does, again and again."""
 _FILES = 3
+_PAUSE = {"setting": 3.0, "delete": 3.0, "upload": 1.0}
+"""Seconds between two acts of what is done in a moment, else 0.2: so that a kill waits for runs and labels too."""
 
 
 @dataclass(slots=True)
@@ -187,7 +189,7 @@ class _Session:
                 await getattr(self, f"_{self.kind}")()
                 self.ledger.acts += 1
                 self.begun = ()
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(_PAUSE.get(self.kind, 0.2))
         except Lost:
             return
         except Missing as error:

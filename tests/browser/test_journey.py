@@ -42,6 +42,7 @@ def test_three_questions_end_in_three_actions_each_with_a_cited_source(first):
         page.get_by_text("Three questions to try").wait_for()
 
 
+@pytest.mark.slow  # test_live.py opens one too
 def test_a_citation_opens_the_page_it_comes_from_at_the_cited_words(page):
     cite = page.locator("button.cite").first
     cite.wait_for()  # it takes no focus before it is seen, which is once its clicks are heard

@@ -72,7 +72,7 @@ def test_a_private_library_stays_with_its_address(open_page):
     assert "1 document" not in other.get_by_test_id("stMain").inner_text()
 
 
-def test_files_are_added_on_the_first_screen_asked_about_judged_and_found_in_the_history(page, served):
+def test_files_are_added_on_the_first_screen_asked_about_cited_judged_and_found_in_the_history(page, served):
     served.reading.touch()
     drop(page, "keeper.pdf", *KEEPER)
     page.locator(".progress").wait_for()
@@ -84,6 +84,12 @@ def test_files_are_added_on_the_first_screen_asked_about_judged_and_found_in_the
     expect(page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
     ask(page, QUESTION)
     page.locator(".action .word").wait_for()
+    settled(page)
+    page.locator("button.cite").first.click()
+    cited = page.locator(".st-key-page-view img")
+    cited.wait_for()
+    page.get_by_role("button", name="Close").click()
+    cited.wait_for(state="detached")
     settled(page)
 
     held = page.locator("button.thumb[aria-pressed=true]")

@@ -38,7 +38,7 @@ from tests.support.failing_servers import (
     swallowed,
     world,
 )
-from tests.support.sizes import ALL
+from tests.support.sizes import ALL, thinned
 from tests.support.small_library import WordEmbedder, fill
 
 QUESTION = "How long did hiring take in 2019?"
@@ -190,7 +190,7 @@ PAIRS = [
 """All of the table, or three failures of each part, so that each failure is one of two parts or three."""
 
 
-@pytest.mark.parametrize(("part", "failure"), PAIRS)
+@pytest.mark.parametrize(("part", "failure"), thinned(PAIRS, 2))
 def test_the_run_ends_with_an_answer_and_says_what_stood_in(ask: Ask, part: Part, failure: Failure) -> None:
     with world({part: failure}) as outside:
         run = ask(outside)
@@ -219,7 +219,7 @@ def calls_and_requests(trace: Trace, outside: World, part: Part, failure: Failur
         assert asked == len(failed) == (1 if part == "search" else attempts)
 
 
-@pytest.mark.parametrize("part", STEPS)
+@pytest.mark.parametrize("part", thinned(STEPS, 2))
 def test_a_reply_of_the_right_form_that_is_of_no_use(ask: Ask, part: Part) -> None:
     with world({part: "words"}) as outside:
         trace = sound(ask(outside))
@@ -294,7 +294,7 @@ def pressed(at: threading.Event, stop: threading.Event) -> None:
     stop.set()
 
 
-@pytest.mark.parametrize("part", STEPS)
+@pytest.mark.parametrize("part", thinned(STEPS, 2))
 def test_stop_ends_a_run_that_hangs_and_the_server_sees_it(ask: Ask, part: Part) -> None:
     stop = threading.Event()
     with world({part: "hang"}) as outside:

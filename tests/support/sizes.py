@@ -17,6 +17,7 @@ def sized(whole: int, few: int) -> int:
 
 
 def thinned(cases: Iterable[object], every: int) -> list[object]:
-    """The cases of a table, of which `make test` takes each `every`th, and the others are slow."""
+    """The cases of a table, of which `make test` takes each `every`th, and the others are slow; a tuple is a row."""
     marks: list[tuple[pytest.MarkDecorator, ...]] = [(), *[(pytest.mark.slow,)] * (every - 1)]
-    return [pytest.param(case, marks=mark) for case, mark in zip(cases, cycle(marks), strict=False)]
+    rows = (case if isinstance(case, tuple) else (case,) for case in cases)
+    return [pytest.param(*row, marks=mark) for row, mark in zip(rows, cycle(marks), strict=False)]
