@@ -16,6 +16,7 @@ from crag.evaluation.evaluate import add_set
 from crag.questions.sets import Question, QuestionSet
 from crag.questions.tables import csv_export
 from crag.sample import load_sample
+from crag.whatif.entries import Entry, Retrieval
 from crag.whatif.flips import Outcome
 from tests.support.app_text import said
 from tests.support.tune_runs import run
@@ -164,7 +165,7 @@ def test_what_only_a_run_could_tell_is_unknown_with_its_reason(silent, tab):
 
 
 def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
-    page = tab(run(1, [0.9]), run(2, [0.5]))
+    page = tab(run(1, [0.9], question="Who is to be forgotten?"), run(2, [0.5]))
     library, book = program().engine.library(), stored.runs_of("default")
     assert set(book.runs) == {"run-1", "run-2"} and list(book.refresh(library, {})) == []
     kept = book.runs["run-2"]
@@ -173,6 +174,8 @@ def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
     page.run()
     assert "All (2 runs)" in page.selectbox(key="tune-runs").options
     assert set(book.runs) == {"run-2", "run-3"} and book.runs["run-2"] is kept
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, Entry | Retrieval) and "forgotten" in repr(each)]
 
 
 @pytest.mark.parametrize("curves", [True, False], ids=["curves", "no curve, and why"])

@@ -96,6 +96,8 @@ class StoredRuns:
         with self._lock:
             if order != self._order:
                 there = set(order)
+                if not self._runs.keys() <= there:
+                    self._shared = Shared()  # it holds the questions of those that are gone, too
                 for known in (self._runs, self._unreadable, self._judged):
                     for id in known.keys() - there:
                         del known[id]
