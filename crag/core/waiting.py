@@ -12,8 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as StillRunning
+from concurrent.futures import Future, wait
 from functools import cache
 from typing import Any, TypeVar
 
@@ -52,13 +51,7 @@ def wait_for(
     """What the coroutine returns. Raises what it raises, UnreachableError after `seconds`, CancelledError on Stop."""
     future, over = _begun(work), clock.timer(seconds)
     try:
-        while True:
-            try:
-                return future.result(timeout=BEAT)
-            except StillRunning:
-                if future.done():  # the coroutine's own TimeoutError is the same class
-                    raise
-                _check(over, seconds, cancel)
+        return _result(future, lambda: _check(over, seconds, cancel))
     finally:
         future.cancel()
 
@@ -90,6 +83,17 @@ def iterate(
             _check(over, seconds, cancel)
     finally:
         future.cancel()
+
+
+def _result(future: Future[T], check: Callable[[], None]) -> T:
+    """What it comes to, with a check at each beat until then.
+
+    Whether it is over is seen by the wait itself: a time-out of `result` may be the beat's or the work's own, and asked
+    afterwards, the work may have ended in between.
+    """
+    while not wait([future], timeout=BEAT).done:
+        check()
+    return future.result()
 
 
 def _begun(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:

@@ -6,11 +6,12 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import Future
 
 import pytest
 
 from crag.core.errors import CancelledError, UnreachableError
-from crag.core.waiting import iterate, wait_for
+from crag.core.waiting import _result, iterate, wait_for
 
 SPOT: contextvars.ContextVar[str] = contextvars.ContextVar("spot", default="nowhere")
 
@@ -53,6 +54,21 @@ def test_the_work_s_own_time_out_is_not_taken_for_ours() -> None:
 
     with pytest.raises(TimeoutError, match="theirs"):
         wait_for(late, seconds=5, cancel=threading.Event())
+
+
+def test_work_that_ends_just_after_a_beat_is_not_taken_for_one_that_timed_out() -> None:
+    class Late(Future[int]):
+        """It ends right after the first look at it has waited in vain."""
+
+        def result(self, timeout: float | None = None) -> int:
+            try:
+                return super().result(timeout)
+            except TimeoutError:
+                self.set_result(7)
+                raise
+
+    late = Late()
+    assert _result(late, lambda: None if late.done() else late.set_result(7)) == 7
 
 
 def test_after_its_seconds_the_work_is_ended() -> None:
