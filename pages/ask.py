@@ -11,8 +11,7 @@ navigation.enter("ask")
 with problems.reported(stop=True):
     session = Session()
 
-with problems.reported():
-    picker.handle_clicks(partial(conversation.follow, session))
+picker.handle_clicks(partial(conversation.follow, session))
 
 run = session.attach()
 presented = False

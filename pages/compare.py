@@ -15,7 +15,6 @@ st.title("Compare", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
-with problems.reported():
-    picker.handle_clicks(partial(page.follow, session))
+picker.handle_clicks(partial(page.follow, session))
 with problems.reported():
     page.show(session)

@@ -20,8 +20,7 @@ with problems.reported(stop=True):
     session = Session()
     stored, made = session.library.evaluations.sets(), evaluations(session.library)
 workspaces.show_key_notice(program().config)
-with problems.reported():
-    picker.handle_clicks(partial(rows.follow, session))
+picker.handle_clicks(partial(rows.follow, session))
 
 job = work.current(session)
 busy = job is not None and job.running

@@ -15,6 +15,6 @@ st.title("Monitor", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 workspaces.show_key_notice(program().config)
+picker.handle_clicks(partial(page.follow, session))
 with problems.reported():
-    picker.handle_clicks(partial(page.follow, session))
     page.show(session)

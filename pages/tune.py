@@ -14,6 +14,6 @@ st.title("Tune", anchor=False)
 with problems.reported(stop=True):
     session = Session()
 
+picker.handle_clicks(partial(page.follow, session))
 with problems.reported():
-    picker.handle_clicks(partial(page.follow, session))
     page.show(session)

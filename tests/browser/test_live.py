@@ -19,6 +19,11 @@ KEEPER = [
 ]
 
 
+def fresh(page):
+    """Nothing is on the page that the script has not drawn in this run: Streamlit greys it until the script is over."""
+    expect(page.locator("[data-stale=true]").filter(visible=True)).to_have_count(0)
+
+
 def drop(page, name, *pages):
     place = page.get_by_test_id("stFileUploaderDropzoneInput")
     place.wait_for(state="attached")
@@ -127,12 +132,12 @@ def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     served.reading.touch()
     drop(page, "other.pdf", "Nothing of the kind is told on this page\nof an altogether other book.")
     page.locator(".progress").wait_for()
-    expect(page.locator("[data-stale=true]").filter(visible=True)).to_have_count(0)
+    fresh(page)
     page.get_by_label("Page", exact=True).filter(visible=True).fill("3")
     page.keyboard.press("Enter")
     page.get_by_text("1 chunk on page 3 of 6").wait_for()
     page.locator(".progress").wait_for()
-    expect(page.locator("[data-stale=true]").filter(visible=True)).to_have_count(0)
+    fresh(page)
     served.reading.unlink()
     page.get_by_text("2 documents").wait_for()
     page.get_by_text("1 chunk on page 3 of 6").wait_for()
@@ -177,3 +182,23 @@ def test_a_thumb_pressed_while_the_run_is_drawn_anew_counts_and_a_page_is_left_a
     page.get_by_role("heading", name="keeper.pdf").wait_for()
     settled(page)
     expect(page.get_by_role("heading", name="keeper.pdf")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_nothing_of_the_run_before_stands_beside_the_one_under_way(page, served):
+    drop(page, "keeper.pdf", *KEEPER)
+    page.get_by_text("in the library").wait_for()
+    for number, question in enumerate((QUESTION, LATER, "And who wrote of the harbour?")):
+        settled(page)
+        served.gate.touch()
+        ask(page, question)
+        page.get_by_text(HELD).wait_for()
+        fresh(page)
+        served.gate.unlink()
+        page.get_by_role("button", name="Copy as Markdown").wait_for()
+        settled(page)
+        if number == 0:
+            page.get_by_role("slider").first.press("End")
+            page.get_by_role("button", name="Back to the run's own").wait_for()
+            page.locator(".answer [data-pick^=cite]").first.click()
+            page.locator(".st-key-page-view").wait_for()

@@ -10,6 +10,7 @@ from crag.core.errors import CragError
 from crag.limits import told
 from ui.app.program import program
 from ui.app.session import Session
+from ui.kit.drawing import keep_places
 from ui.kit.safe import markdown
 
 ASKING = ("questions", "calls", "dollars")
@@ -17,23 +18,32 @@ ADDING = ("documents", "chunks", "mb", "files", "upload_mb")
 
 
 def near(session: Session, of: Collection[str]) -> None:
-    """One quiet line for each of these limits of which four fifths are used; nothing of others."""
+    """One quiet line for each of these limits of which four fifths are used; nothing of others. Takes one place."""
     try:
         found = program().engine.teams.quotas.near(session.workspace, session.library)
     except CragError:
-        return  # what can't be read is said where it matters
-    for each in found:
-        if each.quantity.name in of and each.near is not None:
-            st.caption(markdown(told.nearly(each.quantity, each.near)))
+        found = []  # what can't be read is said where it matters
+    lines = [told.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]
+    if not lines:
+        keep_places()
+        return
+    with st.container():
+        for line in lines:
+            st.caption(markdown(line))
+        keep_places(len(of) - len(lines))
 
 
 def ending(workspace: str, *, keep: bool) -> None:
-    """On every page of a private workspace that nobody has used: the day on which it ends, and how to keep it."""
+    """On every page of a private workspace that nobody has used: the day on which it ends, and how to keep it.
+
+    Takes one place.
+    """
     try:
         day = program().engine.teams.idle.ends(workspace)
     except CragError:
-        return
+        day = None
     if day is None:
+        keep_places()
         return
     with st.container(key="ending"):
         st.warning(

@@ -12,6 +12,7 @@ from ui.app import entering, sharing
 from ui.app.entering import Entered
 from ui.app.program import program
 from ui.kit import problems
+from ui.kit.drawing import keep_places
 from ui.kit.safe import markdown, visible
 
 _CHOSEN, _TITLE = "ws-choice", "ws-title"
@@ -20,7 +21,7 @@ _FEW = 60
 
 
 def show(entered: Entered | CragError) -> None:
-    """The workspace's name, which opens the menu; nothing where there are neither people nor links.
+    """The workspace's name, which opens the menu; nothing where there are neither people nor links. Takes one place.
 
     A link that lets nobody in ends the page here. What else fails is told by the page itself.
     """
@@ -28,13 +29,16 @@ def show(entered: Entered | CragError) -> None:
         problems.show(entered)
         st.stop()
     if isinstance(entered, CragError):
-        return
-    if entered.link is not None:
+        keep_places()
+    elif entered.link is not None:
         _by_link(entered)
     elif entered.title:
-        _of_person(entered)
+        with st.container():
+            _of_person(entered)
     elif entered.actor.holds:
         _of_key(entered)
+    else:
+        keep_places()
 
 
 def _by_link(entered: Entered) -> None:
@@ -50,6 +54,7 @@ def _of_key(entered: Entered) -> None:
     """Who has the key of a library may let others read it without the key, once it holds anything."""
     with problems.reported():
         if not program().engine.library(entered.workspace).made:
+            keep_places()
             return
         with st.container(horizontal=True, horizontal_alignment="right", key="whose-alone"):
             if st.button("Share to read…", key="share", type="tertiary"):
@@ -66,6 +71,8 @@ def _of_person(entered: Entered) -> None:
             sharing.dialog()
     if entered.refused:
         st.warning(entered.refused)
+    else:
+        keep_places()
 
 
 def _menu(entered: Entered) -> None:

@@ -19,7 +19,7 @@ from ui.app.session import REFUSALS, Session
 from ui.ask import followups, scope, stage
 from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.drawing import draw
+from ui.kit.drawing import draw, keep_places
 from ui.kit.html import Html
 from ui.kit.safe import excerpt, markdown
 from ui.run import shelf, thumbs
@@ -92,6 +92,8 @@ def sidebar(session: Session) -> Any:
                 f"With {words.count(len(changes), 'setting')} of yours: {markdown(', '.join(words.told(changes)))}."
             )
             st.button("Back to the strategy's own", key="strategy-reset", on_click=session.reset, args=(chosen,))
+        else:
+            keep_places(2)
         followups.switch(session)
         st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
         workspaces.show_key_notice(program().config)

@@ -21,15 +21,15 @@ from ui.app.session import Session
 from ui.ask import conversation, files, followups, sliders, stage, turns
 from ui.compare import state
 from ui.kit import problems, words
-from ui.kit.drawing import draw
+from ui.kit.drawing import draw, keep_places
 from ui.kit.safe import markdown
 from ui.run import answer, approval, outdated, pageview, thumbs
 from ui.run.passage import View
 from ui.run.shelf import Shelf, shelf_of
 from ui.run.slots import Slots
 
-_LEFT_OVER = 12
-"""At most so many elements does the welcome have, which a new run takes the place of."""
+_WELCOME = 12
+"""At most so many elements has the welcome, which a new run takes the place of."""
 
 
 @dataclass(slots=True)
@@ -80,12 +80,12 @@ def show(session: Session, run: str, past: Any) -> None:
             approval.ask(job if session.may("ask") else None, trace)
         _right(session, run, shown)
     if job is not None and running:
-        for _ in range(_LEFT_OVER):
-            st.empty()  # what stood here before the question would otherwise stay until the run is over
+        keep_places(_WELCOME)
         _follow(job, slots, approval.pending(trace), labels)
         if job.running:
             st.rerun()
         shown.trace, shown.running = _known(session, run, more=False), False
+        tools, wording, shown.change = tools.container(), wording.container(), shown.change.container()
         stop.empty()
         asking.empty()
         conversation.history(session, past)
@@ -131,15 +131,16 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
     """The conversation; returns the place of the Stop button, and those for what can be done with the finished run:
     with the whole of it, and with what was asked in place of its question.
     """
+    job = session.job(run)
     turns.before(session, run)
     slots.question = st.empty()
     draw(answer.question(trace), slots.question)
-    wording = st.container()
+    running = job is not None and job.running
+    wording = _later(running)
     slots.answer = st.empty()
     slots.help = st.empty()
     stop = st.empty()
-    job = session.job(run)
-    if job is not None and job.running:
+    if job is not None and running:
         stop.button(
             "Stopping…" if job.stopping else "Stop",
             key=f"stop-{run}",
@@ -149,9 +150,15 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
             help="Ends this run; what was found stays.",
         )
     slots.sources = st.empty()
-    tools = st.container()
+    tools = _later(running)
     turns.after(session, run)
     return stop, tools, wording
+
+
+def _later(running: bool) -> Any:
+    """The place of what is drawn once the run is over. Until then it is empty: a container would show what the run
+    before had there."""
+    return st.empty() if running else st.container()
 
 
 def _look_up(session: Session, shown: _Shown, told: Any) -> None:
@@ -181,7 +188,9 @@ def _tuned(session: Session, run: str, shown: _Shown) -> None:
         shown.settings = sliders.sliders(run, stored.settings)
         if said := stored_sentence(stored):
             st.caption(markdown(said))
-    shown.change = st.container()
+        else:
+            keep_places()
+    shown.change = _later(shown.running)
     pageview.opened(session, shown.trace, session.opened, partial(_close, session))
     shown.slots.chunks = st.empty()
     shown.slots.web = st.empty()

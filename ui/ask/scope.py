@@ -10,6 +10,7 @@ from crag.core.metadata import tags_of
 from crag.core.scope import Scope
 from ui.app.session import Session
 from ui.kit import problems, words
+from ui.kit.drawing import keep_places
 from ui.kit.safe import excerpt, markdown
 
 _MOST = 100
@@ -17,22 +18,31 @@ _DOCUMENTS, _TAGS, _GONE = "scope-chosen", "scope-chosen-tags", "scope-gone"
 
 
 def control(session: Session) -> None:
-    """The choice, and what was chosen; nothing where there is only one document to ask."""
+    """The choice, and what was chosen; nothing where there is only one document to ask. Takes one place."""
     with problems.reported():
         scope, names = _there(session)
-        if not scope and session.library.documents.count() < 2 and not st.session_state.get(_GONE):
+        gone = st.session_state.get(_GONE)
+        if not scope and session.library.documents.count() < 2 and not gone:
+            keep_places()
             return
-        with st.container(key="scope", horizontal=True, gap="small", vertical_alignment="center"):
-            label = f"Asked of: {_named(scope, names)}" if scope else "All documents"
-            choice = st.popover(markdown(label), key="scope-choice", on_change="rerun")
-            if choice.open:
-                with choice:
-                    _choose(session, scope)
-            if scope:
-                st.button("Ask all", key="scope-clear", type="tertiary", on_click=_limit, args=(session, Scope()))
-        if gone := st.session_state.get(_GONE):
-            rest = "Only the others are asked." if scope else "All documents are asked now."
-            st.warning(f"{words.count(gone, 'document')} that you chose to ask can't be found any more. {rest}")
+        with st.container():
+            _control(session, scope, names)
+            if gone:
+                rest = "Only the others are asked." if scope else "All documents are asked now."
+                st.warning(f"{words.count(gone, 'document')} that you chose to ask can't be found any more. {rest}")
+            else:
+                keep_places()
+
+
+def _control(session: Session, scope: Scope, names: dict[str, str]) -> None:
+    with st.container(key="scope", horizontal=True, gap="small", vertical_alignment="center"):
+        label = f"Asked of: {_named(scope, names)}" if scope else "All documents"
+        choice = st.popover(markdown(label), key="scope-choice", on_change="rerun")
+        if choice.open:
+            with choice:
+                _choose(session, scope)
+        if scope:
+            st.button("Ask all", key="scope-clear", type="tertiary", on_click=_limit, args=(session, Scope()))
 
 
 def _there(session: Session) -> tuple[Scope, dict[str, str]]:

@@ -18,7 +18,7 @@ from ui.compare import table as compare_table
 from ui.compare.lanes import Lane
 from ui.kit import downloads, problems
 from ui.kit import html as h
-from ui.kit.drawing import draw
+from ui.kit.drawing import draw, keep_places
 from ui.kit.html import Html
 from ui.kit.safe import markdown
 from ui.run import export, meter, outdated, pageview, thumbs
@@ -82,8 +82,7 @@ def show(session: Session) -> None:
     redraw()
     if found is None:
         _stop(session, lanes, stop)
-        for _ in range(_LEFT_OVER):
-            st.empty()  # what stood here before would otherwise stay until the runs are over
+        keep_places(_LEFT_OVER)
         compare_lanes.follow_all(lanes, labels, redraw)
         if any(each.job is not None and each.job.running for each in lanes):
             st.rerun()  # one waits for a word

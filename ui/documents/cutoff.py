@@ -9,6 +9,7 @@ import streamlit as st
 from crag.library.begun import BegunWork
 from ui.app.session import Session
 from ui.kit import problems, words
+from ui.kit.drawing import keep_places
 from ui.kit.safe import markdown
 
 _NAMED = 20
@@ -16,16 +17,19 @@ _NAMED = 20
 
 
 def show(session: Session) -> None:
-    """One notice for each, until a person has closed it; nothing where nothing was cut off."""
+    """One notice for each, until a person has closed it; nothing where nothing was cut off. Takes one place."""
     with problems.reported():
         found = [work for work in session.library.begun.cut_off() if work.kind == "upload"]
         if not found:
+            keep_places()
             return
         added = {each.name: each.added_at for each in session.library.documents.all()}
-        for work in found:
-            began = datetime.fromisoformat(work.at)
-            there = {name for name in work.names if name in added and datetime.fromisoformat(added[name]) >= began}
-            _notice(session, work, [name for name in work.names if name not in there])
+        with st.container():
+            for work in found:
+                began = datetime.fromisoformat(work.at)
+                there = {name for name in work.names if name in added and datetime.fromisoformat(added[name]) >= began}
+                _notice(session, work, [name for name in work.names if name not in there])
+            keep_places()
 
 
 def _notice(session: Session, work: BegunWork, missing: list[str]) -> None:

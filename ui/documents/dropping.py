@@ -16,6 +16,7 @@ from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.documents import addresses, uploads
 from ui.kit import problems, words
+from ui.kit.drawing import keep_places
 
 _HOW, _TURN = "drop-how", "drop-turn"
 _FILES, _FOLDER, _PAGES = "Files", "A folder", "Web pages"
@@ -24,11 +25,17 @@ _FILES, _FOLDER, _PAGES = "Files", "A folder", "Web pages"
 def drop_zone(session: Session) -> None:
     """Files, or a folder with all that is in it, of which only what can be read is sent; or web pages.
 
-    Who may not add documents is told so.
+    Who may not add documents is told so. Takes one place.
     """
     if not session.may("edit"):
         st.caption(REFUSALS["edit"])
         return
+    with st.container():
+        _drop_zone(session)
+        keep_places()
+
+
+def _drop_zone(session: Session) -> None:
     if _TURN not in st.session_state:
         # A tab that came back still shows the files of its lost session: a new place for files shows none.
         st.session_state[_TURN] = secrets.randbelow(10**9) if returning.returned() else 0

@@ -16,7 +16,7 @@ from ui.documents.holdings import Held, holdings
 from ui.documents.progress import UploadEvent
 from ui.kit import html as h
 from ui.kit import problems, words
-from ui.kit.drawing import draw
+from ui.kit.drawing import draw, keep_places
 
 _LEFT_OVER = 10
 """So many elements has what is drawn of a selection at most."""
@@ -75,11 +75,11 @@ class LibraryView:
             if shown:
                 tags = sorted({tag for each in held for tag in each.tags}, key=str.casefold)
                 together.bar(self._session, selected, shown, tags, "-live" if live else "")
-            _clear(live)
+            keep_places(_LEFT_OVER if live else 0)
         with self._panel.container():
             if len(selected) == 1:
                 document.show(self._session, selected[0])
-            _clear(live)
+            keep_places(_LEFT_OVER if live else 0)
         self._opened, self._offered = bool(selected), bool(shown)
 
     def _end(self, any_held: bool) -> None:
@@ -90,12 +90,6 @@ class LibraryView:
             st.button("Re-index all", key="reindex", on_click=_reindex, args=(self._session,), help=again)
             purged.form(self._session)
         purged.show(self._session)
-
-
-def _clear(live: bool) -> None:
-    """What stood in this place before would otherwise stay until the job is over."""
-    for _ in range(_LEFT_OVER if live else 0):
-        st.empty()
 
 
 def _empty(session: Session) -> None:

@@ -9,7 +9,7 @@ from crag.core.trace import Approval, Trace
 from ui.app.jobs import Job
 from ui.kit import html as h
 from ui.kit import words
-from ui.kit.drawing import draw
+from ui.kit.drawing import draw, keep_places
 from ui.kit.html import Html
 
 
@@ -46,10 +46,11 @@ def card(trace: Trace, *, sending: bool = False) -> Html:
 def ask(job: Job[Event] | None, trace: Trace, scope: str = "") -> None:
     """The card with its two buttons, where the run waits. An answer reaches the run from any tab, once.
 
-    `scope` tells the cards of several runs on one page apart.
+    `scope` tells the cards of several runs on one page apart. Takes one place.
     """
     number = pending(trace)
     if job is None or not number:
+        keep_places()
         return
     if job.answered(number) or job.stopping:
         draw(card(trace, sending=job.answered(number)))

@@ -17,7 +17,7 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import words
-from ui.kit.drawing import draw
+from ui.kit.drawing import draw, keep_places
 from ui.kit.problems import reported
 from ui.kit.safe import link
 from ui.run import shelf, textview
@@ -28,8 +28,9 @@ _METRES_A_POINT = 0.0254 / 72
 
 
 def opened(session: Session, trace: Trace, what: str | None, close: Callable[[], None], whose: str = "") -> None:
-    """What is opened beside the answer, with a way back. `whose`: the run, where there are several."""
+    """What is opened beside the answer, with a way back. `whose`: the run, where there are several. Takes one place."""
     if what is None:
+        keep_places()
         return
     with st.container(border=True, key="page-view"):
         draw(h.div("cx", data_reveal=what, tabindex="-1", role="group", aria_label=_label(what))[whose and h.b[whose]])
