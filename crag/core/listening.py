@@ -7,7 +7,11 @@ import socket
 
 from crag.core.errors import SettingsError
 
-__all__ = ["listening", "room_for_files"]
+__all__ = ["IDLE_SECONDS", "listening", "room_for_files"]
+
+IDLE_SECONDS = 75
+"""A connection may be silent for so long between two requests: longer than those who ask keep one (httpx and with it
+OpenAI's client 5 seconds, nginx 60), so that none is closed in the moment at which the next request is on its way."""
 
 _MOST_FILES = 65_536
 

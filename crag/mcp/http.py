@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from crag.core.access import Access
-from crag.core.listening import listening
+from crag.core.listening import IDLE_SECONDS, listening
 from crag.mcp.gate import BODY, Gate
 from crag.mcp.service import Service
 
@@ -59,6 +59,7 @@ def serve(service: Service, access: Access, host: str, port: int, announce: Call
         access_log=False,
         server_header=False,
         ws="none",
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=GRACE,
     )
     name = f"[{host}]" if ":" in host else host

@@ -10,6 +10,7 @@ import python_multipart  # noqa: F401  (starlette reads forms with it; missing, 
 import uvicorn
 from starlette.applications import Starlette
 
+from crag.core.listening import IDLE_SECONDS
 from crag.server.serving import Serving
 
 _MORE = 30
@@ -36,6 +37,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
+                timeout_keep_alive=IDLE_SECONDS,
                 timeout_graceful_shutdown=int(self._serving.limits.grace_seconds) + _MORE,
             )
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import time
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,15 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     monkeypatch.setattr(socket.socket, "connect", noted)
     monkeypatch.setattr(socket, "getaddrinfo", looked_up)
     return found
+
+
+def test_a_connection_outlasts_what_clients_keep_silent(server: HttpServer) -> None:
+    """httpx keeps a connection for five seconds; closed then, a request that is just sent on it would fail."""
+    with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=20) as connection:
+        for silent in (6, 0):
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+            time.sleep(silent)
 
 
 def test_coheres_client_reranks(server: HttpServer, connected: list[object]) -> None:
