@@ -155,7 +155,7 @@ PUBLIC = {
     "crag.core.guidance": ["About", "Guidance", "Near", "Suggestion"],
     "crag.core.keys": ["Keys"],
     "crag.text.marks": ["few_marks", "unmarked"],
-    "crag.core.listening": ["listening", "room_for_files"],
+    "crag.core.listening": ["IDLE_SECONDS", "listening", "room_for_files"],
     "crag.core.makers": ["Maker", "maker", "named"],
     "crag.core.metadata": [
         *("FIXED", "Fields", "KEPT_CONFIDENCE", "KEPT_SOURCE", "Kind", "MOST_FIELDS", "RESERVED", "Value"),
