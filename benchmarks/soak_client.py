@@ -99,7 +99,11 @@ class Tab:
         self._states: dict[str, WidgetState] = {}
         self._kept: dict[str, tuple[int, ForwardMsg]] = {}
         self._socket: ClientConnection | None = None
-        self._http = httpx.AsyncClient(base_url=self.url, cookies=cookies, timeout=patience, trust_env=False)
+        # Streamlit closes a connection that is silent for five seconds. A browser sends again what was on its way then.
+        limits = httpx.Limits(keepalive_expiry=2)
+        self._http = httpx.AsyncClient(
+            base_url=self.url, cookies=cookies, timeout=patience, limits=limits, trust_env=False
+        )
 
     async def __aenter__(self) -> Self:
         return self

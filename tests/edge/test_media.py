@@ -12,6 +12,8 @@ import httpx
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime.media_file_storage import MediaFileStorageError
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
@@ -19,7 +21,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import AccessError, StorageError
 from tests.support.app_server import ROOT, Served, serving
 from ui.app import media
-from ui.app.media import COOKIE, Owner, Owners
+from ui.app.media import COOKIE, KeptMedia, OwnedMedia, Owner, Owners, file_of
 from ui.edge import start
 
 ANNA, BEN = "A" * 32, "B" * 32
@@ -196,3 +198,77 @@ def test_what_is_remembered_is_bounded_and_what_was_shown_last_stays() -> None:
     held.note("same", Owner(browser="1", workspace=""))
     held.note("three", Owner(browser="x", workspace=""))
     assert held.of("two") == () and held.of("three") and [each.browser for each in held.of("same")] == ["2", "1"]
+
+
+@pytest.fixture(params=[KeptMedia, OwnedMedia])
+def kept(request, monkeypatch) -> tuple[KeptMedia, list[float]]:
+    """Files, and the clock by which they are kept."""
+    clock = [0.0]
+    monkeypatch.setattr(media.time, "monotonic", lambda: clock[0])
+    return request.param(MemoryMediaFileStorage("/media")), clock
+
+
+def ended(files: KeptMedia, scripts: int) -> None:
+    """So many scripts end, of anybody."""
+    for _ in range(scripts):
+        files.remove_orphaned_files()
+
+
+def clicked(files: KeptMedia, text: str) -> str:
+    return file_of(files.execute_deferred(files.add_deferred(lambda: text, "text/plain", "0.1", "made.txt")))
+
+
+def test_what_was_made_at_a_click_waits_for_its_browser_whoever_else_is_busy(kept) -> None:
+    files, clock = kept
+    made = clicked(files, "of Anna")
+    ended(files, 5)
+    assert files.read_file(made).content == b"of Anna"
+    clock[0] = 29
+    again = clicked(files, "of Ben")
+    ended(files, 5)
+    assert files.read_file(made) and files.read_file(again)
+    clock[0] = 31
+    ended(files, 2)
+    assert files.read_file(made) is None and files.read_file(again)
+    clock[0] = 60
+    ended(files, 2)
+    assert files.read_file(again) is None
+
+
+def test_a_file_asked_for_again_and_again_is_kept_from_the_last_time_and_others_go_first(kept, monkeypatch) -> None:
+    files, clock = kept
+    monkeypatch.setattr(media, "_DOWNLOADS", 2)
+    first = clicked(files, "first")
+    clock[0] = 20
+    second, first = clicked(files, "second"), clicked(files, "first")
+    clock[0] = 40
+    third = clicked(files, "third")
+    ended(files, 2)
+    assert [files.read_file(each) is None for each in (first, second, third)] == [False, True, False]
+
+
+def test_while_a_file_is_made_none_goes_and_pictures_do(kept) -> None:
+    files, clock = kept
+    picture = file_of(files.add(b"shade", "image/png", "0.2"))
+    made = clicked(files, "of Anna")
+    files.clear_session_refs()
+    clock[0] = 100
+
+    def making() -> str:
+        ended(files, 5)
+        assert files.read_file(made) and files.read_file(picture) is None
+        return "of Ben"
+
+    files.execute_deferred(files.add_deferred(making, "text/plain", "0.1", "made.txt"))
+    ended(files, 2)
+    assert files.read_file(made) is None
+
+
+def test_one_that_can_t_be_made_keeps_no_other(kept) -> None:
+    files, clock = kept
+    made = clicked(files, "of Anna")
+    clock[0] = 100
+    with pytest.raises(MediaFileStorageError):
+        files.execute_deferred("unknown")
+    ended(files, 2)
+    assert files.read_file(made) is None

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 import streamlit as st
 from starlette.requests import cookie_parser
 from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.media_file_storage import MediaFileKind, MediaFileStorage
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from crag.core.errors import CragError
@@ -28,6 +30,8 @@ _VALUE = re.compile(r"[A-Za-z0-9_-]{32}")
 _FILES, _EACH = 10_000, 200
 """So many files are remembered, and of each so many for whom it was made; those made last."""
 _BROWSER = "media-browser"
+_KEPT_SECONDS, _DOWNLOADS = 30.0, 100
+"""So long a download is kept after it was made, and so many of them at most, those made last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +88,45 @@ owners = Owners()
 """Of this process, whose browsers stay with it."""
 
 
-class OwnedMedia(MediaFileManager):
-    """Streamlit's files, each noted with whom the running script makes it for."""
+class KeptMedia(MediaFileManager):
+    """Streamlit's files, of which what was made at a click is kept until its browser can have come for it.
+
+    Streamlit lets go of it when the second script has ended, of anybody: on a full server after a tenth of a second.
+    """
+
+    def __init__(self, storage: MediaFileStorage) -> None:
+        super().__init__(storage)
+        self._held = threading.Lock()
+        self._under_way = 0
+        self._made: OrderedDict[str, float] = OrderedDict()
+
+    def execute_deferred(self, file_id: str) -> str:
+        with self._held:
+            self._under_way += 1
+        try:
+            address = super().execute_deferred(file_id)
+            with self._held:
+                self._made[file_of(address)] = time.monotonic()
+                self._made.move_to_end(file_of(address))
+                while len(self._made) > _DOWNLOADS:
+                    self._made.popitem(last=False)
+            return address
+        finally:
+            with self._held:
+                self._under_way -= 1
+
+    def _get_inactive_file_ids(self) -> set[str]:
+        found = super()._get_inactive_file_ids()
+        with self._held:
+            while self._made and next(iter(self._made.values())) < time.monotonic() - _KEPT_SECONDS:
+                self._made.popitem(last=False)
+            if self._under_way:  # one of them may be stored already, and not be noted here
+                return {id for id in found if self._file_metadata[id].kind is MediaFileKind.MEDIA}
+            return found - self._made.keys()
+
+
+class OwnedMedia(KeptMedia):
+    """The same, each noted with whom the running script makes it for."""
 
     def add(self, *given: Any, **named: Any) -> str:
         address = super().add(*given, **named)

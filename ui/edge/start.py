@@ -73,8 +73,8 @@ def prepared() -> dict[str, Any]:
         config = AppConfig()
     if part is None and config.processes > 1:
         processes.become_parent(config.processes)
-    if _owned(config):
-        streamlit_runtime.MediaFileManager = media.OwnedMedia  # type: ignore[attr-defined]
+    kept = media.OwnedMedia if _owned(config) else media.KeptMedia
+    streamlit_runtime.MediaFileManager = kept  # type: ignore[attr-defined]
     sign_in = signin.configured()
     if sign_in is not None and sign_in.problem:
         LOG.error("Nobody is let in: %s", sign_in.problem)
