@@ -69,7 +69,7 @@ def show(session: Session, run: str, past: Any) -> None:
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
         with st.container(key="talk"):
-            stop, tools, wording = _left(session, run, trace, slots)
+            stop, tools, wording = _left(session, run, trace, slots, job if running else None)
         conversation.entry(session)
     shown = _Shown(trace, slots, labels, running=job is not None and running)
     if not shown.running:
@@ -127,20 +127,18 @@ def _cited(opened: str | None) -> int | None:
     return int(number) if number.isdigit() else None
 
 
-def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, Any, Any]:
+def _left(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Event] | None) -> tuple[Any, Any, Any]:
     """The conversation; returns the place of the Stop button, and those for what can be done with the finished run:
-    with the whole of it, and with what was asked in place of its question.
+    with the whole of it, and with what was asked in place of its question. `job`: that of a run under way.
     """
-    job = session.job(run)
     turns.before(session, run)
     slots.question = st.empty()
     draw(answer.question(trace), slots.question)
-    running = job is not None and job.running
-    wording = _later(running)
+    wording = _later(job is not None)
     slots.answer = st.empty()
     slots.help = st.empty()
     stop = st.empty()
-    if job is not None and running:
+    if job is not None:
         stop.button(
             "Stopping…" if job.stopping else "Stop",
             key=f"stop-{run}",
@@ -150,7 +148,7 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots) -> tuple[Any, 
             help="Ends this run; what was found stays.",
         )
     slots.sources = st.empty()
-    tools = _later(running)
+    tools = _later(job is not None)
     turns.after(session, run)
     return stop, tools, wording
 
