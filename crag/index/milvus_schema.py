@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from crag.core.errors import IndexUnavailableError
-from crag.index.milvus_server import Server
+from crag.index.milvus_server import LostError, Server
+
+log = logging.getLogger(__name__)
 
 __all__ = ["LONGEST_TEXT", "make", "prepare"]
 
@@ -27,7 +30,12 @@ def prepare(server: Server, collection: str, dimension: int) -> None:
         _index_vectors(server, collection)
     if "words" not in indexed:
         _index(server, collection, "words", "SPARSE_INVERTED_INDEX", "BM25", {})
-    server.call("load_collection", collection, seconds=_BUILD_SECONDS)
+    try:
+        server.call("load_collection", collection, seconds=_BUILD_SECONDS)
+    except IndexUnavailableError as error:
+        if isinstance(error, LostError) or not server.lite:
+            raise
+        _index_anew(server, collection)
     server.ready.add(collection)
 
 
@@ -69,6 +77,18 @@ def _index_vectors(server: Server, collection: str) -> None:
         except IndexUnavailableError:
             if at == len(_DENSE):
                 raise
+
+
+def _index_anew(server: Server, collection: str) -> None:
+    """Milvus Lite that is killed while it writes the index of vectors leaves half a file, which it never reads again;
+    the vectors themselves are whole. Where another process was first, what it made is loaded."""
+    log.warning("Milvus Lite can't read its index of vectors; it is built again from the vectors.")
+    try:
+        server.call("drop_index", collection, "vector", seconds=_BUILD_SECONDS)
+        _index_vectors(server, collection)
+    except IndexUnavailableError:
+        log.debug("The index was not built again here.", exc_info=True)
+    server.call("load_collection", collection, seconds=_BUILD_SECONDS)
 
 
 def _index(server: Server, collection: str, field: str, kind: str, metric: str, parameters: dict[str, int]) -> None:

@@ -26,7 +26,7 @@ _OLDEST = (2, 6)
 _NO_COLLECTION, _LEGACY_NO_COLLECTION, _NOT_LOADED = 100, 4, 101
 _FULL_CODES = (8, 9)
 _FULL = ("quota", "rate limit", "no space left", "disk full", "memory limit")
-_LOST = ("unavailable", "connecting", "connection", "closed channel", "channel not", "retry timeout")
+_LOST = ("connecting", "connection", "closed channel", "channel not", "retry timeout")
 _PORTS = {"http": 19530, "tcp": 19530, "https": 443}
 
 

@@ -60,6 +60,9 @@ def script() -> None:
         st.button("Inner", key=f"inner-{inner}", on_click=heard)
 
     part()
+    if number < 4:
+        told = st.components.v2.component("teller", js="export default function () {}")
+        told(key="teller", on_pick_change=heard)
     st.button("Count", key="count", on_click=heard)
 
 
@@ -100,6 +103,17 @@ def test_what_stands_on_the_page_is_heard_and_keeps_its_value() -> None:
     assert not app.text_input
     app.run()
     assert app.text_input(key="kept").value == "word"
+
+
+@pytest.mark.usefixtures("hooked")
+def test_the_events_of_a_component_are_heard_as_long_as_it_stands_on_the_page() -> None:
+    app = AppTest.from_function(script)
+    for _ in range(4):
+        app.run()
+        (events,) = [known(app)[id] for id in known(app) if id.endswith("-teller__events")]
+        assert list(events.callbacks) == ["pick"]
+    app.run()
+    assert not any("teller" in id for id in known(app))
 
 
 @pytest.mark.usefixtures("bare")

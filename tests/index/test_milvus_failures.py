@@ -229,6 +229,35 @@ def test_a_file_of_milvus_lite_is_for_one_process(tmp_path: Path, open_index: Ca
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("share", [0.0, 0.5], ids=["empty", "half"])
+def test_an_index_that_a_kill_left_half_written_is_built_again(
+    share: float, tmp_path: Path, open_index: Callable[..., MilvusIndex], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Milvus Lite writes it in place, in the background, and never reads it again: every search would fail for good."""
+    with MilvusServer(tmp_path / "data") as server:
+        index = open_index(server.uri)
+        index.add([batch(1, 1, ["glacier", "turbine"])])
+        index.commit(7)
+        MilvusClient(server.uri, dedicated=True).release_collection("crag_chunks_16")
+        assert lexical(index.top(unit(), [["glacier"]], 3)) == [1], "loaded again: by then the index is written"
+        server.kill()
+        written = list((tmp_path / "data").rglob("*.idx"))
+        assert written
+        for file in written:
+            file.write_bytes(file.read_bytes()[: int(share * file.stat().st_size)])
+        server.start()
+        assert (index.generation, index.numbers().tolist()) == (7, [1, 2])
+        assert "built again" in caplog.text
+        vector = batch(1, 1, ["glacier", "turbine"]).vectors[1]
+        assert set(index.top(vector, [["glacier"]], 3).numbers.tolist()) == {1, 2}
+        server.kill()
+        caplog.clear()
+        server.start()
+        index.commit(8)
+        assert (index.generation, index.size) == (8, 2) and "built again" not in caplog.text
+
+
+@pytest.mark.slow
 def test_a_killed_server_is_told_and_used_again_with_all_that_was_committed(
     tmp_path: Path, open_index: Callable[..., MilvusIndex]
 ) -> None:

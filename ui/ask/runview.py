@@ -62,6 +62,7 @@ def show(session: Session, run: str, past: Any) -> None:
     except NotFoundError:
         _tell_of_none(session, run)
         return
+    pageview.prepare(session, trace, session.opened)
     problem = st.empty()
     labels = thumbs.labels_of(session, trace.meant) if session.may("ask") else None
     slots = Slots(_cited(session.opened), web=bool(session.wiring().webs))

@@ -51,6 +51,10 @@ def show(session: Session) -> None:
         _first(session)
         return
     state.prefill([each.trace for each in lanes])
+    if opened := state.opened_source():
+        for each in lanes:
+            if each.run == opened[0]:
+                pageview.prepare(session, each.trace, opened[1])
     # Not an empty place: that is emptied at each touch, and what was opened in it closes.
     again = st.container()
     draw(_question(lanes))

@@ -10,6 +10,13 @@ from streamlit.runtime.state import session_state
 from streamlit.runtime.state.session_state import WStates
 
 _HOOK, _RULE = "remove_stale_widgets", "_is_stale_widget"
+_INTERNAL = "$$STREAMLIT_INTERNAL_KEY"
+
+
+def _base(id: str) -> str:
+    """The id of the component whose events are heard under this one; empty where it is no such. Streamlit counts what
+    hears events never among what stands on the page: without it the browser's clicks would be told to nobody."""
+    return id.removeprefix(f"{_INTERNAL}_").removesuffix("__events") if id.startswith(_INTERNAL) else ""
 
 
 def forget_stale_widgets() -> None:
@@ -22,9 +29,9 @@ def forget_stale_widgets() -> None:
 
     def both(self: WStates, active: frozenset[str], fragments: list[str] | None) -> None:
         values_alone(self, active, fragments)
-        self.widget_metadata = {
-            id: known for id, known in self.widget_metadata.items() if not stale(known, active, fragments)
-        }
+        every = self.widget_metadata
+        kept = {id: known for id, known in every.items() if not stale(known, active, fragments)}
+        self.widget_metadata = kept | {id: known for id, known in every.items() if _base(id) in kept}
 
     both.values_alone = values_alone  # type: ignore[attr-defined]
     setattr(WStates, _HOOK, both)

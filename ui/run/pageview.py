@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from crag.core.errors import NotFoundError
+from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
 from crag.ingest.render import render_page
@@ -44,6 +45,18 @@ def opened(session: Session, trace: Trace, what: str | None, close: Callable[[],
         bar.button("Close", key="page-close", on_click=close)
 
 
+def prepare(session: Session, trace: Trace, what: str | None) -> None:
+    """Have the page that is to be opened drawn, before a script clears anything: it takes a process of its own, and
+    what is cleared and not drawn again yet, the answer among it, would be gone meanwhile. `opened` tells what fails."""
+    kind, _, name = (what or "").partition(":")
+    with suppress(CragError):
+        citation = _cited(trace, name) if kind == "cite" else None
+        chunk = trace.sources.get(citation.source_id if citation else name)
+        document = _document(session, chunk) if isinstance(chunk, Chunk) else None
+        if isinstance(chunk, Chunk) and document and document.kind in textview.DRAWN:
+            image(session.library, chunk.document_id, *_marked(trace, chunk, citation))
+
+
 def _label(what: str) -> str:
     """What a reader hears where the keyboard comes to a view."""
     kind, _, name = what.partition(":")
@@ -75,23 +88,17 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
 
 
 def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
-    held = [] if chunk.elsewhere else session.library.documents.all([chunk.document_id])
-    document = held[0] if held else None
+    document = _document(session, chunk)
     if document is None or document.kind not in textview.DRAWN:
         _text(session, trace, document, chunk, citation, bar)
         return
-    short = _short(trace, citation)
-    told = short.rects if short else ()
-    rects = citation.rects if citation and citation.rects else chunk.rects()
-    home = min((rect.page for rect in rects), default=chunk.page)
+    leaf, here, told = _marked(trace, chunk, citation)
     pages = document.pages
     number = f"Source {citation.number}: " if citation else ""
-    leaf = st.session_state.get("leaf", home)
     sure = citation.recognised if citation else chunk.recognised
     draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[f", page {leaf} of {pages}"], " ", recognised(sure)])
     bar.button("‹ Page before", key="page-back", disabled=leaf <= 1, on_click=_turn, args=(leaf - 1,))
     bar.button("Page after ›", key="page-on", disabled=leaf >= pages, on_click=_turn, args=(leaf + 1,))
-    here = [rect for rect in rects if rect.page == leaf]
     drawn = image(session.library, chunk.document_id, leaf, here, told)
     with st.container(key="page-image"):
         draw(h.div("cx", data_at=f"{_depth(drawn, here):.4f}"))
@@ -100,6 +107,20 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
         draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
     for each in addressed(chunk.text):
         draw(h.div("cx small")[h.p[apart(chunk.text, each.start, each.end, [each])]])
+
+
+def _document(session: Session, chunk: Chunk) -> Document | None:
+    """What the chunk is of, if the library holds it still."""
+    held = [] if chunk.elsewhere else session.library.documents.all([chunk.document_id])
+    return held[0] if held else None
+
+
+def _marked(trace: Trace, chunk: Chunk, citation: Citation | None) -> tuple[int, Sequence[Rect], Sequence[Rect]]:
+    """The page that is turned to, what is marked on it, and what over that: the short answer."""
+    rects = citation.rects if citation and citation.rects else chunk.rects()
+    leaf = st.session_state.get("leaf", min((rect.page for rect in rects), default=chunk.page))
+    short = _short(trace, citation)
+    return leaf, [rect for rect in rects if rect.page == leaf], short.rects if short else ()
 
 
 def _short(trace: Trace, citation: Citation | None) -> ShortAnswer | None:

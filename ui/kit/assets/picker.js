@@ -5,7 +5,7 @@
 // No click is lost: it is told until the script says that it heard it, and a press and its release make one where the
 // drawing was renewed between them. What this file does on its own, it does once for each loaded page.
 const opened = new Map(), clicks = { waiting: [], last: 0, send: null };
-let focused = null, pressed = null, revealing = 0, revealed = false;
+let focused = null, pressed = null, revealing = null;
 let entering = null, opener = null, viewed = false, touched = 0;
 
 const scope = (element) => {
@@ -15,10 +15,8 @@ const scope = (element) => {
 const target = (event) => event.target.closest && event.target.closest("[data-pick]");
 const name = (element) => scope(element) + element.getAttribute("data-pick");
 const tell = (what) => {
-  if (/^(in:[^:]*:)?(cite|chunk):/.test(what)) {
-    revealing = Date.now();
-    revealed = false;
-  }
+  const view = /^(?:in:[^:]*:)?((?:cite|chunk):.*)$/.exec(what);
+  if (view) reveal((revealing = { what: view[1], since: Date.now(), top: null, still: 0 }));
   clicks.last = Math.max(clicks.last + 1, Date.now());
   clicks.waiting.push([clicks.last, what]);
   if (clicks.send) clicks.send();
@@ -112,17 +110,25 @@ const refocus = (root) => {
   const found = [...root.querySelectorAll(`[${name}="${CSS.escape(value)}"]`)].find((each) => scope(each) === around);
   if (found) (name === "data-keep" ? found.querySelector("summary") : found).focus({ preventScroll: true });
 };
-// A view opened by a click is shown from its top: soon, and once more when its page image has given it its height.
-const reveal = (loaded) => {
-  const view = document.querySelector(".st-key-page-view");
-  if (!view || !revealing || Date.now() - revealing > 8000) return;
-  if (!loaded && revealed) return;
-  revealed = true;
-  if (loaded) revealing = 0;
-  view.scrollIntoView({ block: "start", behavior: "smooth" });
-  // What stands beneath may still be on its way, and the page too short to scroll so far.
-  if (loaded) window.setTimeout(() => view.getBoundingClientRect().top > window.innerHeight / 2 &&
-    view.scrollIntoView({ block: "start", behavior: "smooth" }), 900);
+// A view opened by a click is brought to the eye from its top, and again where what stands around it arrives later (the
+// page may be too short at first to scroll so far), until it stood there for two seconds of a finished script with its
+// page image, or a hand moves. It glides there once, where frames are drawn fast enough for that; else it jumps.
+const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+const reveal = (each) => {
+  if (revealing !== each || touched > each.since || Date.now() - each.since > 30000) return;
+  const box = document.querySelector(".st-key-page-view"), drawn = box && box.querySelector("[data-reveal]");
+  if (drawn && drawn.getAttribute("data-reveal") === each.what) {
+    const at = () => box.getBoundingClientRect().top, first = each.top === null, top = at();
+    const moves = !first && Math.abs(top - each.top) > 1;
+    if (!moves) box.scrollIntoView({ block: "start", behavior: first && !calm.matches ? "smooth" : "instant" });
+    each.top = at();
+    const whole = [...box.querySelectorAll("img")].every((image) => image.complete);
+    const there = Math.abs(each.top - top) <= 1 && top < window.innerHeight / 2;
+    const over = whole && !document.querySelector("[data-test-script-state=running]");
+    if (first || moves || !there || !over) each.still = Date.now();
+    if (Date.now() - each.still > 2000) return;
+  }
+  window.setTimeout(reveal, 150, each);
 };
 // A page taller than its box is shown where its marked words begin, with some lines above them.
 const toMark = (image) => {
@@ -141,10 +147,8 @@ const toWords = (root) => root.querySelectorAll(".st-key-page-text [data-first]"
   const above = mark.getBoundingClientRect().top - box.getBoundingClientRect().top + box.scrollTop;
   box.scrollTop = above - 0.25 * box.clientHeight;
 });
-const onLoad = (event) => {
-  toMark(event.target);
-  if (event.target.closest && event.target.closest(".st-key-page-view")) reveal(true);
-};
+const onLoad = (event) => toMark(event.target);
+const onWheel = () => (touched = Date.now());
 const onToggle = (event) => {
   const id = event.target.getAttribute && event.target.getAttribute("data-keep");
   if (id) opened.set(scope(event.target) + id, event.target.open);
@@ -157,7 +161,6 @@ const restore = (root) => {
   });
   refocus(root);
   toWords(document);
-  if (root.querySelector("[data-reveal]")) window.setTimeout(() => reveal(false), 500);
 };
 const watcher = new MutationObserver((changes) => {
   changes.forEach((change) => change.addedNodes.forEach((node) => restore(node.parentElement || node)));
@@ -167,6 +170,7 @@ document.addEventListener("click", onClick, true);
 document.addEventListener("keydown", onKey, true);
 document.addEventListener("pointerdown", onPress, true);
 document.addEventListener("pointerup", onRelease, true);
+document.addEventListener("wheel", onWheel, { capture: true, passive: true });
 document.addEventListener("toggle", onToggle, true);
 document.addEventListener("focusin", onFocus, true);
 document.addEventListener("load", onLoad, true);
