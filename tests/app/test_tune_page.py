@@ -178,6 +178,7 @@ def test_new_runs_join_deleted_ones_leave_and_none_is_read_twice(silent, tab):
     assert not [each for each in gc.get_objects() if isinstance(each, Entry | Retrieval) and "forgotten" in repr(each)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curves", [True, False], ids=["curves", "no curve, and why"])
 def test_what_was_made_of_the_runs_before_another_came_is_kept_no_longer(silent, tab, curves):
     page = tab(*labelled(40, both=curves))

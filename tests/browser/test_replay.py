@@ -52,6 +52,7 @@ def test_it_opens_at_the_end_and_replays_to_the_end(exported):
     assert page.locator("body").inner_html() == end
 
 
+@pytest.mark.slow
 def test_it_pauses_steps_and_slides(exported):
     page = exported
     slider = page.get_by_role("slider")
@@ -91,6 +92,7 @@ def test_hostile_words_are_only_words(exported):
     assert page.locator("script").count() == 3
 
 
+@pytest.mark.slow
 def test_without_scripts_the_whole_run_is_there(browser, run, tmp_path):
     file = tmp_path / "run.html"
     file.write_text(export.page(Trace.from_events(run), run), encoding="utf-8")

@@ -176,6 +176,7 @@ def test_a_socket_s_message_that_is_too_large_closes_it(app) -> None:
     assert ask(app, "/_stcore/health").status == 200
 
 
+@pytest.mark.slow
 def test_health_says_when_files_run_out_and_when_they_are_back_and_it_stops_when_told(tmp_path) -> None:
     with serving(tmp_path, files=160) as app:
         assert ask(app, "/_stcore/health").text.strip() == "ok"

@@ -154,6 +154,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 def test_what_can_not_be_had_is_said_and_the_others_are_added(tmp_path: Path, site: Site, running: Server) -> None:
     engine = an_engine(tmp_path, max_file_mb=1)
     site.pages |= {f"/{name}": reply for name, (reply, _) in BAD.items()}

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.house.test_names import PUBLIC
 from tests.support.product import modules, nodes_of, tree_of
 
@@ -84,6 +86,7 @@ def read(tree: ast.Module) -> Iterator[str]:
             yield from re.findall(r"\w+", node.value)
 
 
+@pytest.mark.slow
 def test_nothing_is_defined_that_nothing_reads() -> None:
     """A test alone is no reader; what other programs may use is pinned in `test_names`, or a fake or contract."""
     known = Counter(name for tree in trees().values() for name in read(tree))

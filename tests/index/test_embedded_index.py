@@ -421,6 +421,7 @@ def test_a_folder_that_is_a_file_is_told_at_the_commit(tmp_path: Path) -> None:
     assert index.generation == -1
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_what_stands_is_searched_on(index: EmbeddedIndex, place: Path) -> None:
     """A limit on the size of a file stands in for it: what is written behind it fails."""
     filled(index)

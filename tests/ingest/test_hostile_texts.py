@@ -66,6 +66,7 @@ def test_a_bomb_that_says_less_than_it_holds_gives_no_more_than_it_says() -> Non
         read(lying, "a.docx")
 
 
+@pytest.mark.slow
 def test_a_container_of_countless_parts_is_refused() -> None:
     with pytest.raises(LimitError, match=r"holds 20,\d\d\d parts"):
         read(edited(DOCX, {f"p{number}": b"" for number in range(20_000)}), "a.docx")
@@ -145,6 +146,7 @@ def test_a_cell_far_out_takes_no_room() -> None:
     assert read(edited(XLSX, sheet(cells)), "a.xlsx") == "5"
 
 
+@pytest.mark.slow
 def test_of_a_csv_table_with_too_many_rows_or_too_long_a_line_the_first_part_is_read() -> None:
     parsed = read_document(b"a,b\n" + b"r,1\n" * 60_000, "a.csv", CONFIG)
     assert (len(parsed.pages), parsed.pages[-1].place) == (250, "rows 49801-50000")

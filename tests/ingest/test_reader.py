@@ -180,7 +180,9 @@ def test_too_large_a_file_is_refused_unread() -> None:
         read_document(b"%PDF-" + bytes(1_100_000), "big.pdf", AppConfig(max_file_mb=1))
 
 
-@pytest.mark.parametrize("made", [recursive_form, partial(bomb, 600)], ids=["recursive form", "bomb"])
+@pytest.mark.parametrize(
+    "made", [recursive_form, pytest.param(partial(bomb, 600), marks=pytest.mark.slow)], ids=["recursive form", "bomb"]
+)
 def test_hostile_files_end_in_a_result_or_a_clear_error(made: Callable[[], bytes]) -> None:
     data = made()
     small = AppConfig(read_memory_mb=256, read_seconds=2)

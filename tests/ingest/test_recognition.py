@@ -156,6 +156,7 @@ def test_an_error_of_recognition_leaves_the_pages_that_have_text() -> None:
 # ---- the real engine -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_recognition
 def test_a_real_picture_is_read_placed_and_cited() -> None:
     told: list[tuple[int, int, float]] = []

@@ -48,7 +48,7 @@ def opened() -> Callable[..., AppTest]:
     """The app as somebody of whom a provider said this sees it; by nobody without claims."""
 
     def open_app(said: dict[str, Any] | None = None, auth: dict[str, Any] = AUTH, **more: Any) -> AppTest:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=240)
         app.secrets = {"auth": auth}
         app.user = {"is_logged_in": True, "provider": "default", **said} if said else {"is_logged_in": False}
         return app.run()
@@ -118,7 +118,7 @@ def test_what_a_role_may_not_do_is_not_done_though_it_is_asked_for(opened) -> No
             return
         raise AssertionError("a viewer began an upload")
 
-    other = AppTest.from_function(crafted, default_timeout=60)
+    other = AppTest.from_function(crafted, default_timeout=240)
     other.secrets, other.user = app.secrets, app.user
     assert not other.run().exception
     assert [each.what for each in program().engine.teams.audit.entries() if each.refused]

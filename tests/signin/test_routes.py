@@ -131,6 +131,7 @@ def test_other_sites_sign_nobody_in_or_out(place, browser) -> None:
         assert answer.status_code == 403 and "_streamlit" not in answer.headers.get("set-cookie", "")
 
 
+@pytest.mark.slow
 def test_signing_out_by_hand_ends_the_sign_in_wherever_its_cookie_was_copied_to(place, browser) -> None:
     for age, noted in ((0, True), (3600, False), (20 * 3600, False)):  # seen by the gate, not yet, and ended by age
         copy = cookie(claims_of("lea", iat=int(time.time()) - age, nonce=f"by hand {age}"), place.url)
