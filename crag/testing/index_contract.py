@@ -241,7 +241,6 @@ class ChunkIndexContract:
         assert index.numbers().tolist() == numbers.tolist()
         assert lexical(index.top(unit(), [["three"]], 3, np.array([2**35]))) == [2**40]
 
-    @pytest.mark.slow
     def test_searches_go_on_while_documents_come_and_go(self, three: ChunkIndex) -> None:
         stop, wrong = threading.Event(), list[str]()
 
