@@ -64,7 +64,7 @@ LOCK = uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork
 
 lock: $(VENV)/.python ## resolve the requirements again, to the newest versions that fit together
 	@command -v uv >/dev/null || $(PY) -m pip install --quiet uv
-	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --output-file requirements/run.lock requirements.txt
+	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --output-file requirements/run.lock requirements/run.txt
 	@PATH="$(abspath $(BIN)):$$PATH" $(LOCK) --constraint requirements/run.lock \
 	    --output-file requirements/dev.lock requirements/dev.txt
 	@echo "Wrote requirements/run.lock and requirements/dev.lock. Now: make check"

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.evaluator_graders import evaluator_version
@@ -207,10 +207,9 @@ class Bench:
             allowed=None,
             cancel=threading.Event(),
             began=time.perf_counter(),
+            retriever=FixedRetriever(chunks=case.chunks) if self.own else None,
         )
         parts, _ = composed(asked, self.library, local, given_web=web.name)
-        if self.own:
-            parts = replace(parts, retriever=FixedRetriever(chunks=case.chunks))
         start = ev.RunStarted(
             run_id=f"{strategy}-{case.question.id}",
             question=case.question.question,

@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, output: Output) -> int:
     """Serves until the input ends or a signal comes; 0 then."""
     if importlib.util.find_spec("mcp") is None:
-        raise CragError("What MCP needs is not installed.", 'Run: pip install "mcp>=2.3,<3"')
+        raise CragError(
+            "What MCP needs is not installed.", 'Run: pip install "mcp>=2.3,<3" (in a clone: pip install ".[mcp]").'
+        )
     from crag.mcp.offer import Offer
     from crag.mcp.service import Service
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from crag.core.guidance import About, Suggestion
 from crag.core.trace import Trace
-from crag.core.wording import count
+from crag.core.wording import count, format_score
 
 __all__ = ["HEADS", "about_text", "against_text", "headings_text", "suggestion_text", "web_text"]
 
@@ -36,11 +36,12 @@ def against_text(score: float | None, upper: float, lower: float) -> str:
     """A passage's score against the thresholds."""
     if score is None:
         return "not graded"
+    scored = f"scored {format_score(score, upper, lower)}"
     if score < lower:
-        return f"scored {score:.2f}, below the lower threshold of {lower:.2f}"
+        return f"{scored}, below the lower threshold of {lower:.2f}"
     if score < upper:
-        return f"scored {score:.2f}, below the upper threshold of {upper:.2f}"
-    return f"scored {score:.2f}, at or above the upper threshold of {upper:.2f}"
+        return f"{scored}, below the upper threshold of {upper:.2f}"
+    return f"{scored}, at or above the upper threshold of {upper:.2f}"
 
 
 def suggestion_text(suggestion: Suggestion) -> str:

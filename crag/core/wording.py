@@ -5,6 +5,7 @@ What is said of a model names it by its id, or as `name` makes of that.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
@@ -29,7 +30,7 @@ from crag.text.words import counted
 
 __all__ = [
     *("about", "addressed_reason", "addressed_text", "cell_text", "context_text", "count", "decision_sentence"),
-    *("failure_sentence", "instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text"),
+    *("failure_sentence", "format_score", "instead_sentence", "kept_reason", "kept_word", "left_text", "lost_text"),
     *("outcome_sentence", "recognised_text", "remark_sentence", "scope_text", "searched_text", "short_text"),
     *("stored_sentence", "unnamed_sentence", "unread_sentence", "web_origin", "why_sentence", "words_text"),
 ]
@@ -154,6 +155,19 @@ def count(number: int, noun: str, plural: str = "s") -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else plural)
 
 
+def format_score(score: float, *limits: float) -> str:
+    """A score 0..1 with two decimals, or with as many more as show on which side of each limit it lies.
+
+    0.196 under a threshold of 0.20 reads "0.196": "0.20" would contradict the verdict beside it.
+    """
+    for decimals in range(2, 6):
+        shown = f"{score:.{decimals}f}"
+        if all((float(shown) < limit) == (score < limit) for limit in limits):
+            return shown
+    # Nearer than any reader cares for: the last digit says the side.
+    return f"{math.floor(score * 1e5) / 1e5:.5f}"
+
+
 def about(cause: str | None, who: str, name: Name = str) -> str:
     """What failed, with who it is said of; nothing of nothing."""
     return f"{name(who)} {cause}" if who and cause else cause or ""
@@ -227,6 +241,7 @@ def decision_sentence(decision: Decision, *, named: bool = True) -> str:
 def _reason(decision: Decision) -> str:
     if decision.score is None:
         return "no chunk could be graded." if decision.unknown else "nothing was retrieved."
+    score = format_score(decision.score, decision.upper, decision.lower)
     if decision.score >= decision.upper:
         where = f"at or above {decision.upper:.2f}"
     elif decision.score < decision.lower:
@@ -235,7 +250,7 @@ def _reason(decision: Decision) -> str:
             where += f" but within the margin of doubt ({decision.doubt:.2f}), so your documents stay"
     else:
         where = f"between {decision.lower:.2f} and {decision.upper:.2f}"
-    reason = f"{_WHAT[decision.aggregation]} {decision.score:.2f}, {where}"
+    reason = f"{_WHAT[decision.aggregation]} {score}, {where}"
     if decision.unknown:
         reason += f"; {count(decision.unknown, 'grade')} failed and might have changed it"
     return reason + "."

@@ -13,6 +13,7 @@ from itertools import pairwise
 from crag.core.settings import Settings
 from crag.core.types import Strip
 from crag.correct.keeping import Facts, Rule, choose
+from crag.text.rows import is_table_row
 from crag.text.sentences import ended, sentences
 from crag.text.words import UNSPACED, counted
 
@@ -28,7 +29,6 @@ FRAGMENT_WORDS = 5
 _WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\||\t")
-_PROSE = re.compile(r"[.!?;:,]\s*$|[.!?]\s+[A-Z]")
 
 
 class StripRefiner:
@@ -88,16 +88,12 @@ def _blocks(text: str) -> list[tuple[Span, bool]]:
     blocks: list[tuple[Span, bool]] = []
     for place, (start, end) in enumerate(lines):
         beside = max(cells[place - 1] if place else 0, cells[place + 1] if place + 1 < len(cells) else 0)
-        is_row = cells[place] >= 2 or (cells[place] == 1 and beside >= 1) or _is_labelled_row(text[start:end])
+        is_row = cells[place] >= 2 or (cells[place] == 1 and beside >= 1) or is_table_row(text[start:end])
         if not is_row and blocks and not blocks[-1][1]:
             blocks[-1] = ((blocks[-1][0][0], end), False)
         else:
             blocks.append(((start, end), is_row))
     return blocks
-
-
-def _is_labelled_row(line: str) -> bool:
-    return line.count("; ") >= 2 and not _PROSE.search(line)
 
 
 def _covering(text: str, parts: list[Span], start: int, end: int) -> list[Span]:

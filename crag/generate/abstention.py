@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
+from crag.core.wording import format_score
 
 
 def usable_of(knowledge: Sequence[Strip]) -> tuple[list[Strip], float | None]:
@@ -34,7 +35,8 @@ def abstention(
     elif best is None:
         reason = reason or "no passage was relevant enough to answer from"
     elif best < settings.answer_floor:
-        reason = f"the best passage scored {best:.2f}, under the answer floor of {settings.answer_floor:.2f}"
+        scored = format_score(best, settings.answer_floor)
+        reason = f"the best passage scored {scored}, under the answer floor of {settings.answer_floor:.2f}"
     text = f"{where}: {reason}."
     return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed)
 

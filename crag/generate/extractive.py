@@ -39,6 +39,9 @@ BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
 _CELLS = re.compile(r"\||; |\t")
+_PAGE_NUMBER = re.compile(
+    r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?:\s*+(?:of|/)\s*+\d{1,4})?+\W*+", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +181,17 @@ def _labelled(question: str, text: str) -> float:
 
 
 def _quotable_spans(text: str) -> list[tuple[int, int]]:
-    """A short strip whole but for headings on lines before it; a long one by sentence."""
-    spans = sentences(text)
+    """A short strip whole but for headings and page numbers on lines round it; a long one by sentence."""
+    spans = _without_page_numbers(text, sentences(text))
     while len(spans) > 1 and _is_heading(text[spans[0][0] : spans[0][1]], text[spans[0][1] : spans[1][0]]):
         del spans[0]
     return spans if len(text) > LONG_STRIP else [(spans[0][0], spans[-1][1])]
+
+
+def _without_page_numbers(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans without page numbers, where enough else is left: under "Employees", 57 is the answer."""
+    left = [(start, end) for start, end in spans if not _PAGE_NUMBER.fullmatch(text, start, end)]
+    return left if sum(len(text[start:end].split()) for start, end in left) > HEADING_WORDS else spans
 
 
 def _is_heading(line: str, gap: str) -> bool:

@@ -18,9 +18,12 @@ GENERIC = frozenset(
     limited llc ltd minister mount mr mrs ms national north office officer plc president prime professor program
     programme report river secretary section senator service services south states state street table united
     university usd west east january february march april may june july august september october november december
-    monday tuesday wednesday thursday friday saturday sunday""".split()
+    monday tuesday wednesday thursday friday saturday sunday
+    adjusted average basic capital cash change comparable consolidated core current deferred diluted fair free gross
+    growth income margin net nominal operating organic profit quarterly rate ratio real revenue sales segment
+    total""".split()
 )
-"""Words of names that many names have: by themselves they name nothing."""
+"""Words that many names have, or that reports write with a capital: by themselves they name nothing."""
 
 _SAME = {"us": "unitedstates", "usa": "unitedstates", "america": "unitedstates", "american": "unitedstates"}
 _SAME |= {"uk": "unitedkingdom", "britain": "unitedkingdom", "british": "unitedkingdom"}

@@ -6,6 +6,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from crag.text.rows import is_table_row
+
 __all__ = ["ended", "sentences"]
 
 
@@ -24,6 +26,7 @@ _MAYBE = _words(
     "inc corp co ltd llc plc cos bros assn intl etc jr sr esq u.s u.k u.n e.u u.s.a d.c n.y n.a n.v s.a l.p "
     "a.m p.m ph.d m.d b.a m.a jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun "
     "est max min avg hr hrs yr yrs ave blvd rd "
+    "oper rev amort depr accum admin mfg mgmt qtr pct inv liab mgr misc svc svcs recv equip "
     "ala ariz calif colo conn fla kan ky mich minn neb nev okla tenn vt wis wyo"
 )
 # "No." and its like before a number is an abbreviation; elsewhere it is a short sentence.
@@ -67,13 +70,25 @@ def sentences(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     begin = 0
     quotes = [mark.start() for mark in _QUOTE.finditer(text)]
+    line_end, in_row = -1, False
     for match in _STOP.finditer(text):
+        if match.start() > line_end:
+            line_start, line_end = _line_at(text, match.start())
+            in_row = is_table_row(text[line_start:line_end])
+        if in_row and match.end() < line_end:
+            continue
         if not _ends(text, begin, match) or _in_quotation(text, quotes, begin, match):
             continue
         _keep(found, text, begin, match.end())
         begin = match.end()
     _keep(found, text, begin, len(text))
     return found
+
+
+def _line_at(text: str, place: int) -> tuple[int, int]:
+    """The [start, end) of the line around `place`, without its line break."""
+    end = text.find("\n", place)
+    return text.rfind("\n", 0, place) + 1, len(text) if end < 0 else end
 
 
 def ended(text: str) -> bool:

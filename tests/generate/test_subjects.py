@@ -105,3 +105,16 @@ def test_what_one_source_names_is_not_missed() -> None:
 
 def test_years_are_found_in_all_their_forms() -> None:
     assert years_of("FY2018, FY 17, 2019 and 1,999 or 20191") == {"2018", "2017", "2019"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was the Real change in sales of the Consumer segment?",
+        "What was the Net Income in 2018?",
+        "Total Revenue?",
+    ],
+)
+def test_a_measure_with_a_capital_is_no_name_that_nothing_found_has(question: str) -> None:
+    names = names_of(question)
+    assert not {"Real", "Net Income", "Total Revenue"} & {name.text for name in names}

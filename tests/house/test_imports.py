@@ -312,7 +312,7 @@ def test_the_locks_hold_one_tested_version_of_each_requirement() -> None:
     from packaging.requirements import Requirement
 
     for lock, files in {
-        "requirements/run.lock": ["requirements.txt"],
+        "requirements/run.lock": ["requirements/run.txt"],
         "requirements/dev.lock": ["requirements.txt", "requirements/dev.txt"],
     }.items():
         pins = [line for line in (ROOT / lock).read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
@@ -322,3 +322,6 @@ def test_the_locks_hold_one_tested_version_of_each_requirement() -> None:
             for name, range_ in required(file).items():
                 version = str(next(iter(locked[name]))).removeprefix("==")
                 assert Requirement(f"{name}{range_}").specifier.contains(version), f"{lock}: {name} {version}"
+    assert "pytest" not in (ROOT / "requirements" / "run.lock").read_text(encoding="utf-8"), (
+        "no tests where it is served"
+    )

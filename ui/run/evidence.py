@@ -14,6 +14,7 @@ from crag.core.wording import (
     about,
     addressed_reason,
     addressed_text,
+    format_score,
     kept_reason,
     kept_word,
     searched_text,
@@ -209,10 +210,10 @@ def _score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
     if grade.score is None:
         return h.fragment(h.span("bar")[lines], h.span("verdict none")["? grade failed"])
     verdict = words.verdict_of(grade.score, view.upper, view.lower)
-    name = verdict.lower()
+    name, shown = verdict.lower(), format_score(grade.score, view.upper, view.lower)
     return h.fragment(
         h.span("bar", title=f"score {grade.score:.3f}, {against}")[h.i(name, style=f"width:{grade.score:.1%}"), lines],
-        h.span(f"verdict {name}")[h.span("num")[f"{grade.score:.2f}"], f"{words.ICONS[verdict]} {name.capitalize()}"],
+        h.span(f"verdict {name}")[h.span("num")[shown], f"{words.ICONS[verdict]} {name.capitalize()}"],
     )
 
 

@@ -10,7 +10,7 @@ from crag.core.remarks import disagreement_sentence
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Citation, RetrievedChunk, Strip, WebPage
 from crag.core.verdicts import check_sentence
-from crag.core.wording import cell_text, short_text
+from crag.core.wording import cell_text, format_score, short_text
 from crag.generate.citations import MARK, with_found
 from crag.telling.handing import handed_over
 from crag.telling.scenes import Kind, Scene, scenes, shown_sources, sifted, thresholds, used_pages
@@ -180,10 +180,10 @@ def _bar(score: float | None, upper: float, lower: float) -> Html:
     if score is None:
         return h.fragment(h.span("bar")[lines], h.span("verdict")["? not graded"])
     verdict = words.verdict_of(score, upper, lower)
-    name = verdict.lower()
+    name, shown = verdict.lower(), format_score(score, upper, lower)
     return h.fragment(
         h.span("bar")[h.i(name, style=f"width:{score:.1%}"), lines],
-        h.span(f"verdict {name}")[h.span("num")[f"{score:.2f}"], f"{words.ICONS[verdict]} {name.capitalize()}"],
+        h.span(f"verdict {name}")[h.span("num")[shown], f"{words.ICONS[verdict]} {name.capitalize()}"],
     )
 
 
@@ -209,7 +209,9 @@ def _action(trace: Trace, here: Round) -> Html:
         for action, (start, end) in ends.items()
         if end > start
     ]
-    needle = h.div("needle", style=f"left:{min(0.97, max(0.03, decision.score)):.1%}")[f"{decision.score:.2f}"]
+    needle = h.div("needle", style=f"left:{min(0.97, max(0.03, decision.score)):.1%}")[
+        format_score(decision.score, decision.upper, decision.lower)
+    ]
     return h.fragment(large, h.div("scale")[needle, h.div("zones")[zones]])
 
 

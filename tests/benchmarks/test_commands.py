@@ -1,0 +1,107 @@
+"""Every command of benchmarks/README.md still runs, small, in a copy of the tree: no committed figure is touched."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.support.model_server import serving
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared"))
+SECONDS = 900
+
+COMMANDS = {
+    "answers": "--limit 4 --no-financebench",
+    "ask": "--chunks 300 --questions 3",
+    "ask_rerun": "--reruns 2",
+    "attacks": "--only filters",
+    "backup": "--chunks 200 --seconds 1 --print",
+    "chunking": "",
+    "conversation": "--rules --limit 2",
+    "conversation_page": "--reruns 1",
+    "drift": "--pool pool --weeks 8 --out out",
+    "evaluator": "--limit 4 --skip-t5",
+    "faithfulness": "--limit 4 --part figures",
+    "faithfulness_figures": "--half dev",
+    "financebench": "--limit 1 --strategies plain-rag balanced",
+    "guidance": "--limit 1",
+    "headline": "--limit 3",
+    "ingest": "--documents 1 --without-recipe",
+    "injection": "--limit 2 --minutes 0.1",
+    "limits": "--dry --runs 2 --repetitions 1",
+    "middleware": "--runs 2 --warm-up 1",
+    "monitor": "--runs 60 --out out",
+    "overhead": "--runs 2 --warm-up 1",
+    "popqa": "--limit 3",
+    "providers": "--seconds 0.02 --repeats 1 --cold 1",
+    "recognition": "--pages 1",
+    "replay_week": "weeks --runs 40 --pool pool",
+    "retrieval": "",
+    "scale": "--sizes 300 --sides embedded flat",
+    "server": "--pairs 1 --rounds 1 --requests 4 --crowd 2",
+    "sizes": "--dry --sessions 1 --libraries 1",
+    "soak": "--part reruns --dry --sessions 1 --processes 1 --pages ask --rerun-seconds 2",
+    "table_cells": "--only",
+    "thresholds": "--limit 2",
+    "tune": "--runs 20 --moves 2",
+    "whatif": "--runs 10 --moves 2",
+}
+"""The options with which a command takes a minute at most, but for those that must read all of their data."""
+
+NEEDS = {"chunking": "langchain_text_splitters", "retrieval": "sentence_transformers"}
+"""Packages of benchmarks/requirements.txt, without which a command can't begin."""
+
+
+def test_no_command_is_left_out() -> None:
+    named = set(re.findall(r"`python -m benchmarks\.(\w+)", (ROOT / "benchmarks" / "README.md").read_text("utf-8")))
+    assert named | {"replay_week"} == set(COMMANDS)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A copy of benchmarks/ beside links to everything else, so that results are written there."""
+    folder = tmp_path_factory.mktemp("tree") / "copy"
+    folder.mkdir()
+    for path in ROOT.iterdir():
+        if path.name not in {"benchmarks", "data"}:
+            (folder / path.name).symlink_to(path)
+    shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=shutil.ignore_patterns("__pycache__"))
+    yield folder
+
+
+# In this order: drift reads what replay_week wrote.
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", sorted(COMMANDS, key=lambda name: (name == "drift", name)))
+def test_a_command_runs(name: str, tree: Path) -> None:
+    if not (SHARED / "data").is_dir():
+        pytest.skip(f"The shared data is not at {SHARED}; set CRAG_SHARED to the folder that holds data/.")
+    if name in NEEDS and find_spec(NEEDS[name]) is None:
+        pytest.skip(f"{NEEDS[name]} is not installed; benchmarks/requirements.txt names it.")
+    with serving() as server:
+        environment = os.environ | {
+            "CRAG_SHARED": str(SHARED),
+            "CRAG_BENCH_CACHE": str(tree / "cache"),
+            "TMPDIR": str(tree.parent),
+            **({"CRAG_LLM": "openai-compatible", "CRAG_LLM_MODEL": "ok"} if name == "headline" else {}),
+            **({"CRAG_LLM_BASE_URL": server.address} if name == "headline" else {}),
+        }
+        ended = subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name}", *COMMANDS[name].split()],
+            cwd=tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert ended.stdout.strip(), "it prints what it found"
