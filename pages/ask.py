@@ -23,4 +23,5 @@ if not presented:
         if run is None:
             welcome.show(session)
         else:
+            welcome.leave(session)
             runview.show(session, run, past)

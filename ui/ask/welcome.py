@@ -18,6 +18,8 @@ from ui.run.path import chip
 
 _LOCAL = ("Embedding model", "Retrieval evaluator")
 """Part of the program: named only where they are missing."""
+_SEEN = "welcome-upload-seen"
+"""Holds the upload whose results are listed here no more."""
 
 
 def status(session: Session) -> Html:
@@ -52,15 +54,13 @@ def show(session: Session) -> None:
     )
     with problems.reported():
         draw(status(session))
-    place, asked = st.empty(), False
+    place = st.empty()
     dropping.drop_zone(session)
 
     def renew(live: bool) -> None:
-        nonlocal asked
         empty = session.library.documents.count() == 0
-        if asked or (empty and live):
+        if empty and live:
             return
-        asked = not empty
         with place.container():
             if empty:
                 _offer(session)
@@ -69,10 +69,17 @@ def show(session: Session) -> None:
                 _questions(session)
 
     job = uploads.current(session)
-    if job is not None and (job.running or session.library.documents.count() == 0):
-        progress.follow(job, renew, uploads.ender(session, job))
+    if job is not None and (job.running or job.id != st.session_state.get(_SEEN)):
+        progress.follow(job, renew, uploads.ender(session, job), uploads.forget)
     else:
         renew(False)
+
+
+def leave(session: Session) -> None:
+    """A run is on the page: what came of an upload was seen, and is not listed here again."""
+    job = uploads.current(session)
+    if job is not None and not job.running:
+        st.session_state[_SEEN] = job.id
 
 
 def _offer(session: Session) -> None:

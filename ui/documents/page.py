@@ -25,29 +25,25 @@ _LEFT_OVER = 10
 class LibraryView:
     """What the library holds, on the page: what to choose, the table, and what is selected in it.
 
-    As a job adds documents, heading and table are drawn anew in the one run of the script that follows the job. What a
-    person types into stands beside them and is drawn once, so that no document that comes in takes it away.
+    Its places are taken where it is made; it is drawn once in a run of the script.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._model, self._heading, self._choices, self._bar = (st.empty() for _ in range(4))
         self._rows, self._panel, self._foot = (st.empty() for _ in range(3))
-        self._table = table.Table(self._rows)
-        self._choice: choosing.Choice | None = None
-        self._opened = self._offered = False
 
     def show(self, live: bool) -> None:
         """`live`: while something is added."""
         with problems.reported(stop=True):
             held = holdings(self._session)
-            if self._choice is None and held:
+            choice = choosing.Choice()
+            if held:
                 with self._choices.container(key="documents-choices"):
-                    self._choice = choosing.choose(held)
-            shown = choosing.chosen(held, self._choice or choosing.Choice())
+                    choice = choosing.choose(held)
+            shown = choosing.chosen(held, choice)
             self._show_table(held, shown)
-            if not (self._opened or (live and self._offered)):
-                self._open(held, shown, live)
+            self._open(held, shown, live)
             if not live:
                 with self._model.container():
                     _warn_of_model(self._session)
@@ -61,7 +57,7 @@ class LibraryView:
         if len(shown) == 1 and not table.picked():
             table.pick([shown[0].document.id])
         if shown:
-            self._table.show(shown)
+            table.show(shown, self._rows)
         elif held:
             draw(h.div("cx")[h.p("quiet")["No document is like that: take a word or a choice away."]], self._rows)
         else:
@@ -74,13 +70,12 @@ class LibraryView:
         with self._bar.container():
             if shown:
                 tags = sorted({tag for each in held for tag in each.tags}, key=str.casefold)
-                together.bar(self._session, selected, shown, tags, "-live" if live else "")
+                together.bar(self._session, selected, shown, tags)
             keep_places(_LEFT_OVER if live else 0)
         with self._panel.container():
             if len(selected) == 1:
                 document.show(self._session, selected[0])
             keep_places(_LEFT_OVER if live else 0)
-        self._opened, self._offered = bool(selected), bool(shown)
 
     def _end(self, any_held: bool) -> None:
         if not any_held:

@@ -44,7 +44,7 @@ _LOOKS: Mapping[Found, str] = {
 }
 
 _RENEWED = 3.0
-"""Seconds between two looks at the library while documents are added to it."""
+"""Seconds after which the page is drawn again while documents are added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,39 +101,36 @@ def follow(
     end: Callable[[], None] | None,
     close: Callable[[], None] | None = None,
 ) -> None:
-    """Draw progress until the job is over, then what came of it.
+    """Draw progress until the job is over; then the whole page is drawn again, with what came of it.
 
-    `renew` draws what the page shows of the library, and is told whether the job goes on: before anything is waited
-    for, so that it can be used meanwhile, and again, not too often, after documents came in. Any touch interrupts here
-    and harms nothing. `end` stops it, for who may; `close` is what a person does who has seen the results.
+    `renew` draws what the page shows of the library, once in a run of the script, and is told whether the job goes on:
+    before anything is waited for, so that it can be used meanwhile. After documents came in, not too often, and at the
+    end the script runs again, so that every count on the page is of one state. Any touch interrupts here and harms
+    nothing. `end` stops it, for who may; `close` is what a person does who has seen the results.
     """
     head, stop, listed, ending = st.empty(), st.empty(), st.container(key="upload-files").empty(), st.empty()
-    running = job.running
-    if running and end is not None:
-        stop.button(
-            "Stop" if not job.stopping else "Stopping…",
-            key=f"stop-{job.id}",
-            on_click=end,
-            disabled=job.stopping,
-            help="Files that are already added stay.",
-        )
+    progress, running, drawn_at = Progress(), job.running, time.monotonic()
+    shown = sum(isinstance(event, DocumentAdded) for event in job.events())
     if running:
+        if end is not None:
+            stop.button(
+                "Stop" if not job.stopping else "Stopping…",
+                key=f"stop-{job.id}",
+                on_click=end,
+                disabled=job.stopping,
+                help="Files that are already added stay.",
+            )
         renew(True)
-    progress, renewed, known = Progress(), time.monotonic(), 0
-    drawn: tuple[int, int, bool] | None = None
+    drawn: tuple[int, int] | None = None
     for fresh in job.follow():
         progress.apply(fresh)
-        draw(heading(progress, job.label, job.running), head)  # with every beat: only what draws can be interrupted
-        if (state := (len(progress.names), len(progress.results), job.running)) != drawn:
+        more = progress.count(DocumentAdded) > shown and time.monotonic() - drawn_at > _RENEWED
+        if running and (more or not job.running):
+            st.rerun()
+        draw(heading(progress, job.label, running), head)  # with every beat: only what draws can be interrupted
+        if (state := (len(progress.names), len(progress.results))) != drawn:
             drawn = state
-            draw(files(progress, job.running), listed)
-        if not running:
-            continue
-        added = progress.count(DocumentAdded)
-        if job.running and added > known and time.monotonic() - renewed > _RENEWED:
-            renew(True)
-            renewed, known = time.monotonic(), added
-    stop.empty()
+            draw(files(progress, running), listed)
     with ending:
         if job.problem:
             problems.show(job.problem)

@@ -14,7 +14,7 @@ from crag.questions.tables import guarded
 from ui.documents.holdings import Held
 from ui.kit import words
 
-_PICKED, _TURN, _ROWS = "documents-picked", "documents-turn", "documents-rows"
+_PICKED, _KEY, _ROWS = "documents-picked", "documents-table", "documents-rows"
 _ROW, _HEAD, _MOST = 35, 38, 12
 """Pixels of a row and of what stands above the first; the rows in view."""
 
@@ -48,49 +48,36 @@ def pick(ids: Sequence[str]) -> None:
     st.session_state[_PICKED] = tuple(ids)
 
 
-class Table:
-    """The table in its place on the page.
-
-    It may be drawn several times in one run of the script, as a job adds documents. No widget may stand in that twice,
-    so each drawing after the first has a key of its own, and takes up what was selected.
-    """
-
-    def __init__(self, place: DeltaGenerator) -> None:
-        self._place, self._drawn = place, False
-
-    def show(self, shown: Sequence[Held]) -> None:
-        """These rows; of what was selected, what is not among them is selected no more."""
-        ids = tuple(held.document.id for held in shown)
-        st.session_state[_TURN] = turn = st.session_state.get(_TURN, 0) + self._drawn
-        self._drawn = True
-        wanted = set(picked())
-        pick([id for id in ids if id in wanted])
-        rows = [at for at, id in enumerate(ids) if id in wanted]
-        key = f"documents-table-{turn}"
-        selection: Any = {"rows": rows, "columns": [], "cells": []}
-        if key in st.session_state and (st.session_state.get(_ROWS) != ids or _selected(key) != rows):
-            st.session_state[key] = {"selection": selection}
-        st.session_state[_ROWS] = ids
-        self._place.dataframe(
-            _rows(shown),
-            hide_index=True,
-            height=_HEAD + _ROW * min(len(shown), _MOST),
-            column_config=_COLUMNS,
-            on_select=lambda: _take(key, ids),
-            selection_mode="multi-row",
-            selection_default={"selection": selection},
-            key=key,
-            placeholder="",
-            alt="The documents of the library",
-        )
+def show(shown: Sequence[Held], place: DeltaGenerator) -> None:
+    """The table of these rows in its place; of what was selected, what is not among them is selected no more."""
+    ids = tuple(held.document.id for held in shown)
+    wanted = set(picked())
+    pick([id for id in ids if id in wanted])
+    rows = [at for at, id in enumerate(ids) if id in wanted]
+    selection: Any = {"rows": rows, "columns": [], "cells": []}
+    if _KEY in st.session_state and (st.session_state.get(_ROWS) != ids or _selected() != rows):
+        st.session_state[_KEY] = {"selection": selection}
+    st.session_state[_ROWS] = ids
+    place.dataframe(
+        _rows(shown),
+        hide_index=True,
+        height=_HEAD + _ROW * min(len(shown), _MOST),
+        column_config=_COLUMNS,
+        on_select=lambda: _take(ids),
+        selection_mode="multi-row",
+        selection_default={"selection": selection},
+        key=_KEY,
+        placeholder="",
+        alt="The documents of the library",
+    )
 
 
-def _selected(key: str) -> list[int]:
-    return list(st.session_state[key]["selection"]["rows"])
+def _selected() -> list[int]:
+    return list(st.session_state[_KEY]["selection"]["rows"])
 
 
-def _take(key: str, ids: Sequence[str]) -> None:
-    pick([ids[row] for row in sorted(_selected(key)) if row < len(ids)])
+def _take(ids: Sequence[str]) -> None:
+    pick([ids[row] for row in sorted(_selected()) if row < len(ids)])
 
 
 def _rows(shown: Sequence[Held]) -> list[dict[str, Any]]:

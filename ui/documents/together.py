@@ -45,17 +45,14 @@ class Edit:
         return {name: value for name, value in changed.items() if given.get(name) != value}
 
 
-def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags: Sequence[str], mark: str) -> None:
-    """What can be done with the selected rows, over the table. Raises CragError.
-
-    `tags`: those of the whole library. `mark` tells apart what is drawn in one run of the script.
-    """
+def bar(session: Session, selected: Sequence[Held], shown: Sequence[Held], tags: Sequence[str]) -> None:
+    """What can be done with the selected rows, over the table; `tags`: those of the library. Raises CragError."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if not selected:
             st.caption("Select a row to open it, or several to ask, change or delete them together.", width="content")
             if len(shown) > 1:
                 every = [held.document.id for held in shown]
-                st.button("Select all", key=f"select-all{mark}", type="tertiary", on_click=table.pick, args=(every,))
+                st.button("Select all", key="select-all", type="tertiary", on_click=table.pick, args=(every,))
             return
         st.markdown(f"**{len(selected):,} selected**", width="content")
         if session.may("ask"):

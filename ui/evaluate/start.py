@@ -65,11 +65,8 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
     if upload is not None:
-        progress.follow(
-            upload, lambda live: None, uploads.ender(session, upload)
-        )  # last of all, for it stays here until the documents are in
-        if session.library.documents.count():
-            st.rerun()
+        # Last of all, for it stays here until the documents are in.
+        progress.follow(upload, lambda live: None, uploads.ender(session, upload))
 
 
 def _asking(session: Session) -> AppConfig:

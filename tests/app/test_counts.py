@@ -1,0 +1,54 @@
+"""Every count on a page is of one state of the library, at the end of an upload too."""
+
+import re
+
+import pytest
+
+from tests.support.app_text import said
+from tests.support.small_pdf import small_pdf
+from ui.app.program import program
+
+TEXT = "The lighthouse of Alexandria was built in the third century BC.\nIt guided ships into the harbour of the city."
+FIRST = [("first.pdf", small_pdf(f"{TEXT} One.")), ("notes.txt", f"{TEXT} Two.".encode())]
+MORE = [(f"more {number}.pdf", small_pdf(f"{TEXT} {number * 'More '}")) for number in range(1, 5)]
+
+
+def upload(page, files):
+    page.file_uploader[0].set_value([(name, data, "application/octet-stream") for name, data in files]).run()
+    assert not page.exception
+    return page
+
+
+@pytest.fixture
+def filled(app):
+    app.run()
+    for name, data in FIRST:
+        list(program().engine.add(name, data))
+    return app
+
+
+def test_heading_chips_table_and_result_of_an_upload_agree(filled):
+    page = upload(filled.switch_page("pages/documents.py").run(), MORE)
+    assert "4 files</b>: 4 added" in said(page) and "6 documents" in said(page)
+    assert page.button_group(key="documents-marks").options == ["PDF · 5", "Plain text · 1"]
+    assert len(page.dataframe[0].value) == 6
+    page.text_input(key="documents-search").set_value("more").run()
+    assert "4 of 6 documents" in said(page) and "4 added" in said(page)
+
+
+def test_the_first_page_counts_what_an_upload_on_it_added(filled):
+    chunks = program().engine.library().size[1]
+    page = upload(filled.run(), MORE)
+    documents, after = program().engine.library().size
+    assert documents == 6 and after > chunks
+    assert f"6 documents, {after} chunks in the library" in said(page) and "4 added" in said(page)
+    assert [block.proto.popover.label for block in page.get("popover")] == ["All documents"]
+    assert "2 documents" not in said(page)
+
+
+def test_the_first_documents_offer_questions_of_them_beside_what_came_of_the_upload(app):
+    page = upload(app.run(), [*FIRST, ("broken.pdf", b"\0no PDF")])
+    assert "1 failed, 2 added" in said(page) and "No documents yet" not in said(page)
+    assert re.search(r"2 documents, \d+ chunks in the library", said(page)) and page.chat_input
+    next(button for button in page.button if button.label == "Close this list").click().run()
+    assert "1 failed" not in said(page) and "2 documents" in said(page)
