@@ -73,6 +73,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             Offer(
                 engine=engine,
                 workspace=None if access.asks else place,
+                tokens=access.callers,
                 strategy=options.strategy,
                 read_only=options.read_only,
                 files=options.files,

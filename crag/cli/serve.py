@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8000, help="0: any that is free (default: 8000)")
     parser.add_argument("--workspace", metavar="NAME", help="the library that is served where there are no tokens")
     parser.add_argument("--rate", type=int, metavar="N", help="requests a minute of one token; 0: any (default: 600)")
-    parser.add_argument("--waiting", type=int, metavar="N", help="requests that may wait for their turn (default: 64)")
+    parser.add_argument(
+        "--waiting", type=int, metavar="N", help="requests that may be here besides those at work (default: 64)"
+    )
     parser.add_argument(
         "--grace", type=float, metavar="SECONDS", help="how long requests go on when it is told to end (default: 10)"
     )

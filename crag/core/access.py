@@ -121,6 +121,11 @@ class Access:
         return bool(self._held)
 
     @property
+    def callers(self) -> int:
+        """How many tokens there are."""
+        return len(self._held)
+
+    @property
     def workspaces(self) -> tuple[str, ...]:
         """Those that the tokens open, each once."""
         return tuple(dict.fromkeys(caller.workspace for caller in self._held.values()))

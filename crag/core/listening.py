@@ -7,11 +7,14 @@ import socket
 
 from crag.core.errors import SettingsError
 
-__all__ = ["IDLE_SECONDS", "listening", "room_for_files"]
+__all__ = ["IDLE_SECONDS", "UNREAD_SECONDS", "listening", "room_for_files"]
 
 IDLE_SECONDS = 75
 """A connection may be silent for so long between two requests: longer than those who ask keep one (httpx and with it
 OpenAI's client 5 seconds, nginx 60), so that none is closed in the moment at which the next request is on its way."""
+
+UNREAD_SECONDS = 60
+"""A connection whose client reads nothing of a reply for so long is closed, and what it did not read is dropped."""
 
 _MOST_FILES = 65_536
 
@@ -32,6 +35,8 @@ def listening(host: str, port: int) -> socket.socket:
     # The connections that it takes inherit this. asyncio sets it on connections of its own sockets alone, and without
     # it the second part of a reply waits 40 ms for the client's word on the first.
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # only Linux has it; they inherit this, too
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_SECONDS * 1000)
     return made
 
 

@@ -35,6 +35,7 @@ class _Line:
         while len(self.running) < self.most and (turn := order.next(self.most)) is not None:
             self.waiting.remove(turn)
             self.running.append(turn)
+            turn.came()
         here = {turn.party for turn in (*self.running, *self.waiting)}
         self.served = {party: at for party, at in order.served.items() if party in here}
         self.places = self._foreseen(order) if self.waiting else {}
@@ -104,13 +105,14 @@ class Turns:
         with self._line.changed:
             return len(self._line.running), len(self._line.waiting)
 
-    def join(self, party: str = "", each: int = 0) -> Turn:
+    def join(self, party: str = "", each: int = 0, came: Callable[[], None] = lambda: None) -> Turn:
         """A place in the queue, to be left in the end, whether its turn came or not.
 
         Within a party it is first come, first served; between parties the one with the fewest inside. `each`: so many
-        of the party at once; 0: as many as of all.
+        of the party at once; 0: as many as of all. `came` is called when the turn comes, in the thread of the one who
+        left; it must not block.
         """
-        return Turn(self._line, party, each)
+        return Turn(self._line, party, each, came)
 
     @contextmanager
     def taken(self, cancel: threading.Event, told: Callable[[int], None] = lambda before: None) -> Iterator[None]:
@@ -130,8 +132,8 @@ class Turns:
 class Turn:
     """One place in a queue."""
 
-    def __init__(self, line: _Line, party: str, each: int) -> None:
-        self._line, self.party, self.each = line, party, each
+    def __init__(self, line: _Line, party: str, each: int, came: Callable[[], None]) -> None:
+        self._line, self.party, self.each, self.came = line, party, each, came
         self.lending = False
         """Whether it had its turn before, and lent it."""
         with line.changed:
@@ -146,10 +148,10 @@ class Turn:
         said = 0
         while True:
             with self._line.changed:
-                before = self._before()
+                before = self.before
                 if before and before == said:
                     self._line.changed.wait(_BEAT)
-                    before = self._before()
+                    before = self.before
             if not before:
                 return
             if cancel.is_set():
@@ -184,6 +186,7 @@ class Turn:
                     among.remove(self)
                     line.advance()
 
-    def _before(self) -> int:
+    @property
+    def before(self) -> int:
         """How many must end before this one's turn; 0: it is now."""
         return self._line.places.get(self, 0)

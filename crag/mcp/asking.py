@@ -60,7 +60,7 @@ async def ask(request: Request, asked: arguments.Ask) -> tuple[str, results.Aske
             client=request.client,
         )
 
-    async with aclosing(request.work.follow(begin, request.told)) as events:
+    async with aclosing(request.follow(begin)) as events:
         async for event in events:
             trace = trace.apply(event)
             if said := _progress(event, trace):

@@ -37,7 +37,7 @@ MB = 1024 * 1024
 
 async def documents(request: Request, asked: arguments.Documents) -> tuple[str, results.Listing]:
     """A page of the library's documents, oldest first. Raises FilterError."""
-    total, page = await request.work.done(lambda: _page(request, asked), request.told)
+    total, page = await request.done(lambda: _page(request, asked))
     end = asked.offset + len(page)
     listing = results.Listing(total=total, documents=page, next_offset=end if end < total else None)
     if not page:
@@ -93,7 +93,7 @@ async def add_document(request: Request, asked: arguments.AddDocument) -> tuple[
             [(name, lambda: data)], request.workspace, confidence=asked.confidence, cancel=cancel
         )
 
-    async with aclosing(request.work.follow(begin, request.told)) as events:
+    async with aclosing(request.follow(begin)) as events:
         async for event in events:
             ended = event
             if said := _progress(event):

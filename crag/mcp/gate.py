@@ -8,25 +8,32 @@ import json
 import mcp_types as types
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crag.core.access import FOREIGN, WANTED, Access, Arrivals, Caller, foreign, foreign_origin
+from crag.core.shares import Shares
+from crag.core.transfer import BodyError, Pace, bound_body, drop_when_unread, too_large
+from crag.mcp.sessions import Sessions
 
 CALLER = "crag.caller"
 """Where the request's scope has its Caller."""
-MB = 1024 * 1024
-BODY = 24 * MB
-"""The largest body: what a document of the largest size is in Base64, and room for the rest."""
-BODIES = 256 * MB
-"""Of all requests that are under way."""
-STILL = 20.0
-"""Seconds that a body may stand still."""
+BODY = 24_000_000
+"""Bytes of the largest body: what a document of the largest size is in Base64, and room for the rest."""
+BODIES = 256_000_000
+"""Bytes of all requests that are under way, shared between the tokens."""
+REQUESTS = 512
+"""Messages that are under way at once, shared between the tokens. Streams that a session listens to don't count."""
+SESSIONS = 1_000
+"""Sessions at once, shared between the tokens. For one more of a token, an idle one of the same token ends."""
 
 
 class _RefusedError(Exception):
-    """The body is not let in."""
+    """The request is not let in."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(said)
@@ -36,8 +43,11 @@ class _RefusedError(Exception):
 class Gate:
     """Lets a request to the application in `app`, or refuses it with an error of JSON-RPC."""
 
-    def __init__(self, app: ASGIApp, access: Access, arrivals: Arrivals) -> None:
-        self._app, self._access, self._arrivals, self._under_way = app, access, arrivals, 0
+    def __init__(self, app: ASGIApp, access: Access, arrivals: Arrivals, pace: Pace = Pace()) -> None:  # noqa: B008
+        self._app, self._access, self._arrivals, self._pace = app, access, arrivals, pace
+        self._bodies = Shares(BODIES, access.callers, least=BODY)
+        self._requests = Shares(REQUESTS, access.callers)
+        self._sessions = Sessions(SESSIONS, access.callers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,15 +64,59 @@ class Gate:
             scope[CALLER] = caller = await self._caller(headers)
             # By this the SDK binds a session to the token that opened it.
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.number), scopes=[]))
-            size = self._size(headers)
-            self._under_way += size
-            try:
-                await self._app(scope, _bounded(receive), sent)
-            finally:
-                self._under_way -= size
-        except _RefusedError as error:
+            length = headers.get("content-length", "")
+            if length.isascii() and length.isdigit() and (len(length) >= 18 or int(length) > BODY):
+                raise too_large(BODY)
+            with self._requests.borrow(caller.number) as more, self._bodies.borrow(caller.number) as hold:
+                if scope["method"] == "POST" and not more(1):
+                    raise _RefusedError(429, "This token has too many requests under way. Wait for replies.")
+                read, write = drop_when_unread(receive, sent, self._pace.unread)
+                await self._serve(caller.number, headers, scope, bound_body(read, BODY, self._pace, hold), write)
+        except (_RefusedError, BodyError) as error:
             if not begun:
-                await _refusal(error)(scope, receive, send)
+                await _refusal(error.status, str(error))(scope, receive, send)
+
+    async def _serve(self, caller: int, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:
+        """The request, counted among those of its session, or as one that opens a session."""
+        id = headers.get(MCP_SESSION_ID_HEADER, "")
+        oldest = HANDSHAKE_PROTOCOL_VERSIONS[0]
+        opens = not id and headers.get(MCP_PROTOCOL_VERSION_HEADER, oldest) in HANDSHAKE_PROTOCOL_VERSIONS
+        if opens and not await self._sessions.reserve(caller, lambda idle: self._end(idle, scope)):
+            raise _RefusedError(429, "This token has as many sessions as it may, and all are in use. End one of them.")
+        opened = ""
+
+        async def sent(message: Message) -> None:
+            nonlocal opened
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if opens and status < 400:
+                    opened = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER, "")
+                    if opened:
+                        self._sessions.add(caller, opened)
+                elif status == 404 or (scope["method"] == "DELETE" and status < 400):
+                    self._sessions.forget(caller, id)
+            await send(message)
+
+        try:
+            with self._sessions.using(caller, id):
+                await self._app(scope, receive, sent)
+        finally:
+            if opened:
+                self._sessions.leave(caller, opened)
+            elif opens:
+                self._sessions.release(caller)
+
+    async def _end(self, id: str, scope: Scope) -> None:
+        """End an idle session the way its client would: by a DELETE, from the token that this request has."""
+        headers = [(MCP_SESSION_ID_HEADER.encode(), id.encode())]
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            """The reply is for nobody."""
+
+        await self._app({**scope, "method": "DELETE", "headers": headers}, receive, send)
 
     async def _caller(self, headers: Headers) -> Caller:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
@@ -77,48 +131,10 @@ class Gate:
             raise _RefusedError(401, WANTED)
         return caller
 
-    def _size(self, headers: Headers) -> int:
-        """How many bytes the request may bring; where it doesn't say, as many as any."""
-        said = headers.get("content-length", "")
-        size = int(said) if said.isascii() and said.isdigit() and len(said) < 18 else 0
-        if size > BODY or len(said) >= 18:
-            raise _too_large()
-        size = BODY if "transfer-encoding" in headers else size
-        if self._under_way + size > BODIES:
-            raise _RefusedError(503, "The server has more requests than it may take on. Try again in a moment.")
-        return size
 
-
-def _bounded(receive: Receive) -> Receive:
-    """The same, until the body is there: not more of it than may be, and not too slowly."""
-    got, whole = 0, False
-
-    async def bounded() -> Message:
-        nonlocal got, whole
-        if whole:
-            return await receive()
-        try:
-            async with asyncio.timeout(STILL):
-                message = await receive()
-        except TimeoutError as error:
-            raise _RefusedError(408, f"Nothing of the body came for {STILL:g} seconds.") from error
-        got += len(message.get("body", b""))
-        whole = not message.get("more_body", False)
-        if got > BODY:
-            raise _too_large()
-        return message
-
-    return bounded
-
-
-def _too_large() -> _RefusedError:
-    return _RefusedError(413, f"The message is larger than {BODY // MB} MB. Split the document, or add it as a file.")
-
-
-def _refusal(error: _RefusedError) -> Response:
-    said = {"code": types.INVALID_REQUEST, "message": error.said}
+def _refusal(status: int, said: str) -> Response:
     headers = {"Cache-Control": "no-store", "Connection": "close"}
-    if error.status == 401:
+    if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": said})
-    return Response(body, error.status, headers, media_type="application/json")
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": types.INVALID_REQUEST, "message": said}})
+    return Response(body, status, headers, media_type="application/json")

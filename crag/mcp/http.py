@@ -13,13 +13,11 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from crag.core.access import Access
-from crag.core.listening import IDLE_SECONDS, listening
+from crag.core.listening import IDLE_SECONDS, listening, room_for_files
 from crag.mcp.gate import BODY, Gate
 from crag.mcp.service import Service
 
 PATH = "/mcp"
-SESSIONS = 1_000
-"""Sessions at once; more are refused until some end."""
 IDLE = 30 * 60.0
 """Seconds after which a session that nothing was asked in ends."""
 GRACE = 5
@@ -34,7 +32,7 @@ def app(service: Service, access: Access) -> Starlette:
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=BODY,
         session_idle_timeout=IDLE,
-        max_sessions=SESSIONS,
+        max_sessions=None,  # the gate counts them by token
     )
     return Starlette(
         routes=[Route(PATH, StreamableHTTPASGIApp(manager))],
@@ -50,6 +48,7 @@ def serve(service: Service, access: Access, host: str, port: int, announce: Call
     machines could reach it.
     """
     access.check_address(host)
+    room_for_files()
     held = listening(host, port)
     config = uvicorn.Config(
         app(service, access),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from crag.core.errors import NotFoundError
 from crag.core.scope import Scope, narrowed
 from crag.engine import Engine, Workspace
-from crag.mcp.work import Told, Work
+from crag.run.work import Told, Work
+
+T = TypeVar("T")
 
 SCHEME = "crag://"
 
@@ -18,12 +22,13 @@ SCHEME = "crag://"
 class Offer:
     """What was chosen when the server started.
 
-    `workspace` is that of whoever needs no token; None: every request has a token, which opens its own. `files`: the
-    folder of which files may be added by their paths; None: none.
+    `workspace` is that of whoever needs no token; None: every request has a token, which opens its own. `tokens`: how
+    many there are. `files`: the folder of which files may be added by their paths; None: none.
     """
 
     engine: Engine
     workspace: Workspace | None = "default"
+    tokens: int = 0
     strategy: str = "balanced"
     read_only: bool = False
     files: Path | None = None
@@ -32,12 +37,13 @@ class Offer:
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """Who asks, of which workspace; `told` takes a sentence about how far the work is, and `sends_keys` is called
-    before the engine is asked for what may leave the machine with the owner's keys.
+    before the engine is asked for what may leave the machine with the owner's keys. `caller`: the number of the token.
     """
 
     offer: Offer
     workspace: Workspace
     work: Work
+    caller: int
     client: str
     told: Told
     sends_keys: Callable[[], None]
@@ -45,6 +51,15 @@ class Request:
     @property
     def engine(self) -> Engine:
         return self.offer.engine
+
+    def follow(self, begin: Callable[[threading.Event], Iterator[T]]) -> AsyncGenerator[T, None]:
+        """What `begin` yields, as `Work.follow` has it; `begin` is given the event that stops it."""
+        cancel = threading.Event()
+        return self.work.follow(begin(cancel), cancel, caller=self.caller, told=self.told)
+
+    async def done(self, call: Callable[[], T]) -> T:
+        """What `call` returns, as `Work.done` has it."""
+        return await self.work.done(call, threading.Event(), caller=self.caller, told=self.told)
 
     def where(self, where: str, documents: Sequence[str], tags: Sequence[str]) -> str:
         """The filter for documents of these names or ids, and tags. Raises NotFoundError, FilterError."""

@@ -75,7 +75,7 @@ async def listed(request: Request, cursor: str | None) -> tuple[list[Resource], 
     if cursor is not None and not re.fullmatch(r"[0-9]{1,8}", cursor):
         raise InputError("That cursor is of no list of this server.", "List from the beginning.")
     first = int(cursor or 0)
-    found = await request.work.done(lambda: _documents(request), request.told)
+    found = await request.done(lambda: _documents(request))
     own = [_LIST] if first == 0 else []
     end = first + LISTED
     return [*own, *map(_resource, found[first:end])], str(end) if end < len(found) else None
@@ -90,11 +90,11 @@ async def read(request: Request, uri: str) -> TextResourceContents:
             f"Use {', '.join([_LIST.uri, *(each.uri_template for each in TEMPLATES)])}.",
         )
     if asked["run"]:
-        text = await request.work.done(lambda: _run(request, asked["run"]), request.told)
+        text = await request.done(lambda: _run(request, asked["run"]))
         return TextResourceContents(uri=uri, mime_type="application/json", text=text)
     if asked["document"]:
         page = int(asked["page"]) if asked["page"] else None
-        text = await request.work.done(lambda: _document(request, asked["document"], page), request.told)
+        text = await request.done(lambda: _document(request, asked["document"], page))
         return TextResourceContents(uri=uri, mime_type="text/plain", text=text)
     _, listing = await documents(request, arguments.Documents.model_validate({"offset": int(asked["offset"] or 0)}))
     return TextResourceContents(uri=uri, mime_type="application/json", text=listing.model_dump_json())

@@ -32,7 +32,7 @@ async def search(request: Request, asked: arguments.Search) -> tuple[str, result
             half_life_days=settings.half_life_days,
         )
 
-    passages = [_passage(hit) for hit in await request.work.done(found, request.told)]
+    passages = [_passage(hit) for hit in await request.done(found)]
     return _told(passages), results.Found(question=question, passages=passages)
 
 
@@ -44,7 +44,7 @@ async def grade(request: Request, asked: arguments.Grade) -> tuple[str, results.
         request.sends_keys()
         return list(request.engine.grade(question, asked.texts))
 
-    found = await request.work.done(graded, request.told)
+    found = await request.done(graded)
     grades = [
         results.Score(
             index=index,

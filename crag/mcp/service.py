@@ -21,11 +21,15 @@ from crag.core.fences import sendable
 from crag.mcp import resources
 from crag.mcp.offer import Offer, Request, line
 from crag.mcp.tools import offered
-from crag.mcp.work import Work
+from crag.run.work import Work
 
 Context = ServerRequestContext[Work, Any]
 T = TypeVar("T")
 
+WAITING = 256
+"""Requests that may wait for their turn, shared between the tokens; more are refused."""
+LAST = 30.0
+"""Seconds that runs have to come to their end, once the server stops."""
 NAME = "crag-explorer"
 PROMPT = "answer_from_documents"
 _INSTRUCTIONS = """\
@@ -79,12 +83,12 @@ class Service:
     @asynccontextmanager
     async def _alive(self, _: Server[Work]) -> AsyncIterator[Work]:
         """As long as the server serves; at its end every run is ended and stored."""
-        self._work = work = Work(self.offer.engine.config.runs_at_once)
+        self._work = work = Work(self.offer.engine.config.runs_at_once, WAITING, self.offer.tokens)
         try:
             yield work
         finally:
             work.stop()
-            await work.ended()
+            await work.ended(LAST)
 
     async def _list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=list(self._listed.values()))
@@ -171,6 +175,7 @@ class Service:
             offer=self.offer,
             workspace=own,
             work=context.lifespan_context,
+            caller=who.number,
             client=told.client_info.name if told else "",
             told=progress,
             sends_keys=lambda: self.arrivals.sends(who, lambda: self.offer.engine.wiring().keys),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from crag.core.access import WANTED, Access, Caller, foreign
 from crag.core.errors import CragError
+from crag.core.transfer import drop_when_unread
 from crag.engine import Engine
 from crag.server import ask, chat, description, documents, embeddings, front, health, models, rerank, runs, search
 from crag.server.edge import Edge
@@ -59,18 +60,18 @@ ROUTES: tuple[Served, ...] = (
 def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlette:
     """The application. Closing the engine is left to whoever made it.
 
-    A server that is told to end calls `app.state.serving.close()`, then `serving.work.stop()` when it can wait no
+    A server that is told to end calls `app.state.serving.work.close()`, then `serving.stop()` when it can wait no
     longer; the application's own end waits for the work that is under way.
     """
     serving = Serving.of(engine, access, limits or Limits.of(engine.config))
 
     @asynccontextmanager
     async def alive(_: Starlette) -> AsyncIterator[None]:
-        warming = asyncio.create_task(serving.work.done(lambda: health.warm(serving)))
+        warming = asyncio.create_task(asyncio.to_thread(health.warm, serving))
         yield
-        serving.close()
+        serving.work.close()
         await asyncio.wait({warming})
-        await asyncio.to_thread(serving.work.wait)
+        await serving.work.ended()
 
     made = Starlette(
         routes=[Route(each.path, _Door(serving, each), methods=[each.method]) for each in ROUTES],
@@ -83,13 +84,17 @@ def app(engine: Engine, access: Access, limits: Limits | None = None) -> Starlet
     return made
 
 
+_ANYBODY = Caller(number=0, workspace="")
+
+
 class _Door:
-    """What stands before an endpoint: who it is, whether it is one too many; and its turn, to the reply's last byte."""
+    """What stands before an endpoint: who asks, and whether it is one request too many."""
 
     def __init__(self, serving: Serving, served: Served) -> None:
         self._serving, self._served = serving, served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        receive, send = drop_when_unread(receive, send, self._serving.limits.pace.unread)
         request = Request(scope, receive, send)
         request.state.route = self._served.path
         serving, headers = self._serving, request.headers
@@ -97,7 +102,7 @@ class _Door:
             await asyncio.to_thread(serving.arrivals.turned_away, why)
             raise Problem(403, "foreign", why)
         if self._served.free:
-            await self._reply(request, Caller(number=0, workspace=""), scope, receive, send)
+            await self._reply(Call(serving=serving, request=request, caller=_ANYBODY), send)
             return
         caller = serving.access.caller(headers.getlist("authorization"))
         if serving.arrivals.news(caller):
@@ -106,10 +111,11 @@ class _Door:
             raise Problem(401, "invalid_token", WANTED, headers={"WWW-Authenticate": "Bearer"})
         request.state.caller = caller.number
         serving.rates.take(caller)
-        async with serving.gate.passed(caller):
-            await self._reply(request, caller, scope, receive, send)
+        if serving.work.closing:
+            raise Problem(503, "ending", "The server is about to end.", headers={"Retry-After": "5"})
+        with serving.requests.hold(caller), ExitStack() as held:
+            await self._reply(Call(serving=serving, request=request, caller=caller, held=held), send)
 
-    async def _reply(self, request: Request, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
-        call = Call(serving=self._serving, request=request, caller=caller)
+    async def _reply(self, call: Call, send: Send) -> None:
         response = await self._served.endpoint(call)
-        await response(scope, receive, send)
+        await response(call.request.scope, call.request.receive, send)

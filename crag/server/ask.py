@@ -51,7 +51,7 @@ async def ask(call: Call) -> Response:
     how = asking(call, settings, history, body.wanted)
     if body.stream:
         run = Run(call, question, body.strategy, how)
-        await run.begin()
+        await call.attend(run.begin())
         return EventStream(_events(run), call.cancel.set)
     return JSONResponse(await call.work(lambda: trace_record(traced(call, question, body.strategy, how))))
 

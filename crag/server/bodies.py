@@ -1,14 +1,15 @@
-"""What a request brings: read up to a limit, with a time for standing still, and checked against its form."""
+"""What a request brings: read within limits of size and time, and checked against its form."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request
 
+from crag.core.transfer import Pace, bound_body, too_large
 from crag.server.limits import Limits
 from crag.server.problems import Problem, refused
 
@@ -23,15 +24,15 @@ class Body(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True, allow_inf_nan=False)
 
 
-async def json_body(request: Request, limits: Limits, model: type[B]) -> B:
-    """The body as the model has it. Raises Problem: 415 for what is not said to be JSON, 413 for too much of it,
-    400 for what can't be parsed (nested too deeply, too), 422 for a field that is missing or of another type.
+async def json_body(request: Request, limits: Limits, model: type[B], hold: Callable[[int], bool]) -> B:
+    """The body as the model has it. Raises Problem: 415 for what is not said to be JSON, 400 for what can't be parsed
+    (nested too deeply, too), 422 for a field that is missing or of another type. Raises BodyError as `pieces` does.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem(415, "not_json", "Send JSON, with the header Content-Type: application/json.")
     data = bytearray()
-    async for piece in pieces(request, limits.json_bytes, limits):
+    async for piece in pieces(request, limits.json_bytes, limits.pace, hold):
         data += piece
     try:
         if len(data) > _AT_ONCE:
@@ -41,34 +42,14 @@ async def json_body(request: Request, limits: Limits, model: type[B]) -> B:
         raise refused(error) from error
 
 
-async def pieces(request: Request, most: int, limits: Limits) -> AsyncGenerator[bytes, None]:
-    """The body piece by piece. Raises Problem 413 where it has, or says that it has, more bytes than `most`; 408 where
-    it stands still or takes too long.
+async def pieces(request: Request, most: int, pace: Pace, hold: Callable[[int], bool]) -> AsyncGenerator[bytes, None]:
+    """The body piece by piece, each counted by `hold`. Raises BodyError where it has, or says that it has, more bytes
+    than `most`, where it comes too slowly, and where the caller may not have so many bytes here.
     """
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")
     length = request.headers.get("content-length", "")
     if length.isdigit() and int(length) > most:
-        raise _too_large(most)
-    stream, got, clock = request.stream(), 0, asyncio.get_running_loop().time
-    until = clock() + limits.body_seconds
-    while True:
-        try:
-            async with asyncio.timeout_at(min(until, clock() + limits.idle_seconds)):
-                piece = await anext(stream, None)
-        except TimeoutError as error:
-            raise Problem(408, "slow", "The body did not come in time.", headers=_CLOSE) from error
-        if piece is None:
-            return
-        got += len(piece)
-        if got > most:
-            raise _too_large(most)
+        raise too_large(most)
+    async for piece in Request(request.scope, bound_body(request.receive, most, pace, hold)).stream():
         yield piece
-
-
-_CLOSE = {"Connection": "close"}
-"""Said with a refusal that leaves some of the body unread."""
-
-
-def _too_large(most: int) -> Problem:
-    return Problem(413, "too_large", f"The body is larger than {most / 1e6:,.0f} MB.", headers=_CLOSE)

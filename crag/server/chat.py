@@ -44,7 +44,7 @@ async def completions(call: Call) -> Response:
     how = asking(call, settings, body.history())
     if body.stream:
         run = Run(call, question, strategy, how)
-        await run.begin()
+        await call.attend(run.begin())
         quotes = call.engine.wiring(settings=settings).writer is None
         return EventStream(_chunks(run, body, quotes=quotes), call.cancel.set)
     trace = await call.work(lambda: traced(call, question, strategy, how))

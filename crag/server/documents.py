@@ -123,7 +123,7 @@ async def added(call: Call) -> Response:
         asked = await call.body(Adding)
         return await call.work(lambda: _outcomes(call, [(asked.name, lambda: asked.data)], asked.confidence))
     limits = call.serving.limits
-    stream = pieces(call.request, limits.upload_bytes, limits)
+    stream = pieces(call.request, limits.upload_bytes, limits.pace, call.hold(call.serving.uploads))
     try:
         form = await MultiPartParser(call.request.headers, stream, max_files=MOST_FILES, max_fields=20).parse()
     except MultiPartException as error:

@@ -39,7 +39,7 @@ async def ready(call: Call) -> Response:
     """The models are loaded, records and index can be reached, and the server is not about to end."""
     serving = call.serving
     lacking = await asyncio.to_thread(
-        serving.health.lacking, models=serving.ready.is_set(), closing=serving.gate.closing
+        serving.health.lacking, models=serving.ready.is_set(), closing=serving.work.closing
     )
     if lacking:
         said = {"closing": "ending", "models": "loading"}.get(lacking[0], "not ready")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
 from crag.core.access import Caller
 from crag.core.config import AppConfig
 from crag.core.rates import Buckets
+from crag.core.shares import Shares
+from crag.core.transfer import Pace
 from crag.server.problems import Problem
 
 _MB = 1_000_000
@@ -26,17 +26,17 @@ class Limits:
     at_once: int = 8
     """Requests that are worked on side by side."""
     waiting: int = 64
-    """Requests that wait for it, of all callers."""
+    """Requests that are here besides: that send a body, wait for their turn, or are read."""
     each: int = 40
-    """Requests of one token at once, those that wait included."""
+    """Requests of one token at once, whatever they do."""
     rate: int = 600
     """Requests a minute of one token; 0: any number."""
     json_bytes: int = 10 * _MB
     upload_bytes: int = 101 * _MB
-    idle_seconds: float = 20.0
-    """How long a body may stand still."""
-    body_seconds: float = 300.0
-    """How long it may take in all."""
+    bodies_bytes: int = 256 * _MB
+    """Of all bodies of JSON that are here, shared between the tokens."""
+    pace: Pace = field(default_factory=Pace)
+    """How slowly a client may send and read."""
     grace_seconds: float = 10.0
     """How long requests may go on once the server is told to end."""
 
@@ -63,32 +63,23 @@ class Rates:
             raise Problem(429, "rate_limit_exceeded", said, headers={"Retry-After": str(wait)})
 
 
-class Gate:
-    """So many requests are worked on at once, so many more wait in their order, and the rest is turned away at once."""
+class RequestLimit:
+    """Counts the requests that are here: so many of each caller, and so many of all. More are refused at once."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits, self.closing = limits, False
-        self._turns = asyncio.Semaphore(limits.at_once)
-        self._here: Counter[int] = Counter()
+    def __init__(self, limits: Limits, callers: int = 1) -> None:
+        self._limits = limits
+        self._here = Shares(limits.at_once + limits.waiting, callers, each=limits.each if callers else 0)
 
-    @asynccontextmanager
-    async def passed(self, caller: Caller) -> AsyncIterator[None]:
-        """A request's turn. Raises Problem 429 for one too many of a caller, 503 for one too many of all."""
-        limits = self._limits
-        if self._here[caller.number] >= limits.each and caller.number:
-            said = f"This token has {limits.each} requests at once, which is as many as it may."
-            raise Problem(429, "too_many_at_once", said, headers={"Retry-After": "1"})
-        if self._here.total() >= limits.at_once + limits.waiting:
+    @contextmanager
+    def hold(self, caller: Caller) -> Iterator[None]:
+        """Count a request until its reply is sent. Raises Problem 429 for one too many of a caller, 503 of all."""
+        limits, number = self._limits, caller.number
+        if not self._here.take(number):
+            if number and self._here.held(number) >= limits.each:
+                said = f"This token has {limits.each} requests at once, which is as many as it may."
+                raise Problem(429, "too_many_at_once", said, headers={"Retry-After": "1"})
             raise Problem(503, "busy", "The server has more to do than it may take on.", headers={"Retry-After": "2"})
-        self._here[caller.number] += 1
         try:
-            self._check_open()
-            async with self._turns:
-                self._check_open()
-                yield
+            yield
         finally:
-            self._here[caller.number] -= 1
-
-    def _check_open(self) -> None:
-        if self.closing:
-            raise Problem(503, "ending", "The server is about to end.", headers={"Retry-After": "5"})
+            self._here.give_back(number)

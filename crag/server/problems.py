@@ -26,6 +26,7 @@ from crag.core.errors import (
     QuotaError,
     RoomError,
 )
+from crag.core.transfer import BodyError
 
 _log = logging.getLogger(__name__)
 
@@ -90,6 +91,9 @@ def problem_of(error: Exception) -> Problem:
     match error:
         case Problem():
             return error
+        case BodyError():
+            close = {"Connection": "close"}  # some of the body is unread
+            return Problem(error.status, error.code, str(error), headers=close)
         case QuotaError():
             again = {"Retry-After": str(error.retry_after)}
             return Problem(429, "limit_reached", f"{error.message} {error.remedy}", headers=again)

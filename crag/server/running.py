@@ -43,11 +43,11 @@ class Server(uvicorn.Server):
         )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._serving.close()
+        self._serving.work.close()
         grace = self._serving.limits.grace_seconds
-        stopping = asyncio.get_running_loop().call_later(grace, self._serving.work.stop)
+        stopping = asyncio.get_running_loop().call_later(grace, self._serving.stop)
         try:
             await super().shutdown(sockets)
         finally:
             stopping.cancel()
-            self._serving.work.stop()
+            self._serving.stop()

@@ -5,67 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from crag.core.access import Access, Arrivals, Caller
+from crag.core.shares import Shares
 from crag.engine import Engine
 from crag.library.records import server_at
 from crag.monitoring.health import Health
 from crag.monitoring.metrics import Metrics, standing
 from crag.monitoring.scraping import Scraping, metrics_token
-from crag.run.following import followed
+from crag.run.work import Work
 from crag.server.bodies import B, json_body
-from crag.server.limits import Gate, Limits, Rates
+from crag.server.limits import Limits, Rates, RequestLimit
 from crag.spending.prices import usable
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-
-
-class Work:
-    """The work that is under way in threads, so that it can be stopped and waited for when the server ends."""
-
-    def __init__(self, at_once: int) -> None:
-        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="crag-serve")
-        self._changed = threading.Condition()
-        self._running: set[threading.Event] = set()
-
-    def begun(self, cancel: threading.Event) -> None:
-        """Work is under way that `cancel` stops."""
-        with self._changed:
-            self._running.add(cancel)
-
-    def ended(self, cancel: threading.Event) -> None:
-        """That work has ended."""
-        with self._changed:
-            self._running.discard(cancel)
-            self._changed.notify_all()
-
-    async def done(self, job: Callable[[], T]) -> T:
-        """What `job` returns, from a thread of the pool."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, job)
-
-    def stop(self) -> None:
-        """Ask all that is under way to end."""
-        with self._changed:
-            for cancel in self._running:
-                cancel.set()
-            if self._running:
-                _log.info("stopping %d requests that are under way", len(self._running))
-
-    def wait(self) -> None:
-        """Until nothing is under way any more."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._running)
-        self._pool.shutdown()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +37,11 @@ class Serving:
     engine: Engine
     access: Access
     limits: Limits
-    gate: Gate
+    requests: RequestLimit
+    bodies: Shares
+    """Bytes of JSON that are here."""
+    uploads: Shares
+    """Bytes of forms that are here, on the disk."""
     rates: Rates
     arrivals: Arrivals
     work: Work
@@ -99,19 +65,22 @@ class Serving:
             engine=engine,
             access=access,
             limits=limits,
-            gate=Gate(limits),
+            requests=RequestLimit(limits, access.callers),
+            bodies=Shares(limits.bodies_bytes, access.callers, least=limits.json_bytes),
+            uploads=Shares(limits.at_once * limits.upload_bytes, access.callers, least=limits.upload_bytes),
             rates=Rates(limits.rate),
             arrivals=Arrivals(engine.teams.audit.note),
-            work=Work(limits.at_once),
+            work=Work(limits.at_once, limits.at_once + limits.waiting, access.callers),
             ready=ready,
             health=health,
             scraping=scraping,
             metrics=metrics,
         )
 
-    def close(self) -> None:
-        """From now on no request is begun; those that wait are told."""
-        self.gate.closing = True
+    def stop(self) -> None:
+        """End what is under way."""
+        if stopped := self.work.stop():
+            _log.info("stopping %d requests that are under way", stopped)
 
 
 def _audited(engine: Engine, why: str) -> None:
@@ -125,6 +94,8 @@ class Call:
     serving: Serving
     request: Request
     caller: Caller
+    held: ExitStack = field(default_factory=ExitStack)
+    """Frees, once the reply is sent, what the request holds."""
     cancel: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -141,34 +112,50 @@ class Call:
         self.serving.arrivals.sends(self.caller, lambda: self.engine.wiring().keys)
 
     async def body(self, model: type[B]) -> B:
-        """The body, as `model` has it. Raises Problem."""
-        return await json_body(self.request, self.serving.limits, model)
+        """The body, as `model` has it. Raises Problem, BodyError."""
+        return await json_body(self.request, self.serving.limits, model, self.hold(self.serving.bodies))
+
+    def hold(self, bytes: Shares) -> Callable[[int], bool]:
+        """What counts the bytes of the body that are here until the reply is sent."""
+        return self.held.enter_context(bytes.borrow(self.caller.number))
 
     async def work(self, job: Callable[[], T]) -> T:
-        """What `job` returns or raises, done in a thread: for all that takes the engine longer than a moment.
-
-        Where the client goes meanwhile, `cancel` is set, by which the job should end. The body must be read by then.
+        """What `job` returns or raises, done in a thread in the caller's turn: for all that takes the engine longer
+        than a moment. The body must be read by then. Raises as `attend` does.
         """
-        self.serving.work.begun(self.cancel)
-        working = asyncio.ensure_future(self.serving.work.done(job))
-        working.add_done_callback(lambda _: self.serving.work.ended(self.cancel))
-        leaving = asyncio.ensure_future(self._gone())
+        return await self.attend(self.serving.work.done(job, self.cancel, caller=self.caller.number))
+
+    async def follow(self, run: Iterator[T]) -> AsyncGenerator[T, None]:
+        """The events of a run that `cancel` stops, as they come, in the caller's turn. For streamed replies."""
+        async with aclosing(self.serving.work.follow(run, self.cancel, caller=self.caller.number)) as events:
+            async for event in events:
+                yield event
+
+    async def attend(self, work: Coroutine[Any, Any, T]) -> T:
+        """What `work` returns or raises.
+
+        Where the client goes meanwhile, `cancel` is set, by which the work should end; what still waits for its turn is
+        given up, and ClientDisconnect raised.
+        """
+        working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(self._gone())
         try:
             await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not working.done():
-                self.cancel.set()
+                self._give_up(working)
             return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            if not working.cancelled():
+                raise
+            raise ClientDisconnect from None
         finally:
             leaving.cancel()
             if not working.done():
-                self.cancel.set()
+                self._give_up(working)
 
-    async def follow(self, run: Iterator[T]) -> AsyncGenerator[T, None]:
-        """The events of a run that `cancel` stops, as they come: see `followed`. For streamed replies."""
-        self.serving.work.begun(self.cancel)
-        async with aclosing(followed(run, self.cancel, lambda: self.serving.work.ended(self.cancel))) as events:
-            async for event in events:
-                yield event
+    def _give_up(self, working: asyncio.Future[T]) -> None:
+        self.cancel.set()
+        if not self.serving.work.working(self.cancel):
+            working.cancel()
 
     async def _gone(self) -> None:
         """Returns when the client has gone."""

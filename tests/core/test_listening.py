@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from crag.core.errors import SettingsError
-from crag.core.listening import listening
+from crag.core.listening import UNREAD_SECONDS, listening
 
 
 def test_a_connection_that_it_takes_sends_every_part_of_a_reply_at_once() -> None:
@@ -29,6 +29,14 @@ def test_a_connection_that_it_takes_sends_every_part_of_a_reply_at_once() -> Non
             return found
 
     assert asyncio.run(taken(listening("127.0.0.1", 0)))
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux has it")
+def test_a_connection_whose_client_reads_nothing_is_closed_by_the_system() -> None:
+    with listening("127.0.0.1", 0) as held, socket.create_connection(held.getsockname()[:2]):
+        taken, _ = held.accept()
+        with taken:
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == UNREAD_SECONDS * 1000
 
 
 def test_a_port_that_there_is_not_is_told() -> None:

@@ -130,7 +130,7 @@ def test_metrics_are_read_by_the_token_and_counted_by_the_run(engine: Engine, mo
         assert stranger.status_code == 401 and "crag_" not in stranger.text, "the token of a library is no scraper's"
         (last,) = engine.teams.audit.entries(1, act="scrape")
         assert (last.act, last.refused, last.who) == ("scrape", True, "visitor")
-        alone.app.state.serving.close()  # type: ignore[attr-defined]
+        alone.app.state.serving.work.close()  # type: ignore[attr-defined]
         ending = alone.get("/readyz")
         assert ending.status_code == 503 and ending.json() == {"status": "ending", "lacking": ["closing"]}
         assert alone.get("/healthz").json() == {"status": "ok"}

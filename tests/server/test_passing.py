@@ -1,20 +1,22 @@
-"""What a request passes on its way: rates, turns, a client that goes, and work that is stopped."""
+"""What a request passes on its way: rates, limits, a client that goes, and work that is stopped."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 
 import pytest
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
 from crag.core.access import Access, Caller
+from crag.core.transfer import BodyError, Pace
 from crag.engine import Engine
 from crag.server.bodies import pieces
-from crag.server.limits import Gate, Limits, Rates
-from crag.server.problems import Problem
+from crag.server.limits import Limits, Rates, RequestLimit
+from crag.server.problems import Problem, problem_of
 from crag.server.serving import Call, Serving
 
 ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")
@@ -40,52 +42,24 @@ def test_a_bucket_is_filled_again_within_a_minute() -> None:
         rates.take(ONE)
 
 
-def test_some_are_worked_on_some_wait_in_order_and_the_rest_is_turned_away() -> None:
-    async def scenario() -> None:
-        gate, order, over = Gate(Limits(at_once=1, waiting=2, each=3)), list[int](), asyncio.Event()
+def test_requests_are_counted_by_token_and_nobody_takes_the_part_of_another() -> None:
+    limit, three = RequestLimit(Limits(at_once=2, waiting=4, each=4), callers=2), Caller(number=3, workspace="beta")
 
-        async def request(number: int, caller: Caller = TWO) -> None:
-            async with gate.passed(caller):
-                order.append(number)
-                await over.wait()
+    def refused(caller: Caller) -> int:
+        with pytest.raises(Problem) as caught, limit.hold(caller):
+            pass
+        assert int(caught.value.headers["Retry-After"]) >= 1
+        return caught.value.status
 
-        tasks = [asyncio.create_task(request(number)) for number in range(3)]
-        await asyncio.sleep(0)
-        assert order == [0]
-        for caller, status in ((TWO, 429), (ONE, 503)):
-            with pytest.raises(Problem) as caught:
-                await request(9, caller)
-            assert caught.value.status == status and int(caught.value.headers["Retry-After"]) >= 1
-        tasks[1].cancel()  # its client has gone: its place is free again
-        await asyncio.sleep(0)
-        late = asyncio.create_task(request(3))
-        await asyncio.sleep(0)
-        over.set()
-        await asyncio.gather(*tasks, late, return_exceptions=True)
-        assert order == [0, 2, 3]
-
-    asyncio.run(scenario())
-
-
-def test_those_who_wait_when_the_server_ends_are_told() -> None:
-    async def scenario() -> None:
-        gate, over = Gate(Limits(at_once=1, waiting=2)), asyncio.Event()
-
-        async def request() -> None:
-            async with gate.passed(ONE):
-                await over.wait()
-
-        first, waits = asyncio.create_task(request()), asyncio.create_task(request())
-        await asyncio.sleep(0)
-        gate.closing = True
-        over.set()
-        await first
-        with pytest.raises(Problem, match="about to end"):
-            await waits
-        with pytest.raises(Problem, match="about to end"):
-            await request()
-
-    asyncio.run(scenario())
+    with ExitStack() as here:
+        for _ in range(4):
+            here.enter_context(limit.hold(ONE))
+        assert refused(ONE) == 429
+        for _ in range(3):
+            here.enter_context(limit.hold(TWO))
+        assert refused(TWO) == 503
+    with limit.hold(three):
+        pass
 
 
 def _request(messages: AsyncIterator[Message], headers: dict[str, str] | None = None) -> Request:
@@ -112,7 +86,7 @@ def test_a_client_that_goes_stops_the_work_that_was_for_it(engine: Engine) -> No
             return call.cancel.wait(30)
 
         assert await call.work(job)
-        serving.work.wait()
+        await serving.work.ended()
 
     asyncio.run(scenario())
 
@@ -135,7 +109,7 @@ def test_work_under_way_is_stopped_and_waited_for(engine: Engine) -> None:
         working = asyncio.create_task(call.work(job))
         await asyncio.to_thread(begun.wait, 30)
         serving.work.stop()
-        await asyncio.to_thread(serving.work.wait)
+        await serving.work.ended()
         assert await working
 
     asyncio.run(scenario())
@@ -152,22 +126,39 @@ def test_a_body_is_read_no_further_than_it_may_be() -> None:
                 yield {"type": "http.request", "body": b"x" * 40, "more_body": True}
 
         async def read(headers: dict[str, str] | None = None) -> Problem:
-            with pytest.raises(Problem) as caught:
-                async for _ in pieces(_request(messages(), headers), 100, Limits()):
+            with pytest.raises(BodyError) as caught:
+                async for _ in pieces(_request(messages(), headers), 100, Pace(), lambda size: True):
                     pass
-            return caught.value
+            problem = problem_of(caught.value)
+            assert problem.headers == {"Connection": "close"}
+            return problem
 
         assert (await read({"Content-Length": "101"})).status == 413 and sent == 0
         assert (await read()).status == 413 and sent == 3
 
-        async def still() -> AsyncIterator[Message]:
-            await asyncio.Event().wait()
-            yield {}
+    asyncio.run(scenario())
 
-        for limits in (Limits(idle_seconds=0.01), Limits(body_seconds=0.01)):
-            with pytest.raises(Problem) as caught:
-                async for _ in pieces(_request(still()), 100, limits):
-                    pass
-            assert caught.value.status == 408 and caught.value.headers == {"Connection": "close"}
+
+def test_who_waits_for_a_turn_and_goes_leaves_the_queue(engine: Engine) -> None:
+    async def scenario() -> None:
+        serving, release = Serving.of(engine, Access(), Limits(at_once=1)), threading.Event()
+        going, staying = asyncio.Event(), asyncio.Event()
+
+        async def messages(gone: asyncio.Event) -> AsyncIterator[Message]:
+            await gone.wait()
+            yield {"type": "http.disconnect"}
+
+        def call(gone: asyncio.Event) -> Call:
+            return Call(serving=serving, request=_request(messages(gone)), caller=ONE)
+
+        first = asyncio.create_task(call(staying).work(lambda: release.wait(30)))
+        second = asyncio.create_task(call(going).work(lambda: pytest.fail("nobody waits for this")))
+        await asyncio.sleep(0)
+        going.set()
+        with pytest.raises(ClientDisconnect):
+            await second
+        release.set()
+        assert await first
+        await serving.work.ended()
 
     asyncio.run(scenario())

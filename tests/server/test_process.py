@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import signal
 import socket
@@ -54,11 +55,16 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 def test_a_connection_outlasts_what_clients_keep_silent(server: HttpServer) -> None:
     """httpx keeps a connection for five seconds; closed then, a request that is just sent on it would fail."""
-    with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2])), timeout=20) as connection:
-        for silent in (6, 0):
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            assert connection.recv(4096).startswith(b"HTTP/1.1 200")
-            time.sleep(silent)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.connect()
+    used = connection.sock
+    for silent in (6, 0):
+        connection.request("GET", "/healthz")
+        with connection.getresponse() as reply:
+            assert reply.status == 200 and reply.read() == b'{"status":"ok"}'
+        time.sleep(silent)
+    assert connection.sock is used, "it was not opened a second time"
+    connection.close()
 
 
 def test_coheres_client_reranks(server: HttpServer, connected: list[object]) -> None:
