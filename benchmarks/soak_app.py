@@ -62,7 +62,7 @@ def shift_clock(said: Path) -> None:
 
     for package in (crag, ui):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not re.search(r"testing|langchain|mcp|server|migrations|__main__", found.name):
+            if not re.search(r"testing|langchain|mcp|server|__main__", found.name):
                 importlib.import_module(found.name)
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in ("crag", "ui") and getattr(module, "datetime", None) is real:

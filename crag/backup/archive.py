@@ -28,7 +28,7 @@ from typing import IO, Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from crag.core.errors import CancelledError, InputError, StorageError
-from crag.library.faults import translated
+from crag.library.faults import other_version, translated
 from crag.library.kept import CHOSEN, SIGNED_WITH
 from crag.library.schema import VERSION as LIBRARY
 from crag.teams.tables import VERSION as TEAMS
@@ -267,8 +267,8 @@ class Archive:
         if not known or wanted != set(self._hashes) or not set(contents.kept) <= {SIGNED_WITH, CHOSEN}:
             raise self._broken("what it says of itself does not fit what it holds")
         for each in contents.libraries:
-            if each.version > LIBRARY:
-                raise _newer("schema", each.version, LIBRARY)
+            if each.version != LIBRARY:
+                raise other_version(each.workspace, str(each.version), LIBRARY)
         if contents.teams > TEAMS:
             raise _newer("people and workspaces", contents.teams, TEAMS)
         return contents

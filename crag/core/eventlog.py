@@ -1,4 +1,4 @@
-"""Events as lines of JSON, and back: of this build, of earlier ones, and as far as it can of later ones."""
+"""Events as lines of JSON, and back; events of a later build as far as this one knows them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Annotated, get_args
 from pydantic import Field, TypeAdapter
 
 from crag.core.events import Event
-from crag.core.upgrade import upgraded_event
 
 __all__ = ["event_from_json", "event_to_json", "events_from_jsonl", "events_to_jsonl"]
 
@@ -24,7 +23,7 @@ def event_to_json(event: Event) -> str:
 
 
 def event_from_json(line: str | bytes) -> Event:
-    """The event of one line, of this or an earlier build; Skipped where it is of a kind not known here.
+    """The event of one line; Skipped where it is of a kind not known here.
 
     Raises pydantic.ValidationError on anything that is not exactly an event.
     """
@@ -33,7 +32,6 @@ def event_from_json(line: str | bytes) -> Event:
     except ValueError:
         return _EVENT.validate_json(line)
     if isinstance(found, dict):
-        found = upgraded_event(found)
         kind = found.get("kind")
         if isinstance(kind, str) and kind not in _KINDS:
             found = {"kind": "skipped", "name": kind, "at": found.get("at")}

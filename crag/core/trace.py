@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from crag.core import events as ev
 from crag.core.exchanges import Exchange
@@ -29,7 +28,6 @@ from crag.core.types import (
     Wanted,
     WebPage,
 )
-from crag.core.upgrade import upgraded_trace
 
 __all__ = ["Approval", "Rewrite", "Round", "Search", "StepRecord", "Trace"]
 
@@ -342,14 +340,8 @@ class Trace:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Trace:
-        """The inverse of `to_json`, for what an earlier or newer build wrote too. Raises pydantic.ValidationError."""
-        try:
-            stored = _STORED.validate_json(text)
-        except ValidationError:
-            older = _older(text)
-            if older is None:
-                raise
-            return _STORED.validate_python({"format": FORMAT, "trace": upgraded_trace(older)}).trace
+        """The inverse of `to_json`, for what a newer build wrote too. Raises pydantic.ValidationError."""
+        stored = _STORED.validate_json(text)
         return replace(stored.trace, newer=True) if stored.format > FORMAT else stored.trace
 
 
@@ -361,15 +353,6 @@ def _finish(steps: tuple[StepRecord, ...], event: ev.StepFinished) -> tuple[Step
             found[place] = replace(found[place], seconds=event.seconds, calls=event.calls)
             break
     return tuple(found)
-
-
-def _older(text: str | bytes) -> dict[str, Any] | None:
-    """The record of a build that did not yet say its format; None where it is none."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) and "run_id" in found else None
 
 
 FORMAT = 2

@@ -38,8 +38,13 @@ def replaced(name: str, where: str) -> StorageError:
     return StorageError(f"The library {name} was deleted or replaced {where} while it was in use.", _ANEW)
 
 
-def newer(name: str, version: str, known: int) -> StorageError:
-    """What is said of a library that a later version of this program wrote; such a one is never written to."""
+def other_version(name: str, version: str, known: int) -> StorageError:
+    """The error for a library of another layout. It is never written to."""
+    if version.isdecimal() and int(version) < known:
+        return StorageError(
+            f"The library {name} was written by an unreleased build (schema {version}; this one reads {known}).",
+            "Choose another folder or database and add the documents again. Nothing was changed.",
+        )
     return StorageError(
         f"The library {name} was written by a newer version of this program "
         f"(schema {version}; this one knows {known}).",

@@ -13,7 +13,6 @@ from crag.index.stamp import sync
 from crag.library.database import Database
 from crag.library.faults import translated
 from crag.library.kept import Kept
-from crag.library.private import EARLIER
 from crag.library.records import Records
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class DataFolder:
         self.data, self.kept, self._root = data, Kept(data), data / "workspaces"
 
     def names(self) -> list[str]:
-        return sorted(filter(_usual, self._all()))
+        return sorted(filter(_NAME.fullmatch, self._all()))
 
     def unnamed(self) -> int:
         return len(self._all()) - len(self.names())
@@ -161,7 +160,7 @@ class DatabaseHome:
 
     def names(self) -> list[str]:
         found = (name.removeprefix(_PREFIX) for name in self.server.sizes() if name.startswith(_PREFIX))
-        return sorted(filter(_usual, found))
+        return sorted(filter(_NAME.fullmatch, found))
 
     def unnamed(self) -> int:
         return len(self.server.sizes()) - len(self.names())
@@ -177,11 +176,6 @@ def named(workspace: str) -> str:
             f"{workspace!r} is no name for a workspace.", "Use 1 to 64 of the characters a to z, 0 to 9 and -."
         )
     return workspace
-
-
-def _usual(name: str) -> bool:
-    """Whether it names a workspace, and is no key of a private library, by which earlier builds called its folder."""
-    return bool(_NAME.fullmatch(name)) and not EARLIER.fullmatch(name)
 
 
 def taken(name: str) -> StorageError:

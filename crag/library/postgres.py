@@ -28,10 +28,10 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from crag.core.errors import InputError, StorageError
-from crag.library.faults import another, newer, replaced
+from crag.library.faults import another, other_version, replaced
 from crag.library.outages import translated
 from crag.library.room import unlimited
-from crag.library.schema import VERSION, create, prepare, upgrade
+from crag.library.schema import VERSION, create, prepare
 from crag.library.sqlite import connect
 from crag.library.tables import revision
 
@@ -343,11 +343,11 @@ class SchemaRecords:
         return self._entered(connection)
 
     def _locked(self, connection: Connection) -> int | None:
-        """Waits until nobody else writes, then as `_entered`: with the tables up to date. Raises as `_meet` does."""
+        """Waits until nobody else writes, then as `_entered`. Raises as `_meet` and `_check` do."""
         locked(connection, self.schema)
         found = self._entered(connection)
-        if found is not None and not self._current(connection):
-            upgrade(connection)
+        if found is not None:
+            self._check(connection)
         with self._lock:
             self._noted(found)
         return found
@@ -357,11 +357,8 @@ class SchemaRecords:
         with self._lock:
             if found is not None and found != self._seen:
                 with self._server.writing() as connection, connection.begin():
-                    old = self._entered(connection) is not None and not self._current(connection)
-                    if old:  # looked at again under the lock: another server may have done the work in between
-                        locked(connection, self.schema)
-                        if not self._current(connection):
-                            upgrade(connection)
+                    if self._entered(connection) is not None:
+                        self._check(connection)
             self._noted(found)
 
     def _noted(self, found: int | None) -> None:
@@ -369,14 +366,13 @@ class SchemaRecords:
         if before not in (None, found):
             raise replaced(self.name, "on the database server")
 
-    def _current(self, connection: Connection) -> bool:
-        """Whether the tables are today's. Raises StorageError for newer ones, and for those of another program."""
+    def _check(self, connection: Connection) -> None:
+        """Raises StorageError for tables of another layout, and for those of another program."""
         if connection.scalar(select(func.to_regclass(f'"{self.schema}".{revision.name}'))) is None:
             raise another(f"schema {self.schema}", "the database")
         version = str(connection.scalars(select(revision.c.version_num)).one())
-        if not version.isdecimal() or int(version) > VERSION:
-            raise newer(self.name, version, VERSION)
-        return int(version) == VERSION
+        if version != str(VERSION):
+            raise other_version(self.name, version, VERSION)
 
     def _reclaim(self) -> None:
         """What was removed makes room for others; without it the server sees to that when it comes to it."""

@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import exists, func, or_, select, update
+from sqlalchemy import exists, or_, select
 from sqlalchemy import inspect as inspected
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -29,8 +29,8 @@ from crag.core.errors import StorageError
 from crag.library.faults import translated
 from crag.library.kept import SIGNED_WITH, Kept
 from crag.library.room import Folders
-from crag.library.schema import current, inspect
-from crag.library.sqlite import connect, driver
+from crag.library.schema import current
+from crag.library.sqlite import connect
 from crag.library.tables import documents, labels, purged, question_sets, runs
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ _SECRET = 32
 _RANDOM, _SIGN = 32, 16
 """Hexadecimal digits of a key: what is random, and the sign that this program puts behind it."""
 _KEY = re.compile(rf"[0-9a-f]{{{_RANDOM + _SIGN}}}")
-EARLIER = re.compile(rf"[0-9a-f]{{{_RANDOM}}}")
-"""Keys as earlier builds made them, and named folders after; they open their library as long as it is there."""
 _NAME = re.compile(r"p-[0-9a-f]{40}")
 _PRIVATE_SCHEMA = re.compile(r"w_p-[0-9a-f]{40}")
 _DAY = 24 * 3600.0
@@ -76,15 +74,13 @@ class PrivateLibraries:
         return random + self._sign(random)
 
     def known(self, key: str) -> bool:
-        """Whether this program gave the key out, or a library of an earlier build is opened by it."""
-        if _KEY.fullmatch(key):
-            return hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
-        return bool(EARLIER.fullmatch(key)) and self.holds(name_of(key))
+        """Whether this program gave the key out."""
+        return bool(_KEY.fullmatch(key)) and hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
 
     def stored(self) -> list[str]:
         """The names of all libraries that hold anything, others than private ones too, in no order.
 
-        Without those of an earlier build that nobody has opened since: they are left as they are. Raises StorageError.
+        Without those of another build, which are left as they are. Raises StorageError.
         """
         if self._server is not None:
             return [schema.removeprefix("w_") for schema in self._server.sizes() if schema.startswith("w_")]
@@ -121,8 +117,7 @@ class PrivateLibraries:
                 shutil.rmtree(folder)
 
     def settle(self, days: int = 1) -> None:
-        """To be done once at the start: folders that earlier builds named by keys are renamed, and the keys in their
-        records replaced; everything is made readable by its owner alone; libraries empty for `days` are removed.
+        """Once at the start, make everything readable by its owner alone and remove libraries empty for `days`.
 
         What fails is logged and left as it is: one broken library must not keep the program from starting.
         """
@@ -133,8 +128,6 @@ class PrivateLibraries:
                 if folder.is_symlink() or not folder.is_dir():
                     continue
                 with _left_as_it_is():
-                    if EARLIER.fullmatch(folder.name):
-                        folder = _renamed(folder)
                     _for_the_owner(folder, 0o700)
                     for each in folder.iterdir():
                         _for_the_owner(each, 0o700 if each.is_dir() else 0o600)
@@ -212,31 +205,6 @@ def _left_as_it_is() -> Iterator[None]:
         yield
     except (OSError, sqlite3.Error, SQLAlchemyError, StorageError) as error:
         _log.warning("a library was left as it is: %s", type(error).__name__)
-
-
-def _renamed(folder: Path) -> Path:
-    """The folder under the name that tells nothing of its key, and no record in it that does."""
-    key, after = folder.name, folder.with_name(name_of(folder.name))
-    file = folder / "library.db"
-    if file.is_file():
-        with closing(connect(file)) as connection:
-            opened = driver(connection)
-            if not inspect(opened, file):
-                opened.execute("PRAGMA secure_delete = ON")
-                c = runs.c
-                renamed = update(runs).values(
-                    trace=func.replace(c.trace, key, after.name), events=func.replace(c.events, key, after.name)
-                )
-                opened.execute("BEGIN IMMEDIATE")
-                with connection.begin():
-                    named = or_(func.instr(c.trace, key) > 0, func.instr(c.events, key) > 0)
-                    changed = connection.execute(renamed.where(named)).rowcount
-                if changed:
-                    opened.execute("VACUUM")
-                opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    folder.rename(after)
-    _log.info("a private library was renamed, so that its folder does not name its key: %s", after.name)
-    return after
 
 
 def _forgotten(folder: Path, looked: float, stale: float) -> bool:

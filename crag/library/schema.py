@@ -1,43 +1,35 @@
-"""What library.db looks like, and how an older one becomes today's. A newer one is refused."""
+"""The layout of library.db. A file of another layout is refused and left as it is."""
 
 from __future__ import annotations
 
 import sqlite3
-import threading
 import uuid
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, create_mock_engine, insert
 
-from crag.library.faults import another, newer
+from crag.library.faults import another, other_version
 from crag.library.sqlite import driver
 from crag.library.tables import meta, metadata, revision
 
 VERSION = 8
-"""The number of Alembic's head revision; SQLite's `user_version` is the same, by which older programs refuse it."""
-
-_FIRST_STAMPED = 5
-"""Files of earlier versions say theirs in `user_version` alone."""
-
-_MIGRATIONS = Path(__file__).parent / "migrations"
-_migrating = threading.Lock()
-"""Alembic keeps what it works on in its own modules, so one thread at a time."""
+"""The number of the layout, in SQLite's `user_version` and in the table `alembic_version`."""
 
 
 def inspect(connection: sqlite3.Connection, path: Path) -> bool:
     """Look before anything is written: True for a file still empty, False for a library.
 
-    Raises StorageError for a newer library, and for an SQLite file that is something else.
+    Raises StorageError for a library of another layout, and for an SQLite file that is something else.
     """
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     version = _version(connection)
-    if version > VERSION:
-        raise newer(path.parent.name, str(version), VERSION)
     if version == 0 and tables:
         raise another(f"file {path.name}", path.parent.name)
+    if version not in (0, VERSION):
+        raise other_version(path.parent.name, str(version), VERSION)
     return version == 0
 
 
@@ -57,20 +49,16 @@ def current(path: Path) -> bool:
 
 
 def prepare(connection: Connection, path: Path) -> None:
-    """Create or migrate the schema in one transaction; a current library is only read. Raises as `inspect` does."""
+    """Create the tables in one transaction where the file is empty. Raises as `inspect` does."""
     file = driver(connection)
-    if not inspect(file, path) and _version(file) == VERSION:
+    if not inspect(file, path):
         return
     file.execute("BEGIN IMMEDIATE")
     with connection.begin():
         # Looked at again under the lock: another process may have done the work in between.
         if inspect(file, path):
             create(connection)
-        elif (version := _version(file)) < VERSION:
-            upgrade(connection, str(version) if version < _FIRST_STAMPED else "")
-            with suppress(OSError):  # the index of earlier versions, which nothing reads any more
-                path.with_suffix(".vectors").unlink()
-        file.execute(f"PRAGMA user_version = {VERSION}")
+            file.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def create(connection: Connection) -> None:
@@ -80,22 +68,6 @@ def create(connection: Connection) -> None:
     connection.execute(insert(revision).values(version_num=str(VERSION)))
     values = {"library": uuid.uuid4().hex, "generation": "0", "model": "", "dimension": "0"}
     connection.execute(insert(meta), [{"key": key, "value": value} for key, value in values.items()])
-
-
-def upgrade(connection: Connection, unstamped: str = "") -> None:
-    """Bring older tables up to date within the transaction that is open; `unstamped`: what they are, if no stamp says.
-
-    Alembic takes a third of a second to load, so only who needs it pays for it.
-    """
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    with _migrating:
-        if unstamped:
-            command.stamp(config, unstamped)
-        command.upgrade(config, "head")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Runs and a library of an earlier build on the pages: drawn, replayed, exported, compared, under sliders, measured."""
+"""Stored runs and a stored library on the pages: drawn, replayed, exported, compared, under sliders, measured."""
 
 import sqlite3
 from contextlib import closing
@@ -19,8 +19,8 @@ from ui.tune.stored import StoredRun
 
 
 @pytest.fixture
-def with_old_library(data, monkeypatch):
-    """The app's library is one that an earlier build left, and its embedding model is in use."""
+def with_stored_library(data, monkeypatch):
+    """The app has the stored library, and its embedding model is in use."""
     monkeypatch.setenv("CRAG_EMBEDDING", "small")
     return stored_library(data / "workspaces" / "default")
 
@@ -44,7 +44,7 @@ def test_a_stored_run_stands_in_a_lane_and_in_tune(name):
     assert StoredRun.of(trace).entry.run_id == trace.run_id
 
 
-def test_every_run_of_a_stored_library_opens_in_ask(with_old_library, app):
+def test_every_run_of_a_stored_library_opens_in_ask(with_stored_library, app):
     app.run()
     runs = program().engine.library().runs.latest(9, every=True)
     assert len(runs) == 5
@@ -55,7 +55,7 @@ def test_every_run_of_a_stored_library_opens_in_ask(with_old_library, app):
         assert app.slider and f'<div class="question">{run.question}' in said(app)
 
 
-def test_a_stored_run_is_decided_anew_under_the_sliders(with_old_library, app):
+def test_a_stored_run_is_decided_anew_under_the_sliders(with_stored_library, app):
     app.run()
     app.query_params["run"] = program().engine.library().runs.latest(9, every=True)[-1].run_id
     app.run()
@@ -63,7 +63,7 @@ def test_a_stored_run_is_decided_anew_under_the_sliders(with_old_library, app):
     assert not app.exception and "would become" in said(app)
 
 
-def test_runs_of_a_stored_library_stand_side_by_side(with_old_library, app):
+def test_runs_of_a_stored_library_stand_side_by_side(with_stored_library, app):
     app.run()
     runs = [run.run_id for run in program().engine.library().runs.latest(9, every=True)[-2:]]
     app.query_params["runs"] = ",".join(runs)
@@ -75,7 +75,7 @@ def test_runs_of_a_stored_library_stand_side_by_side(with_old_library, app):
 @pytest.mark.parametrize(
     ("page", "words"), [("tune", "5 runs"), ("evaluate", "Measures by strategy"), ("documents", "report.pdf")]
 )
-def test_the_other_pages_show_what_a_stored_library_holds(with_old_library, app, page, words):
+def test_the_other_pages_show_what_a_stored_library_holds(with_stored_library, app, page, words):
     app.run()
     app.switch_page(f"pages/{page}.py").run()
     assert not app.exception and not app.error
@@ -112,7 +112,7 @@ def test_a_run_of_another_build_is_drawn_everywhere(name):
     assert StoredRun.of(trace).entry.settings.upper == Settings().upper
 
 
-def test_a_run_of_another_build_opens_in_ask_and_compare(with_old_library, app):
+def test_a_run_of_another_build_opens_in_ask_and_compare(with_stored_library, app):
     app.run()
     library = program().engine.library()
     runs = [run.run_id for run in library.runs.latest(9, every=True)]
@@ -134,8 +134,8 @@ def test_a_run_of_another_build_opens_in_ask_and_compare(with_old_library, app):
     assert not app.exception and not app.error and "can't be read" not in said(app)
 
 
-def test_an_unfinished_evaluation_of_another_build_is_shown_and_says_why_it_cannot_go_on(with_old_library, app):
-    with closing(sqlite3.connect(with_old_library / "library.db")) as connection, connection:
+def test_an_unfinished_evaluation_of_another_build_is_shown_and_says_why_it_cannot_go_on(with_stored_library, app):
+    with closing(sqlite3.connect(with_stored_library / "library.db")) as connection, connection:
         connection.execute(
             "UPDATE evaluations SET strategy = 'gone-strategy', finished_at = '', "
             "settings = json_set(settings, '$.speed', 1, '$.upper', 7)"

@@ -21,7 +21,6 @@ CALLED_BY_OTHERS = {
     "bind_processor": "SQLAlchemy calls it",
     "cache_ok": "SQLAlchemy reads it",
     "connect_unix_socket": "httpcore may call it",
-    "down_revision": "Alembic reads it",
     **dict.fromkeys(("_get_relevant_documents", "_aget_relevant_documents"), "LangChain calls it"),
     **dict.fromkeys(("compress_documents", "acompress_documents"), "LangChain calls it"),
     **dict.fromkeys(("embed_documents", "embed_query"), "LangChain calls it"),

@@ -246,7 +246,6 @@ PUBLIC = {
         *("ShortAnswer", "SpanReading", "Spoken", "Verification", "Wanted", "WebPage"),
     ],
     "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
-    "crag.core.upgrade": ["in_words", "upgraded_event", "upgraded_trace"],
     "crag.core.wording": [
         *(
             "about",

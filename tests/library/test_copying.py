@@ -314,20 +314,20 @@ def test_a_copy_that_was_used_since_is_compared_and_left_alone(source: FolderPla
 def test_private_addresses_go_on_working_where_all_is_copied(tmp_path: Path, server: Server, fill: Fill) -> None:
     data = tmp_path / "data"
     private = PrivateLibraries(data)
-    key, early = private.issue(), "0" * 32
-    for name in ("default", name_of(key), name_of(early), "1" * 32):
+    key = private.issue()
+    for name in ("default", name_of(key), "No Workspace"):
         with Library.open(data / "workspaces" / name, HashEmbedder()) as library:
             fill(library, name)
     Kept(data).put(CHOSEN, b"{}")
     one, other = DataFolder(data), DatabaseHome(server)
-    assert one.unnamed() == 1, "a folder of an earlier build, whose name is a key"
+    assert one.unnamed() == 1, "a folder whose name is none of a workspace"
     assert kept_copied(one.kept, other.kept) == {SIGNED_WITH: "copied", CHOSEN: "copied"}
     assert kept_copied(one.kept, other.kept) == {SIGNED_WITH: "there", CHOSEN: "there"}
     for name in one.names():
         assert copied(one.place(name), other.place(name)).whole
-    assert other.names() == one.names() == sorted(["default", name_of(key), name_of(early)])
+    assert other.names() == one.names() == sorted(["default", name_of(key)])
     there = PrivateLibraries(tmp_path / "none", server)
-    assert there.known(key) and there.known(early) and not there.known("2" * 32)
+    assert there.known(key) and not there.known("2" * 32)
     back = DataFolder(tmp_path / "back")
     kept_copied(other.kept, back.kept)
     assert PrivateLibraries(tmp_path / "back").known(key)

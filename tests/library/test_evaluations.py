@@ -18,7 +18,7 @@ from crag.library.library import Library
 from crag.library.runs import Unreadable
 from crag.library.store import count
 from crag.library.tables import ASKED, evaluations, results, runs
-from tests.support.library_makers import HashEmbedder, as_version, change
+from tests.support.library_makers import change
 
 Fill = Callable[..., Document]
 
@@ -256,40 +256,3 @@ def test_the_history_is_found_by_its_index(library: Library) -> None:
 
 
 # Older libraries
-
-
-@pytest.mark.files
-def test_a_library_of_version_2_opens_with_all_it_holds(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
-    document = fill(library, "alpha")
-    save_run(library, "one")
-    library.cache.save_search("key", [])
-    found = library.search("alpha copper", 3)
-    library.close()
-    as_version(library, 2)
-    with Library.open(library.folder, embedder) as opened:
-        assert opened.evaluations.sets() == [] and opened.evaluations.all() == []
-        assert opened.documents.all() == [document]
-        assert opened.runs.trace("one").question == "why?"
-        assert opened.cache.load_search("key", hours=1) is not None
-        assert opened.search("alpha copper", 3) == found
-        add_set(opened)
-        opened.evaluations.save_result(begin(opened).id, 1, "row")
-        opened.verify()
-    with Library.open(library.folder, embedder) as again:
-        assert [each.done for each in again.evaluations.all()] == [1]
-
-
-@pytest.mark.files
-def test_a_library_of_version_3_opens_with_the_history_of_what_was_asked(
-    library: Library, embedder: HashEmbedder
-) -> None:
-    add_set(library)
-    of = begin(library).id
-    for run in ("one", f"{of}-1", "two", f"{of}-2"):
-        save_run(library, run)
-    library.close()
-    as_version(library, 3)
-    with Library.open(library.folder, embedder) as opened:
-        assert history(opened) == ["two", "one"]
-        assert opened.runs.ids() == ["one", f"{of}-1", "two", f"{of}-2"]
-        opened.verify()

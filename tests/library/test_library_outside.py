@@ -1,12 +1,9 @@
-"""What outside services took and brought: calls kept by day, results remembered for a while, older libraries opened."""
+"""What outside services took and brought: calls kept by day, results remembered for a while, other versions refused."""
 
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,9 +20,7 @@ from crag.library.library import Library
 from crag.library.schema import VERSION
 from crag.library.store import meta
 from crag.library.tables import changes, searches
-from crag.models.minilm import MiniLM
-from tests.support.library_makers import HashEmbedder, as_version, change, make_document, on_disk
-from tests.support.stored import stored_library
+from tests.support.library_makers import HashEmbedder, change, on_disk
 
 Fill = Callable[..., Document]
 OpenLibrary = Callable[..., Library]
@@ -186,110 +181,6 @@ def in_file(library: Library, statement: str) -> None:
         connection.execute(statement)
 
 
-def tables(file: Path) -> set[str]:
-    with closing(sqlite3.connect(file)) as connection:
-        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-
-
-@pytest.mark.files
-def test_a_library_of_version_1_opens_with_all_it_holds(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
-    documents = [fill(library, "alpha"), fill(library, "beta")]
-    save(library, "one", call(input_tokens=100, output_tokens=10))
-    found, history = library.search("beta copper", 3), library.runs.latest()
-    library.close()
-    as_version(library, 1)
-    assert not {"calls", "searches"} & tables(library.folder / "library.db")
-    earlier_index = library.folder / "library.vectors"
-    earlier_index.write_bytes(b"what an earlier version kept beside its file")
-    with Library.open(library.folder, embedder) as opened:
-        assert not earlier_index.exists()
-        assert {"calls", "searches"} <= tables(opened.folder / "library.db")
-        assert opened.documents.all() == documents
-        assert opened.runs.latest() == history
-        assert opened.runs.trace("one").calls == (call(input_tokens=100, output_tokens=10),)
-        assert opened.search("beta copper", 3) == found
-        assert opened.runs.spending() == []
-        save(opened, "two", call(input_tokens=1, output_tokens=1))
-        opened.cache.save_search("key", [PAGE])
-        assert opened.runs.spending()[0].calls == 1
-        opened.verify()
-    with Library.open(library.folder, embedder) as again:
-        assert again.cache.load_search("key", hours=1) is not None
-
-
-def layout(file: Path) -> dict[str, object]:
-    """What a file is made of, however the statements that made it were written: tables, columns, indexes, triggers."""
-    with closing(sqlite3.connect(file)) as connection:
-        rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
-        found: dict[str, object] = {f"{kind} {name}": sql.split() for kind, name, sql in rows if kind != "table"}
-        for name, sql in [(name, sql) for kind, name, sql in rows if kind == "table"]:
-            columns = connection.execute(f"PRAGMA table_xinfo({name})").fetchall()
-            # What is part of a key is never NULL, said or not.
-            said = [
-                (name, type, bool(needed or key), default, key) for _, name, type, needed, default, key, _ in columns
-            ]
-            indexes = [
-                (index[2:], connection.execute(f"PRAGMA index_xinfo({index[1]})").fetchall())
-                for index in connection.execute(f"PRAGMA index_list({name})").fetchall()
-            ]
-            keys = connection.execute(f"PRAGMA foreign_key_list({name})").fetchall()
-            words = {word for word in ("AUTOINCREMENT", "WITHOUT ROWID", "fts5", "CHECK") if word in sql}
-            found[f"table {name}"] = (said, sorted(map(repr, indexes)), keys, words)
-        for pragma in ("user_version", "auto_vacuum", "journal_mode"):
-            found[pragma] = connection.execute(f"PRAGMA {pragma}").fetchone()
-        found["stamp"] = connection.execute("SELECT version_num FROM alembic_version").fetchall()
-        return found
-
-
-@pytest.mark.files
-@pytest.mark.parametrize("version", range(1, VERSION))
-def test_a_new_library_and_a_migrated_one_are_alike(
-    library: Library, tmp_path: Path, embedder: HashEmbedder, version: int
-) -> None:
-    on_disk(library).close()
-    with Library.open(tmp_path / "new", embedder) as new:
-        file = on_disk(new).folder / "library.db"
-    as_version(library, version)
-    Library.open(library.folder, embedder).close()
-    made, migrated = layout(file), layout(library.folder / "library.db")
-    assert made.keys() == migrated.keys()
-    assert [name for name in made if made[name] != migrated[name]] == []
-
-
-@pytest.mark.slow
-def test_a_new_library_and_a_current_one_are_opened_without_alembic(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from tests.support.library_makers import HashEmbedder, on_disk; "
-        "from crag.library.library import Library; library = Library.open(Path(sys.argv[1]), HashEmbedder()); "
-        "on_disk(library).size; assert 'alembic' not in sys.modules"
-    )
-    for _ in ("new", "current"):
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / "library")], cwd=ROOT, check=True)
-
-
-@pytest.mark.slow
-@pytest.mark.files
-@pytest.mark.parametrize("version", [1, VERSION - 1])
-def test_processes_and_threads_that_migrate_at_once_agree(
-    library: Library, fill: Fill, embedder: HashEmbedder, version: int
-) -> None:
-    document = fill(library, "alpha")
-    library.close()
-    as_version(library, version)
-    code = (
-        "import sys; from pathlib import Path; from tests.support.library_makers import HashEmbedder; "
-        "from crag.library.library import Library; Library.open(Path(sys.argv[1]), HashEmbedder()).close()"
-    )
-    begun = [subprocess.Popen([sys.executable, "-c", code, str(library.folder)], cwd=ROOT) for _ in range(2)]
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda _: Library.open(library.folder, embedder).close(), range(3)))
-    assert [child.wait(timeout=60) for child in begun] == [0, 0]
-    with Library.open(library.folder, embedder) as opened:
-        assert opened.documents.all() == [document] and opened.search("alpha", 1)
-        opened.verify()
-    assert layout(library.folder / "library.db")["stamp"] == [(str(VERSION),)]
-
-
 def changed(library: Library) -> list[tuple[int, int | None, str]]:
     """What a chunk index would be told, with the documents by their number."""
     with library._database.read() as connection:
@@ -315,38 +206,17 @@ def test_every_change_of_documents_and_vectors_is_noted_with_its_generation(libr
         assert meta(connection, "generation") == "5"
 
 
-def test_an_older_library_s_changes_are_noted_from_its_own_generation_on(tmp_path: Path) -> None:
-    with Library.open(stored_library(tmp_path / "old", 4), MiniLM()) as library:
-        assert changed(library) == []
-        library.documents.delete(library.documents.all()[0].id)
-        assert changed(library) == [(5, 1, "deleted")]
-        assert library.size == (1, 3) and library.labels.all()[-1].question == "Which harbour?"
-        document, data, chunks = make_document("new", 2, model=MiniLM().id)
-        library.documents.add(document, data, chunks, MiniLM().embed([chunk.text for chunk in chunks]))
-        assert changed(library)[1:] == [(6, 4, "added")], "a number is never used twice"
-        library.verify()
-
-
 @pytest.mark.files
-def test_a_migration_that_breaks_off_leaves_version_1(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
-    document = fill(library, "alpha")
-    library.close()
-    as_version(library, 1)
-    in_file(library, "CREATE TABLE calls (in_the_way TEXT)")
-    with pytest.raises(StorageError):
-        Library.open(library.folder, embedder)
-    assert "searches" not in tables(library.folder / "library.db"), "half a migration"
-    in_file(library, "DROP TABLE calls")
-    with Library.open(library.folder, embedder) as opened:
-        assert opened.documents.all() == [document]
-        assert opened.runs.spending() == []
-
-
-@pytest.mark.files
-def test_a_library_of_a_later_version_is_refused_and_left_alone(library: Library, embedder: HashEmbedder) -> None:
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [(VERSION + 1, "newer version"), (VERSION - 1, "unreleased build")],
+)
+def test_a_library_of_another_version_is_refused_and_left_alone(
+    library: Library, embedder: HashEmbedder, version: int, said: str
+) -> None:
     on_disk(library).close()
-    in_file(library, f"PRAGMA user_version = {VERSION + 1}")
+    in_file(library, f"PRAGMA user_version = {version}")
     before = (library.folder / "library.db").read_bytes()
-    with pytest.raises(StorageError, match="newer version of this program"):
+    with pytest.raises(StorageError, match=said):
         Library.open(library.folder, embedder)
     assert (library.folder / "library.db").read_bytes() == before

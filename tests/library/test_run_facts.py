@@ -17,8 +17,7 @@ from crag.library.places import FolderPlace
 from crag.monitoring.facts import facts_of
 from crag.spending.prices import PRICES
 from crag.strategies import STRATEGIES
-from tests.support.library_makers import HashEmbedder, as_version
-from tests.support.stored import stored_library
+from tests.support.library_makers import HashEmbedder
 from tests.support.tune_runs import run
 
 
@@ -78,8 +77,8 @@ def test_those_of_runs_stored_before_are_made_once_and_one_that_cannot_be_read_i
         library.runs.save(full(number), [])
     before = library.facts.since()
     library.close()
-    as_version(library, 7)
     with closing(sqlite3.connect(library.folder / "library.db")) as connection, connection:
+        connection.execute("DELETE FROM facts")
         connection.execute("UPDATE runs SET trace = 'no record' WHERE id = 'run-3'")
     with Library.open(library.folder, embedder) as opened:
         assert (opened.facts.standing().runs, opened.facts.standing().made) == (5, 0)
@@ -92,15 +91,6 @@ def test_those_of_runs_stored_before_are_made_once_and_one_that_cannot_be_read_i
         assert [each for each in before if each[1].run_id != "run-3"] == [
             each for each in found.items() if each[1].run_id != "run-3"
         ]
-
-
-@pytest.mark.files
-def test_runs_of_a_real_earlier_build_have_figures(tmp_path: Path, embedder: HashEmbedder) -> None:
-    with Library.open(stored_library(tmp_path / "old", 4), embedder) as library:
-        assert library.facts.fill(1000) == 0
-        made = [each for _, each in library.facts.since()]
-        assert len(made) == len(library.runs.ids()) > 0
-        assert all(each.outcome != "unreadable" and each.started_at for each in made)
 
 
 @pytest.mark.files

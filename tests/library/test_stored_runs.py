@@ -1,4 +1,4 @@
-"""Runs and a library of an earlier build: what they said then they say now, and they can be decided anew."""
+"""Stored runs and a stored library: they say what they said then, and can be decided again."""
 
 from __future__ import annotations
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sqlite3
 import zlib
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,23 +113,3 @@ def change(library: Library, statement: Update) -> None:
     """What no part of the library does: values that another program, or another time, left there."""
     with library._database.write() as connection:
         connection.execute(statement)
-
-
-def as_version(library: Library, version: int) -> None:
-    """Make a closed library what it would be had `version` written it: its tables as they were, with the same rows."""
-    now, then = library.folder / "library.db", library.folder / "then.db"
-    layout = (Path(__file__).parent / f"version_{version}.sql").read_text(encoding="utf-8")
-    with closing(sqlite3.connect(then)) as connection, connection:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript(layout)
-        connection.execute("ATTACH ? AS now", (str(now),))
-        for table in re.findall(r"^CREATE TABLE (\w+)", layout, re.MULTILINE):
-            columns = ", ".join(f'"{row[1]}"' for row in connection.execute(f"PRAGMA main.table_info({table})"))
-            connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM now.{table}")
-        if "alembic_version" in layout:
-            connection.execute("UPDATE main.alembic_version SET version_num = ?", (str(version),))
-        connection.execute(f"PRAGMA main.user_version = {version}")
-    for name in ("library.db", "library.db-wal", "library.db-shm"):
-        (library.folder / name).unlink(missing_ok=True)
-    then.rename(now)

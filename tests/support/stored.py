@@ -1,8 +1,7 @@
-"""Runs and a library as an earlier build stored them, from tests/data. Those files are never edited.
+"""Runs and a library that a real engine wrote, from tests/data.
 
-Each is what a real engine wrote: tests/data/runs over the sample library (three chunks retrieved, at most two pages of
-the web), with the loopback world of failing_servers.py where a service was to fail; library-3.sql over a PDF of two
-pages.
+tests/data/runs: over the sample library (three chunks retrieved, at most two pages of the web), with the loopback world
+of failing_servers.py where a service was to fail. library.sql: a PDF of two pages, indexed with all-MiniLM-L6-v2.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ def stored_run(name: str) -> list[Event]:
     return events_from_jsonl((DATA / "runs" / f"{name}.jsonl").read_text(encoding="utf-8"))
 
 
-def stored_library(folder: Path, version: int = 3) -> Path:
-    """Makes `folder` the library's folder, as a build of that schema's version left it."""
+def stored_library(folder: Path) -> Path:
+    """Make `folder` the folder of the stored library."""
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / "library.db")) as connection:
         connection.execute("PRAGMA synchronous = OFF")  # a wait for the disk after each statement is for nobody
-        connection.executescript((DATA / f"library-{version}.sql").read_text(encoding="utf-8"))
+        connection.executescript((DATA / "library.sql").read_text(encoding="utf-8"))
     return folder

@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import InputError
-from crag.core.upgrade import in_words
 from crag.evaluation.evaluate import Evaluation
 from crag.metrics.metrics import ResultRow
 from crag.metrics.results import MEASURES, Result, flat
@@ -121,7 +120,7 @@ def _rows(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, s
         if session.may("edit"):
             _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
-    begun = f"{words.moment(evaluation.started_at)}. {in_words(evaluation.parts)}"
+    begun = f"{words.moment(evaluation.started_at)}. {evaluation.parts}"
     st.caption(markdown(begun))
     evaluate_rows.show(session, evaluation, rows)
 

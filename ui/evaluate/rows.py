@@ -8,7 +8,6 @@ from typing import TypeVar
 import streamlit as st
 
 from crag.core.errors import NotFoundError
-from crag.core.upgrade import in_words
 from crag.evaluation.evaluate import Evaluation
 from crag.metrics.metrics import ResultRow
 from ui.app import navigation
@@ -82,7 +81,7 @@ def taken(row: ResultRow, known: Container[str], lead: str = "") -> Html:
     said = excerpt(row.problem or row.answer or "no answer", 220)
     inner = h.fragment(
         h.span("asked")[lead or row.question],
-        h.span("peek")["Failed: " if row.problem else "", in_words(said) if row.problem else said],
+        h.span("peek")["Failed: " if row.problem else "", said],
     )
     if row.run_id in known:
         return h.button("open", data_pick=f"run:{row.run_id}", title="Open its trace")[inner]
