@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import threading
-import time
-from collections import OrderedDict, deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,9 +25,6 @@ MOST = 50
 """Links of one workspace that have not ended."""
 _BYTES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
-_TRIES, _SECONDS = 60, 60.0
-"""So many unknown links are looked up in so many seconds; those that were good just now are always."""
-_GOOD = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +49,6 @@ class Links:
 
     def __init__(self, store: Store, audit: AuditLog) -> None:
         self._store, self._audit = store, audit
-        self._lock = threading.Lock()
-        self._tried: deque[float] = deque(maxlen=_TRIES)
-        self._good: OrderedDict[str, None] = OrderedDict()
-        """Hashes that let in when they were asked about last."""
 
     def issue(self, workspace: str, days: int, by: Actor) -> tuple[Link, str]:
         """A link for so many days, and what stands in its address: 256 random bits, told here and never again.
@@ -88,26 +78,20 @@ class Links:
     def opened(self, token: str) -> Link:
         """The link that this opens. Raises AccessError, in the same words for one that ended and one never made.
 
-        A link ends with its workspace, and with the person who made it.
+        A link ends with its workspace, and with the person who made it. How many are tried is not limited: nobody
+        guesses 256 random bits, and a limit for all strangers would shut out those who have a link.
         """
-        digest = _hash(token)
-        if not _TOKEN.fullmatch(token) or not self._looked_up(digest):
+        if not _TOKEN.fullmatch(token):
             raise self._refused()
         with self._store.read() as connection:
-            row = connection.execute(select(links).where(links.c.hash == digest)).one_or_none()
+            row = connection.execute(select(links).where(links.c.hash == _hash(token))).one_or_none()
             maker = None
             if row is not None:
                 maker = connection.execute(select(people).where(people.c.id == row.made_by)).one_or_none()
         shown = "" if row is None else row.made_by if maker is None else maker.name or maker.email
         found = None if row is None else _link(row, shown)
         if found is None or not found.open or (maker is not None and maker.removed_at):
-            with self._lock:
-                self._good.pop(digest, None)
             raise self._refused()
-        with self._lock:
-            self._good[digest] = None
-            while len(self._good) > _GOOD:
-                self._good.popitem(last=False)
         return found
 
     def end(self, id: str, by: Actor) -> None:
@@ -130,17 +114,6 @@ class Links:
             rows = connection.execute(wanted.order_by(c.ends_at)).all()
             known = {id: name or email for id, name, email in connection.execute(_named())} if rows else {}
         return [_link(row, known.get(row.made_by, row.made_by)) for row in rows]
-
-    def _looked_up(self, digest: str) -> bool:
-        """Whether this one is looked for at all: strangers who try many get no further than a bound."""
-        now = time.monotonic()
-        with self._lock:
-            if digest in self._good:
-                return True
-            if len(self._tried) == _TRIES and now - self._tried[0] < _SECONDS:
-                return False
-            self._tried.append(now)
-            return True
 
     def _refused(self) -> AccessError:
         self._audit.note("link", "visitor", what="an address without a link that lets in", refused=True)
