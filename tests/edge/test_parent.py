@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -71,8 +73,8 @@ def test_without_a_cookie_a_library_keeps_its_process_and_libraries_spread() -> 
 
 
 @contextmanager
-def served(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
-    """A parent of two plain children on a free port."""
+def served(folder: Path, *arguments: str, files: int = 0) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
+    """A parent of two plain children on a free port. `files`: how many it may have open, where not 0."""
     child, log = folder / "child.py", folder / "log"
     child.write_text(CHILD, encoding="utf-8")
     with socket.socket() as listener, log.open("wb") as out:
@@ -81,7 +83,8 @@ def served(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[byt
         port = listener.getsockname()[1]
         command = [sys.executable, "-P", parent.__file__, str(listener.fileno()), "2", str(port)]
         command += [sys.executable, str(child), *arguments]
-        process = subprocess.Popen(command, pass_fds=(listener.fileno(),), stdout=out, stderr=out)
+        fewer = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (files, files)) if files else None
+        process = subprocess.Popen(command, pass_fds=(listener.fileno(),), stdout=out, stderr=out, preexec_fn=fewer)
     try:
         yield process, port, log
     finally:
@@ -154,6 +157,23 @@ def test_who_says_nothing_keeps_nobody_waiting(tmp_path: Path) -> None:
             assert asked(port, 0)[0] == 0
             slow.sendall(b"cess=1\r\n\r\n")
             assert slow.recv(100).split()[0] == b"1"
+
+
+def test_unfinished_heads_close_the_way_for_nobody(tmp_path: Path) -> None:
+    """Half of the files that may be open are for them: for the 21st the first one is closed."""
+    with served(tmp_path, files=40) as (_, port, log), ExitStack() as open_still:
+        assert asked(port, 0)[0] == 0
+        unfinished = []
+        for _ in range(60):
+            each = open_still.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            each.sendall(b"GET / HTTP/1.1\r\nCookie: crag_pro")
+            unfinished.append(each)
+        assert [asked(port, number)[0] for number in (0, 1, 0, 1)] == [0, 1, 0, 1]
+        unfinished[-1].sendall(b"cess=1\r\n\r\n")
+        assert unfinished[-1].recv(100).split()[0] == b"1", "the newest one may still finish"
+        with suppress(ConnectionResetError):
+            assert unfinished[0].recv(100) == b""
+        until(lambda: "connections that sent no whole request were closed" in log.read_text(encoding="utf-8"))
 
 
 def test_a_start_that_can_t_succeed_ends(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,17 +12,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from crag.monitoring.health import Health
 from ui.edge.callers import Callers
 from ui.edge.headers import Header, values, with_headers
+from ui.edge.refusals import RefusalLog
 from ui.edge.seats import Caller, Full, Seats, caller
 from ui.edge.signing import LOGOUT, ROUTES, Signing, cookies_of
 from ui.edge.sizes import BODY_MB, Body, TooMuch, Uploads
 from ui.edge.waiting import refusing, told, waiting, wants_page
 from ui.edge.watching import Watch
 
-LOG = logging.getLogger(__name__)
 _MEDIA = "/media/"
 _UPLOAD = "/_stcore/upload_file/"
-_LOGGED = 20
-"""Refusals that are logged; after so many an owner knows, and a stranger can't fill the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +53,7 @@ class Edge:
 
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
         self._app, self._rules = app, rules
-        self._logged = 0
+        self._refusals = RefusalLog()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -70,7 +67,7 @@ class Edge:
             return
         armed = self._armed(send, self._cookies(scope))
         if refusal:
-            self._log_refusal(scope, refusal)
+            self._refusals.note(scope, refusal)
             await _answer(403, refusal)(scope, receive, armed)
         elif wants_page(scope, self._path(scope)) and (full := await self._full(caller(scope))) is not None:
             await waiting(full)(scope, receive, armed)
@@ -184,7 +181,7 @@ class Edge:
     async def _close(self, scope: Scope, receive: Receive, send: Send, refusal: str, full: Full | None = None) -> None:
         """Refuse a websocket before it is open: the browser is answered 403, or 503 where there is no place."""
         if full is None:
-            self._log_refusal(scope, refusal)
+            self._refusals.note(scope, refusal)
         await receive()
         if "websocket.http.response" in scope.get("extensions", {}):
             said = {"content-type": "text/plain; charset=utf-8", **(refusing(full) if full is not None else {})}
@@ -200,12 +197,6 @@ class Edge:
     def _path(self, scope: Scope) -> str:
         """Below the app's own."""
         return str(scope["path"]).removeprefix(self._rules.base)
-
-    def _log_refusal(self, scope: Scope, refusal: str) -> None:
-        if self._logged < _LOGGED:
-            self._logged += 1
-            host, origin = (" ".join(values(scope, name))[:100] for name in (b"host", b"origin"))
-            LOG.warning("Refused: host %r, origin %r. %s", host, origin, refusal)
 
 
 def _answer(status: int, line: str) -> PlainTextResponse:

@@ -17,6 +17,7 @@ import socket
 import sys
 import time
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 
 __all__ = ["COOKIE", "Parent", "browser_of", "main"]
@@ -27,10 +28,14 @@ CHANNEL = "CRAG_CHILD"
 """In a child's environment: its number, how many there are, the descriptor of its channel, the port that people see,
 and 1 where it is the first of its number, else 0."""
 
-_HEAD, _SILENT = 16_384, 30.0
-"""Of a request's head so much is looked at; for so many seconds a connection may say nothing."""
-_WAITING = 1_000
-"""So many connections may wait for their head; more are closed."""
+_HEAD, _SILENT, _FINISH = 16_384, 30.0, 10.0
+"""Bytes of a request's head that are looked at; seconds that a connection may say nothing, and then may take for it."""
+_UNFINISHED = 1_000
+"""Connections that have sent no whole head. For one more, the oldest one of the address that has the most is closed."""
+_PEEK, _LONGEST_PEEK = 0.01, 0.25
+"""Seconds between two looks at a head of which a part has come, longer each time."""
+_NEWS = 60.0
+"""Seconds between two lines of the log about connections that were closed."""
 _STUCK = 60.0
 """Seconds without a sign of life after which a child that was ready is ended. It gives one every second."""
 _FIRST_PAUSE, _LONGEST_PAUSE, _LASTING = 0.5, 30.0, 20.0
@@ -134,6 +139,9 @@ class Parent:
         self._listener, self._port, self._command = listener, port, tuple(command)
         self._children = [_Child(number) for number in range(count)]
         self._waiting: set[asyncio.Task[None]] = set()
+        self._unfinished: dict[asyncio.Task[None], str] = {}
+        """Those of them whose head is not there yet, oldest first, each with the address that it comes from."""
+        self._most, self._closed, self._told = _most_unfinished(), 0, -_NEWS
         self._once_ready, self._early_deaths, self._status = False, 0, 0
         self._stopping = asyncio.Event()
 
@@ -180,9 +188,12 @@ class Parent:
                 await asyncio.wait_for(self._stopping.wait(), pause)
 
     async def _watch(self) -> None:
-        """Ends children that give no sign of life any more."""
+        """Ends children that give no sign of life any more, and logs how many connections were closed unfinished."""
         while True:
             await asyncio.sleep(1)
+            if self._closed and time.monotonic() - self._told > _NEWS:
+                _log.warning("%d connections that sent no whole request were closed for newer ones.", self._closed)
+                self._closed, self._told = 0, time.monotonic()
             for child in self._children:
                 self._once_ready = self._once_ready or child.ready
                 if child.ready and time.monotonic() - child.heard > _STUCK:
@@ -194,22 +205,34 @@ class Parent:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                connection, _ = await loop.sock_accept(self._listener)
+                connection, address = await loop.sock_accept(self._listener)
             except OSError as error:  # too many open files, or the browser has gone already
                 _log.warning("A connection could not be taken: %s", error.strerror)
                 await asyncio.sleep(0.1)
                 continue
-            if len(self._waiting) >= _WAITING:
-                connection.close()
-                continue
             task = asyncio.create_task(self._hand_over(connection))
             self._waiting.add(task)
-            task.add_done_callback(self._waiting.discard)
+            self._unfinished[task] = address[0] if isinstance(address, tuple) else ""
+            task.add_done_callback(self._forget)
+            if len(self._unfinished) > self._most:
+                self._close_oldest()
+
+    def _close_oldest(self) -> None:
+        """Closes the oldest unfinished connection of the address that has the most of them."""
+        (most, _), *_ = Counter(self._unfinished.values()).most_common(1)
+        oldest = next(task for task, address in self._unfinished.items() if address == most)
+        del self._unfinished[oldest]
+        oldest.cancel()
+        self._closed += 1
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._waiting.discard(task)
+        self._unfinished.pop(task, None)
 
     async def _hand_over(self, connection: socket.socket) -> None:
         try:
-            async with asyncio.timeout(_SILENT):
-                head = await _head(connection)
+            head = await _head(connection)
+            self._unfinished.pop(asyncio.current_task(), None)  # type: ignore[arg-type]
             number = browser_of(head, len(self._children)) if head else None
             if head and not (number is not None and await self._give(self._children[number], connection)):
                 for child in sorted(self._children, key=lambda each: (not each.ready, each.load)):
@@ -231,19 +254,36 @@ class Parent:
 
 
 async def _head(connection: socket.socket) -> bytes:
-    """The first request's head, left where it is; of TLS and anything else the first bytes. b"" where nothing comes."""
+    """The first request's head, left where it is; of TLS and anything else the first bytes. b"" where nothing comes.
+
+    Raises TimeoutError where it takes too long.
+    """
     loop = asyncio.get_running_loop()
     came = asyncio.Event()
     loop.add_reader(connection, came.set)
     try:
-        await came.wait()
+        async with asyncio.timeout(_SILENT):
+            await came.wait()
     finally:
         loop.remove_reader(connection)
-    while True:
-        head = connection.recv(_HEAD, socket.MSG_PEEK)
-        if not head or b"\r\n\r\n" in head or len(head) == _HEAD or not head[:1].isalpha():
-            return head
-        await asyncio.sleep(0.01)
+    pause = _PEEK
+    async with asyncio.timeout(_FINISH):
+        while True:
+            head = connection.recv(_HEAD, socket.MSG_PEEK)
+            if not head or b"\r\n\r\n" in head or len(head) == _HEAD or not head[:1].isalpha():
+                return head
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PEEK)
+
+
+def _most_unfinished() -> int:
+    """How many connections may be unfinished: half of the open files that there may be are for them, at most."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return _UNFINISHED
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _UNFINISHED if soft == resource.RLIM_INFINITY else max(1, min(_UNFINISHED, soft // 2))
 
 
 async def _served(listener: socket.socket, count: int, port: int, command: Sequence[str]) -> int:
