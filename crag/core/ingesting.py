@@ -9,6 +9,7 @@ from crag.core.errors import Reason
 from crag.core.types import Document, LineBox, Media
 
 __all__ = [
+    "Cut",
     "DocumentAdded",
     "DocumentFailed",
     "DocumentRefreshed",
@@ -40,6 +41,19 @@ class TableSpan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """The characters [start, end) of a page's text that are one chunk; `table`: most of it is rows of a table.
+
+    `headers` are what its tables say of these rows elsewhere.
+    """
+
+    start: int
+    end: int
+    table: bool = False
+    headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """One page. `text` is in reading order, tables as readable rows; `lines` hold offsets into it.
 
@@ -47,7 +61,8 @@ class Page:
     citation says where that is no printed page, as "slide 3"; `by_heading`: or, in a text without pages, the heading
     that a chunk stands under. `scanned`: an image with (nearly) no text.
     `headings` are (offset, heading text), in order. `unseen` words that can't be seen on the page were left out;
-    `recognised`: the text is recognition's, and what a person sees is a picture.
+    `recognised`: the text is recognition's, and what a person sees is a picture. `cuts`: where its chunks are, if the
+    reader has said so.
     """
 
     number: int
@@ -62,6 +77,7 @@ class Page:
     recognised: bool = False
     place: str = ""
     by_heading: bool = False
+    cuts: tuple[Cut, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

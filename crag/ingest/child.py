@@ -17,6 +17,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from crag.core.ingesting import Page, TableSpan
+from crag.ingest.chunking import cut_page
 from crag.ingest.fault import FileError
 from crag.ingest.media import READERS
 
@@ -82,11 +84,33 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     read: Reader = importlib.import_module(READERS[job["media"]]).read
     pages = 0
     for message in read(data, job):
-        _send(out, message)
+        _send(out, _cut(message))
         if "page" in message:
             pages += 1
             _allow(job, pages)
     _send(out, {"done": pages})
+
+
+def _cut(message: dict[str, Any]) -> dict[str, Any]:
+    """The message; a page in it also with where its chunks are, which takes time, too."""
+    if page := message.get("page"):
+        page["cuts"] = [[cut.start, cut.end, cut.table, cut.headers] for cut in cut_page(_page(page))]
+    return message
+
+
+def _page(raw: dict[str, Any]) -> Page:
+    """What of a page says where its chunks are."""
+    tables = tuple(TableSpan(start=start, end=end, header=header) for start, end, header in raw["tables"])
+    headings = tuple((at, heading) for at, heading in raw["headings"])
+    return Page(
+        number=raw["number"],
+        text=raw["text"],
+        width=0.0,
+        height=0.0,
+        tables=tables,
+        headings=headings,
+        by_heading=raw["by_heading"],
+    )
 
 
 def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
@@ -101,7 +125,7 @@ def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
 
     pages = 0
     for message in recognise(data, job, told):
-        _send(out, message)
+        _send(out, _cut(message))
         pages += 1
     _send(out, {"done": pages})
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
-from crag.core.ingesting import Page, ParsedDocument, TableSpan
+from crag.core.ingesting import Cut, Page, ParsedDocument, TableSpan
 from crag.core.types import Chunk, LineBox
 from crag.text.sentences import sentences
 
@@ -16,8 +17,13 @@ _SEPARATOR = " › "
 _COLUMNS = " | "
 _MOST_HEADER = 160
 _MOST_PLACE = 80
+_MOST_PARTS = 20
+_MOST_COMPARED = 2_000
+"""Characters of a header that are compared with a chunk, which is shorter."""
 _WORD = re.compile(r"\w+")
-_VALUES = re.compile(r":\s.*[\d—–-]|;")  # a row of values, not the name of a section
+_BLANK = re.compile(r"\s*+")
+_LABEL = re.compile(r":\s")
+_VALUE = re.compile(r"[\d—–-]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,38 +58,172 @@ class _Unit:
 def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, sizes: Sizes = _SIZES) -> list[Chunk]:
     """The document's chunks in reading order. Every character that is no white space lies in one.
 
-    `source` is the file's name. Chunk ids depend on the document's id, the chunking and the span alone.
+    `source` is the file's name. Chunk ids depend on the document's id, the chunking and the span alone. The reader's
+    child process has cut the pages already; pages from elsewhere are cut here. Takes time by the document's length.
     """
     found: list[Chunk] = []
     heading = ""
     for page in parsed.pages:
-        for start, end, table in _spans(page, sizes):
+        headings, lines = _Headings(page), _Lines(page.lines)
+        for each in page.cuts if page.cuts is not None and sizes == _SIZES else cut_page(page, sizes):
+            heading = headings.before(each.start) or heading
             # A chunk that opens with its own heading needs no other's.
-            opening = next((text for at, text in page.headings if start <= at <= start + 2), None)
-            before = [text for at, text in page.headings if at < start]
-            heading = before[-1] if before else heading
-            own = opening is not None and page.text.startswith(opening[:20], start)
-            parts = [parsed.title, "" if own else heading, *_headers(page, start, end)]
+            opening = headings.opening(each.start)
+            own = opening is not None and page.text.startswith(opening[:20], each.start)
+            parts = [parsed.title, "" if own else heading, *each.headers]
             found.append(
                 Chunk(
-                    id=chunk_id(document_id, page.number, start, end),
+                    id=chunk_id(document_id, page.number, each.start, each.end),
                     document_id=document_id,
                     source=source,
                     title=parsed.title,
                     page=page.number,
                     ordinal=len(found),
-                    start=start,
-                    end=end,
-                    text=page.text[start:end],
+                    start=each.start,
+                    end=each.end,
+                    text=page.text[each.start : each.end],
                     context=_SEPARATOR.join(part for part in parts if part),
-                    kind="table" if table is not None else "text",
-                    lines=_lines(page.lines, start, end),
-                    place=_place(page, _section(page, start, heading)),
+                    kind="table" if each.table else "text",
+                    lines=lines.within(each.start, each.end),
+                    place=_place(page, headings.section(each.start, heading)),
                 )
             )
         if page.headings:
             heading = page.headings[-1][1]
     return found
+
+
+def cut_page(page: Page, sizes: Sizes = _SIZES) -> tuple[Cut, ...]:
+    """Where the chunks of a page begin and end, and what its tables say of each. Takes time by the page's length."""
+    tables = _Tables(page)
+    return tuple(
+        Cut(start=start, end=end, table=table is not None, headers=tuple(tables.headers(start, end)))
+        for start, end, table in _spans(page, sizes)
+    )
+
+
+class _Headings:
+    """The headings of a page, found by their places."""
+
+    def __init__(self, page: Page) -> None:
+        self._text = page.text
+        self._found = sorted(page.headings, key=lambda heading: heading[0])
+        self._places = [at for at, _ in self._found]
+        self._last = [*range(len(self._found))]
+        """Of each heading, the last one of the run of headings that it stands in, with nothing but blanks between."""
+        for at in range(len(self._found) - 2, -1, -1):
+            place, heading = self._found[at]
+            if not self._text[place + len(heading) : self._places[at + 1]].strip():
+                self._last[at] = self._last[at + 1]
+
+    def before(self, start: int) -> str:
+        """The last heading before a place; empty where there is none."""
+        at = bisect_left(self._places, start)
+        return self._found[at - 1][1] if at else ""
+
+    def opening(self, start: int) -> str | None:
+        """The heading that a chunk opens with."""
+        at = bisect_left(self._places, start)
+        return self._found[at][1] if at < len(self._found) and self._places[at] <= start + 2 else None
+
+    def section(self, start: int, heading: str) -> str:
+        """The last of the headings that a chunk opens with, else the one it stands under."""
+        at = bisect_left(self._places, start)
+        if at == len(self._found):
+            return heading
+        blank = _BLANK.match(self._text, start, self._places[at])
+        opens = blank is not None and blank.end() == self._places[at]
+        return self._found[self._last[at]][1] if opens else heading
+
+
+class _Lines:
+    """The boxes of a page's lines, found by their places."""
+
+    def __init__(self, lines: Sequence[LineBox]) -> None:
+        self._lines = sorted(lines, key=lambda line: line.start)
+        self._starts = [line.start for line in self._lines]
+        self._reach = [*accumulate((line.end for line in self._lines), max)]
+
+    def within(self, start: int, end: int) -> tuple[LineBox, ...]:
+        """The boxes of a span."""
+        first, last = bisect_right(self._reach, start), bisect_left(self._starts, end)
+        return _boxes(self._lines[first:last], start, end)
+
+
+class _Tables:
+    """What the tables of a page say of the rows that a chunk holds."""
+
+    def __init__(self, page: Page) -> None:
+        self._text = page.text
+        self._tables = [_Table(page.text, table) for table in sorted(page.tables, key=lambda table: table.start)]
+        self._starts = [table.start for table in self._tables]
+        self._reach = [*accumulate((table.end for table in self._tables), max)]
+
+    def headers(self, start: int, end: int) -> list[str]:
+        """What a chunk's tables say of its rows and the chunk does not: unit, captions, columns, its first section."""
+        found: list[str] = []
+        first, last = bisect_right(self._reach, start), bisect_left(self._starts, end)
+        text = _words(self._text[start:end]) if first < last else ""
+        for table in self._tables[first:last]:
+            if table.end > start:
+                said = ((part, words) for part, words in table.said(start) if part not in found and words not in text)
+                found += [part[:_MOST_HEADER] for part, _ in said]
+        return found
+
+
+class _Table:
+    """A table's rows, each looked at once, whatever the number of chunks that they make."""
+
+    def __init__(self, text: str, table: TableSpan) -> None:
+        self.start, self.end = table.start, table.end
+        self._text = text
+        self._parts = [(part, _words(part[:_MOST_COMPARED])) for part in table.header.split(_SEPARATOR)[:_MOST_PARTS]]
+        self._rows = text[table.start : table.end].split("\n")
+        self._places = [*accumulate((len(row) + 1 for row in self._rows[:-1]), initial=table.start)]
+        self._sections: list[str] | None = None
+
+    def said(self, start: int) -> Iterator[tuple[str, str]]:
+        """What heads a chunk that begins at `start`, each with its words alone."""
+        for part, words in self._parts:
+            # The line that names the columns is in the chunk that the table begins in, if not in these words.
+            if part and (start > self.start or _COLUMNS not in part):
+                yield part, words
+        if start > self.start and (section := self._section(start)):
+            yield section, _words(section)
+
+    def _section(self, start: int) -> str:
+        """The last line without values before a chunk that begins within the table, unless a total has closed it."""
+        end = start
+        while end > self.start and self._text[end - 1] == "\n":
+            end -= 1
+        at = bisect_right(self._places, end) - 1
+        if at == 0:
+            return ""
+        if self._sections is None:
+            self._values = [_values_end(row) for row in self._rows]
+            self._sections = [""]
+            for place in range(1, len(self._rows)):
+                self._sections.append(self._closed(place, len(self._rows[place])))
+        return self._closed(at, end - self._places[at])
+
+    def _closed(self, at: int, size: int) -> str:
+        """The section that the first `size` characters of a row leave open."""
+        assert self._sections is not None
+        row = self._rows[at]
+        if size < self._values[at]:
+            return row[: min(size, _MOST_COMPARED)].strip(" :")
+        # The first row of a section may be a total, as "Total revenue" is.
+        if row[: min(size, 5)].lower() == "total" and self._values[at - 1] <= len(self._rows[at - 1]):
+            return ""
+        return self._sections[at - 1]
+
+
+def _values_end(row: str) -> int:
+    """How much of a row must be there to see that it holds values, and is not the name of a section."""
+    ends = [row.find(";") + 1 or len(row) + 1]
+    if (label := _LABEL.search(row)) and (value := _VALUE.search(row, label.end())):
+        ends.append(value.end())
+    return min(ends)
 
 
 def _place(page: Page, heading: str) -> str:
@@ -93,51 +233,14 @@ def _place(page: Page, heading: str) -> str:
     return f"section {heading[:_MOST_PLACE]}" if heading else f"part {page.number}"
 
 
-def _section(page: Page, start: int, heading: str) -> str:
-    """The last of the headings that a chunk opens with, else the one it stands under."""
-    end = start
-    for at, text in page.headings:
-        if at >= start:
-            if page.text[end:at].strip():
-                break
-            heading, end = text, at + len(text)
-    return heading
-
-
 def chunk_id(document_id: str, page: int, start: int, end: int) -> str:
     """The id of a chunk that this chunking makes: one of an earlier chunking has another."""
     return hashlib.sha256(f"{document_id}|{CHUNKING_ID}|{page}|{start}|{end}".encode()).hexdigest()[:24]
 
 
-def _headers(page: Page, start: int, end: int) -> list[str]:
-    """What a chunk's tables say of its rows and the chunk does not: unit, captions, columns, its first section."""
-    found: list[str] = []
-    text = _words(page.text[start:end])
-    for table in page.tables:
-        if table.end <= start or end <= table.start:
-            continue
-        # The line that names the columns is in the chunk that the table begins in, if not in these words.
-        parts = [part for part in table.header.split(_SEPARATOR) if start > table.start or _COLUMNS not in part]
-        parts += [_rows_section(page.text[table.start : start])] if start > table.start else []
-        found += [part[:_MOST_HEADER] for part in parts if part and part not in found and _words(part) not in text]
-    return found
-
-
 def _words(text: str) -> str:
     """Words and figures alone, to see whether a text holds another."""
     return " ".join(_WORD.findall(text.lower())).join("  ")
-
-
-def _rows_section(rows: str) -> str:
-    """The last line without values before a chunk that begins within a table, unless a total has closed it since."""
-    above = rows.rstrip("\n").split("\n")
-    for place in range(len(above) - 1, 0, -1):
-        if not _VALUES.search(above[place]):
-            return above[place].strip(" :")
-        # The first row of a section may be a total, as "Total revenue" is.
-        if above[place].lower().startswith("total") and _VALUES.search(above[place - 1]):
-            return ""
-    return ""
 
 
 def _spans(page: Page, sizes: Sizes) -> list[tuple[int, int, TableSpan | None]]:
@@ -240,7 +343,7 @@ def _pieces(text: str, start: int, end: int, most: int) -> list[tuple[int, int]]
     return found
 
 
-def _lines(lines: Sequence[LineBox], start: int, end: int) -> tuple[LineBox, ...]:
+def _boxes(lines: Sequence[LineBox], start: int, end: int) -> tuple[LineBox, ...]:
     """The boxes of a span, offsets counted from its start; a line cut by the span's edge is cut in proportion."""
     found = []
     for line in lines:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, EmptyError, EncryptedError, LimitError, UnknownMediaError
-from crag.core.ingesting import Page, ParsedDocument, TableSpan
+from crag.core.ingesting import Cut, Page, ParsedDocument, TableSpan
 from crag.core.metadata import days_in
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest import scans
@@ -240,7 +240,19 @@ def _page(raw: Mapping[str, Any], expected: int) -> Page:
         recognised=bool(raw["recognised"]),
         place=_clean(str(raw["place"])),
         by_heading=bool(raw["by_heading"]),
+        cuts=tuple(_cuts(raw["cuts"], size)),
     )
+
+
+def _cuts(raw: Sequence[Any], size: int) -> Iterator[Cut]:
+    """Where the chunks of a page are. Raises KeyError, TypeError, ValueError for what is none."""
+    done = 0
+    for start, end, table, headers in raw:
+        _span(start, end, size)
+        if not done <= start < end:
+            raise ValueError("chunks out of order")
+        yield Cut(start=start, end=end, table=bool(table), headers=tuple(map(str, headers)))
+        done = end
 
 
 def _span(start: Any, end: Any, size: int) -> None:

@@ -13,6 +13,8 @@ __all__ = ["Folded", "folded"]
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _ODD_WORD = re.compile(r"(?<![\w@$!|])(?:[a-z]++(?:\d|[@$!|](?=\w))|\d++[a-z])\w*(?:[@$!|]+\w+)*")
 _ALPHABETS = re.compile("[\u0370-\u052f]")
+_LATIN = re.compile("[a-z]")
+_WORD = re.compile(r"(?:[^\W\d_]|[\u0370-\u052f])++")
 _SPELLED = re.compile(r"(?<!\w)\w(?:(?:[ ][ ]?|[.\-_*|·+]|[ ][.\-_*|·][ ])\w(?!\w)){4,}(?:[.*|·](?=\s\w))?")
 _TAGS = range(0xE0020, 0xE007F)
 """Invisible copies of ASCII's signs, at this distance from them."""
@@ -54,11 +56,13 @@ def folded(text: str) -> Folded:
     for match in _ODD_WORD.finditer(joined):
         signs[match.start() : match.end()] = match[0].translate(_NUMERALS)
     joined = "".join(signs)
-    for match in reversed([*_SPELLED.finditer(joined)]):
-        kept = [at for at in range(match.start(), match.end()) if _stays(joined, at, match.end())]
-        signs[match.start() : match.end()] = [" " if joined[at].isspace() else joined[at] for at in kept]
-        places[match.start() : match.end()] = [places[at] for at in kept]
-    return Folded("".join(signs), tuple(places))
+    parts, kept, end = [], [], 0
+    for match in _SPELLED.finditer(joined):
+        within = [at for at in range(*match.span()) if _stays(joined, at, match.end())]
+        parts += [joined[end : match.start()], *(" " if joined[at].isspace() else joined[at] for at in within)]
+        kept += [*places[end : match.start()], *(places[at] for at in within)]
+        end = match.end()
+    return Folded("".join([*parts, joined[end:]]), (*kept, *places[end:]))
 
 
 def _signs(text: str) -> tuple[list[str], list[int]]:
@@ -94,8 +98,8 @@ def _plain(sign: str) -> str:
 
 def _mixed(text: str) -> Iterator[re.Match[str]]:
     """Words of Latin and other letters together."""
-    for match in re.finditer(r"[^\W\d_]*[\u0370-\u052f][^\W\d_]*", text):
-        if re.search("[a-z]", match[0]):
+    for match in _WORD.finditer(text):
+        if _ALPHABETS.search(match[0]) and _LATIN.search(match[0]):
             yield match
 
 

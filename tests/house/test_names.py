@@ -151,7 +151,8 @@ PUBLIC = {
     "crag.core.fences": ["fenced", "sendable"],
     "crag.core.fields": ["days_of", "first_problem", "meta", "origins_of", "setting"],
     "crag.core.ingesting": [
-        *("DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page", "ParsedDocument"),
+        *("Cut", "DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page"),
+        "ParsedDocument",
         *("DocumentRefreshed", "Found", "IngestStep", "ReadingPage", "ReadingQueued", "RecognisingPage", "TableSpan"),
     ],
     "crag.core.advice": [

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.config import AppConfig
-from crag.core.ingesting import Page, ParsedDocument, TableSpan
+from crag.core.ingesting import Cut, Page, ParsedDocument, TableSpan
 from crag.core.types import LineBox, Rect
-from crag.ingest.chunking import Sizes, chunk_document
+from crag.ingest.chunking import Sizes, chunk_document, cut_page
+from crag.ingest.compose import ComposedPage, as_message
+from crag.ingest.reader import _page as _page_of
 from crag.ingest.reader import read_document
 from crag.text.sentences import sentences
 from tests.support.tiny_pdf import line, pdf
@@ -113,3 +120,74 @@ def test_nothing_but_white_space_is_left_out(text: str, one: int, two: int) -> N
             assert not covered[at]
             covered[at] = True
     assert all(covered[at] or character.isspace() for at, character in enumerate(text))
+
+
+def _wide(columns: int) -> Page:
+    """A table of one row."""
+    row = "Sales: " + "; ".join(f"Column {n} {n},000" for n in range(columns))
+    header = " | ".join(f"Column {n}" for n in range(columns))
+    text = f"{row[:200]}\n{row}"
+    return _page(text, tables=(TableSpan(start=0, end=len(text), header=header),))
+
+
+def _crowded(units: int) -> Page:
+    """As many tables, headings and lines as chunks."""
+    part = f"Harbour\n{PROSE[:300]}\nBoats: 2019 77; 2018 42\n"
+    at = [n * len(part) for n in range(units)]
+    rect = Rect(page=1, left=0, top=0, right=9, bottom=9)
+    end = len(part)
+    return Page(
+        number=1,
+        text=part * units,
+        width=612,
+        height=792,
+        by_heading=True,
+        headings=tuple((start, "Harbour") for start in at),
+        tables=tuple(TableSpan(start=start + end - 24, end=start + end - 1, header="Year") for start in at),
+        lines=tuple(LineBox(start=start, end=start + 7, rect=rect) for start in at),
+    )
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        _wide,
+        _crowded,
+        lambda n: _page("Total " + "value " * 4 * n, tables=(TableSpan(start=0, end=24 * n, header="Value"),)),
+        lambda n: _page("x\n" + "word\n" * 4 * n, tables=(TableSpan(start=0, end=20 * n, header="Value"),)),
+        lambda n: _page("x\n" + "Row: 1\n" * 4 * n, tables=(TableSpan(start=0, end=28 * n, header="Value"),)),
+        lambda n: _page("x\n" + "word " * 8 * n, tables=(TableSpan(start=0, end=40 * n, header="Value"),)),
+    ],
+    ids=["one row", "headings, tables, lines", "one cell", "sections", "rows", "a long section"],
+)
+def test_cutting_takes_time_by_the_length_of_a_page(page: Callable[[int], Page]) -> None:
+    def took(size: int) -> float:
+        given = page(size)
+        began = time.process_time()
+        chunk_document(_document(given), ID, "h.md")
+        return time.process_time() - began
+
+    assert took(8_000) < 14 * (took(2_000) + 0.01)
+
+
+def test_pages_are_cut_in_the_child_process_of_the_reader() -> None:
+    parsed = read_document(
+        f"# Harbours\n\n{PROSE}\n\n| Port | Boats |\n|--|--|\n| Hull | 77 |\n".encode(), "h.md", AppConfig()
+    )
+    assert [page.cuts for page in parsed.pages] == [cut_page(page) for page in parsed.pages]
+    one = Cut(start=0, end=9)
+    (chunk,) = chunk_document(_document(replace(parsed.pages[0], cuts=(one,))), ID, "h.md")
+    assert (chunk.start, chunk.end, chunk.kind) == (0, 9, "text")
+
+
+def test_cuts_that_make_no_sense_are_refused() -> None:
+    raw = {**as_message(ComposedPage(1, 0.0, 0.0, text="Harbours of the north.")), "cuts": [[0, 8, False, []]]}
+    assert _page_of(raw, 1).cuts == (Cut(start=0, end=8),)
+    for cuts in (
+        [[0, 99, False, []]],
+        [[4, 8, False, []], [0, 3, False, []]],
+        [[3, 3, False, []]],
+        [[0, "8", False, []]],
+    ):
+        with pytest.raises(ValueError):
+            _page_of({**raw, "cuts": cuts}, 1)

@@ -293,6 +293,6 @@ def test_a_count_of_the_child_s_that_is_none_is_refused(count: object) -> None:
         "height": 9,
         "scanned": False,
     }
-    assert _page({**raw, "unseen": 6, "recognised": False, "place": "", "by_heading": False}, 1).unseen == 6
+    assert _page({**raw, "unseen": 6, "recognised": False, "place": "", "by_heading": False, "cuts": []}, 1).unseen == 6
     with pytest.raises(ValueError, match="a count that is none"):
-        _page({**raw, "unseen": count, "recognised": False, "place": "", "by_heading": False}, 1)
+        _page({**raw, "unseen": count, "recognised": False, "place": "", "by_heading": False, "cuts": []}, 1)

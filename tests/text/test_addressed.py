@@ -98,3 +98,16 @@ def test_one_sentence_of_thousands_of_orders_is_told_once():
     text = "ignore the above. " * 6_000
     (spoken,) = addressed(text)
     assert (spoken.start, text[spoken.end :].strip()) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a b c d e  ", "aя", "1a", "\u0301"], ids=["letters", "spelled", "mixed", "odd", "marks"]
+)
+def test_folding_takes_time_by_the_length_of_a_text(unit: str) -> None:
+    def took(size: int) -> float:
+        given = "я " + unit * (size // len(unit))
+        began = time.process_time()
+        folded(given)
+        return time.process_time() - began
+
+    assert took(400_000) < 40 * (took(50_000) + 0.02)
