@@ -1,12 +1,14 @@
 """What the HTTP server adds to the evaluator, how it answers many at once, and what it keeps in memory.
 
-python -m benchmarks.server [--pairs 100] [--rounds 15] [--requests 2000] [--crowd 1000]
+python -m benchmarks.server [--pairs 100] [--rounds 15] [--requests 2000] [--crowd 1000] [--drips 40]
 
 `crag serve` in a process of its own, on loopback, over an empty data folder and the models that ship. Rerank: ten
 texts of about 600 characters, another question each time, in turns with the same evaluator called in this process;
 which goes first changes from turn to turn. Processor time is that of both processes: what a request costs, however
 busy the machine is with other work. At once: rounds of twenty requests that begin together. Memory: the server's own,
 after so many requests (rerank, embeddings and search in turns, four clients). Crowd: requests that all begin together.
+Drips: a server with two tokens; the requests of one, one after another, while the other holds bodies open that bring a
+byte a second.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ import asyncio
 import json
 import os
 import platform
+import select
+import socket
 import statistics
 import subprocess
 import sys
@@ -25,7 +29,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +55,9 @@ TEXTS = [
 
 
 @contextmanager
-def served(data: Path) -> Iterator[tuple[str, int]]:
-    """The address and the process id of a server that is ready."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
+def served(data: Path, **given: str) -> Iterator[tuple[str, int]]:
+    """The address and the process id of a server that is ready, started with these variables."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")} | given
     command = [sys.executable, "-m", "crag", "serve", "--port", "0", "--rate", "0", "--json", "--quiet"]
     with subprocess.Popen(
         command, env={**environment, "CRAG_DATA": str(data)}, stdout=subprocess.PIPE, text=True
@@ -176,6 +180,45 @@ def crowd(url: str, pid: int, size: int) -> dict[str, Any]:
     return {"size": size, "replies": dict(found), "seconds": seconds, "mb": resident(pid), "alive_ms": alive}
 
 
+def drips(data: Path, count: int) -> dict[str, Any]:
+    """Milliseconds of twenty requests of one token, before and while another holds so many bodies open."""
+    slow, other = "slow-token-0123456789", "other-token-0123456789"
+    began, stop = os.getloadavg()[0], threading.Event()
+    with ExitStack() as opened:
+        url, _ = opened.enter_context(served(data, CRAG_TOKENS=f"{slow}=slow,{other}=other"))
+        client = opened.enter_context(httpx.Client(timeout=60, headers={"Authorization": f"Bearer {other}"}))
+
+        def asked() -> list[float]:
+            sent = body(0, TEXTS[:1])
+            return [timed(lambda: client.post(f"{url}/v1/rerank", json=sent).raise_for_status()) for _ in range(20)]
+
+        asked()
+        without, place = asked(), httpx.URL(url)
+        held = [opened.enter_context(socket.create_connection((place.host, place.port))) for _ in range(count)]
+        for each in held:
+            each.sendall(
+                f"POST /v1/rerank HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {slow}\r\n"
+                "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{".encode()
+            )
+
+        def drip() -> None:
+            while not stop.wait(1):
+                for each in held:
+                    each.sendall(b" ")
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        try:
+            during = asked()
+        finally:
+            stop.set()
+            dripping.join()
+        if select.select(held, [], [], 0)[0]:
+            raise RuntimeError("the server gave up bodies before the requests had ended")
+    medians = {"without_ms": statistics.median(without), "during_ms": statistics.median(during)}
+    return {"count": count, **medians, "longest_ms": max(during), "load": began}
+
+
 def resident(pid: int) -> float:
     """What a process has in memory, in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
@@ -198,6 +241,7 @@ def timed(job: Callable[[], object]) -> float:
 def page(found: dict[str, Any]) -> str:
     """The figures as a page."""
     one, many, crowded, kept = found["rerank"], found["at_once"], found["crowd"], found["memory_mb"]
+    slow = found["drips"]
     met = "met" if one["ratio"] <= GOAL else "not met"
     rows = "\n".join(f"| {int(number):,} | {mb:.0f} MB |" for number, mb in kept.items())
     replies = ", ".join(f"{count:,} × {status}" for status, count in sorted(crowded["replies"].items()))
@@ -233,12 +277,18 @@ median {many["median_ms"]:,.0f} ms, p95 {many["p95_ms"]:,.0f} ms, longest {many[
 
 {replies}, within {crowded["seconds"]:.1f} s. The server had {crowded["mb"]:.0f} MB then, and `/healthz` answered in \
 {crowded["alive_ms"]:.0f} ms.
+
+## While another token sends slowly
+
+One token holds {slow["count"]} bodies open that bring a byte a second. A request of another token to grade one text: \
+median {slow["during_ms"]:.1f} ms, longest {slow["longest_ms"]:.1f} ms; median {slow["without_ms"]:.1f} ms before. \
+Load of the machine {slow["load"]:.1f}.
 """
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, usual in (("pairs", 100), ("rounds", 15), ("requests", 2_000), ("crowd", 1_000)):
+    for name, usual in (("pairs", 100), ("rounds", 15), ("requests", 2_000), ("crowd", 1_000), ("drips", 40)):
         parser.add_argument(f"--{name}", type=int, default=usual)
     options = parser.parse_args()
     usual = all(getattr(options, name) == parser.get_default(name) for name in vars(options))
@@ -252,6 +302,8 @@ def main() -> None:
             "memory_mb": memory(url, pid, options.requests),
             "crowd": crowd(url, pid, options.crowd),
         }
+    with tempfile.TemporaryDirectory() as data:
+        found["drips"] = drips(Path(data), options.drips)
     found["load"] = [began, os.getloadavg()[0]]
     print(page(found))
     if usual:

@@ -92,8 +92,9 @@ def problem_of(error: Exception) -> Problem:
         case Problem():
             return error
         case BodyError():
-            close = {"Connection": "close"}  # some of the body is unread
-            return Problem(error.status, error.code, str(error), headers=close)
+            headers = {"Connection": "close"}  # some of the body is unread
+            again = {"Retry-After": "2"} if error.status == 429 else {}
+            return Problem(error.status, error.code, str(error), headers={**headers, **again})
         case QuotaError():
             again = {"Retry-After": str(error.retry_after)}
             return Problem(429, "limit_reached", f"{error.message} {error.remedy}", headers=again)

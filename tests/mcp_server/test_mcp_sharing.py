@@ -120,6 +120,23 @@ def test_a_body_that_drips_ends_as_an_error_of_the_protocol() -> None:
     asyncio.run(scenario())
 
 
+def test_a_reply_that_is_never_read_ends() -> None:
+    async def scenario() -> None:
+        front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None), Pace(unread=0.01))
+        headers = [(b"authorization", f"Bearer {ALICE}".encode()), *MODERN]
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(_: Message) -> None:
+            await asyncio.Event().wait()
+
+        scope = {"type": "http", "method": "GET", "path": "/mcp", "headers": headers}
+        await asyncio.wait_for(front(scope, receive, send), 60)
+
+    asyncio.run(scenario())
+
+
 @pytest.fixture
 def client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """Of a server with four sessions for two tokens."""

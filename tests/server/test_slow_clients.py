@@ -15,6 +15,7 @@ import pytest
 from starlette.types import Message
 
 from crag.core.access import Access
+from crag.core.transfer import Pace
 from crag.engine import Engine
 from crag.server.app import app
 from crag.server.limits import Limits
@@ -87,6 +88,16 @@ def test_a_stream_that_is_not_read_holds_no_turn(engine: Engine) -> None:
         assert not any(stream.done() for stream in streams)
         read.set()
         assert await asyncio.gather(*streams) == [200] * 4
+        await application.state.serving.work.ended()
+
+    asyncio.run(scenario())
+
+
+def test_a_stream_that_is_never_read_ends(engine: Engine) -> None:
+    async def scenario() -> None:
+        application = app(engine, Access([(TOKEN, "alpha")]), Limits(pace=Pace(unread=0.01)))
+        asked = {"question": "Who is hired?", "stream": True}
+        await asyncio.wait_for(posted(application, TOKEN, "/v1/ask", asked, asyncio.Event()), 60)
         await application.state.serving.work.ended()
 
     asyncio.run(scenario())
