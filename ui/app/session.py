@@ -23,7 +23,7 @@ from crag.run.wiring import Wiring
 from crag.sample import Sample
 from crag.strategies import STRATEGIES
 from crag.teams.audit import told
-from ui.app import keys, permits, weighing, workspaces
+from ui.app import keys, navigation, permits, weighing, workspaces
 from ui.app.jobs import Job
 from ui.app.presence import REFUSALS as REFUSALS
 from ui.app.presence import Presence
@@ -46,6 +46,7 @@ class Session(Presence):
         super().__init__()
         state = st.session_state
         state.setdefault("turns", [])
+        state.setdefault("conversations", [])
         state.setdefault("traces", {})
         state.setdefault("changes", {})
         state.setdefault("choices", {})
@@ -95,36 +96,64 @@ class Session(Presence):
         return found
 
     def attach(self) -> str | None:
-        """The run that the evidence belongs to: the address's, so that a reload brings it back, or this tab's own."""
-        wanted: str | None = st.query_params.get("run") or st.session_state.selected
-        if wanted is not None:
-            self._follow_on(wanted)
-            st.session_state.selected = st.query_params["run"] = wanted
+        """The run that the address names; where it names none, the one of this tab.
+
+        Where a person went back or forward to an address without a run, none, as it was there.
+        """
+        wanted: str | None = st.query_params.get("run")
+        if wanted is None and navigation.moved_in_history():
+            self.begin_conversation()
+        elif wanted is None:
+            wanted = st.session_state.selected
+        if wanted is not None and (wanted != st.session_state.selected or wanted not in self.turns):
+            self.visit(wanted)
+        navigation.name_run(wanted)
         return wanted
 
-    def select(self, run: str | None) -> None:
-        st.session_state.selected, st.session_state.opened = run, None
-        if run is None:
-            st.query_params.pop("run", None)
-        else:
-            self._follow_on(run)
-            st.query_params["run"] = run
+    @property
+    def asked(self) -> str | None:
+        """The run that was asked last in this tab: how it ends is announced."""
+        found: str | None = st.session_state.get("asked")
+        return found
 
-    def _follow_on(self, run: str) -> None:
-        """One turn more; the oldest of very many is left to the history."""
-        if run not in self.turns:
-            self.turns.append(run)
-            del self.turns[:-MOST_TURNS]
+    def select(self, run: str | None) -> None:
+        """Show this run, and let the address name it: one step in the browser's history."""
+        st.session_state.selected, st.session_state.opened = run, None
+        navigation.name_run(run)
 
     def visit(self, run: str) -> None:
-        """Select a stored run: within this conversation where it is of it, else as the beginning of its own."""
+        """Select a run within the conversation of this tab that holds it, else as the beginning of its own."""
         if run not in self.turns:
-            st.session_state.turns = []
+            others: list[list[str]] = st.session_state.conversations
+            self._continue(next((turns for turns in others if run in turns), [run]))
+        self.select(run)
+
+    def begin_conversation(self) -> None:
+        """Show no run; the next question follows on none."""
+        self._continue([])
+        self.select(None)
+
+    def _continue(self, turns: list[str]) -> None:
+        """Go on with this conversation. The one that is left is remembered, so that Back and Forward find it."""
+        others = [each for each in st.session_state.conversations if each is not turns]
+        if self.turns:
+            others.append(self.turns)
+        while sum(map(len, others)) > MOST_TURNS:
+            del others[0]
+        st.session_state.conversations, st.session_state.turns = others, turns
+
+    def _follow_on(self, run: str) -> None:
+        """Select a new run as the next turn; the oldest of very many is left to the history."""
+        self.turns.append(run)
+        del self.turns[:-MOST_TURNS]
+        st.session_state.asked = run
         self.select(run)
 
     def forget(self, run: str) -> None:
-        """Take a run out of the conversation; what is stored stays."""
-        st.session_state.turns = [turn for turn in self.turns if turn != run]
+        """Take a run out of its conversation; what is stored stays."""
+        for turns in (self.turns, *st.session_state.conversations):
+            if run in turns:
+                turns.remove(run)
         st.session_state.traces.pop(run, None)
         if st.query_params.get("run") == run or st.session_state.selected == run:
             self.select(None)
@@ -139,7 +168,7 @@ class Session(Presence):
         settings = self.settings(self.strategy)
         settings = settings.changed(where=narrowed(settings.where, self.scope))
         [run] = self.start(question, [(self.strategy, settings)], history, standalone)
-        self.select(run)
+        self._follow_on(run)
 
     def history(self, again: Trace | None = None) -> list[Exchange]:
         """What a question may follow on: the latest exchanges of this conversation, or those before the run `again`.
@@ -180,7 +209,7 @@ class Session(Presence):
         settings = to_web(Settings.stored(trace.settings).settings, query)
         meant = trace.meant if trace.context else None
         [run] = self.start(trace.question, [(trace.strategy, settings)], self.history(trace), meant)
-        self.select(run)
+        self._follow_on(run)
 
     def start(
         self,

@@ -17,8 +17,8 @@ from ui.app import limits, workspaces
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.ask import followups, scope, stage
+from ui.kit import forms, problems, words
 from ui.kit import html as h
-from ui.kit import problems, words
 from ui.kit.drawing import draw, keep_places
 from ui.kit.html import Html
 from ui.kit.safe import excerpt, markdown
@@ -37,6 +37,7 @@ def entry(session: Session) -> None:
     with st.container(key="entry"):
         scope.control(session)
         asked = st.chat_input("Ask a question about your documents", key="question")
+        forms.question_limit("question")
         limits.near(session, limits.ASKING)
     if asked:
         with problems.reported():
@@ -95,7 +96,7 @@ def sidebar(session: Session) -> Any:
         else:
             keep_places(2)
         followups.switch(session)
-        st.button("New conversation", key="new", width="stretch", on_click=_anew, args=(session,))
+        st.button("New conversation", key="new", width="stretch", on_click=session.begin_conversation)
         workspaces.show_key_notice(program().config)
         whose, past = st.container(), st.empty()
         with problems.reported():
@@ -114,11 +115,6 @@ def _whose(listed: Sequence[RunSummary]) -> None:
             persist_state="session",
             help="Leaves out of the past questions what came through agents and other programs.",
         )
-
-
-def _anew(session: Session) -> None:
-    st.session_state.turns = []
-    session.select(None)
 
 
 def history(session: Session, place: Any) -> list[RunSummary]:

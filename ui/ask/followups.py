@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.core.trace import Trace
 from ui.app.session import Session
-from ui.kit import problems
+from ui.kit import forms, problems
 
 
 def switch(session: Session) -> None:
@@ -28,6 +28,7 @@ def rewording(session: Session, trace: Trace) -> None:
     with st.container(key="rewording", horizontal=True, gap="small"):
         with st.popover("Change what is asked", type="tertiary"):
             worded = st.text_area("Asked as", value=trace.standalone, key=f"worded-{trace.run_id}")
+            forms.question_limit(f"worded-{trace.run_id}")
             if st.button("Ask", key="worded-ask", type="primary"):
                 _ask(session, trace, worded)
         if st.button("Ask it as it stands", key="as-it-stands", type="tertiary"):

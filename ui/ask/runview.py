@@ -20,10 +20,10 @@ from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.ask import conversation, files, followups, sliders, stage, turns
 from ui.compare import state
-from ui.kit import problems, words
+from ui.kit import forms, problems, words
 from ui.kit.drawing import draw, keep_places
 from ui.kit.safe import markdown
-from ui.run import answer, approval, outdated, pageview, thumbs
+from ui.run import approval, outdated, pageview, thumbs
 from ui.run.passage import View
 from ui.run.shelf import Shelf, shelf_of
 from ui.run.slots import Slots
@@ -65,7 +65,7 @@ def show(session: Session, run: str, past: Any) -> None:
     pageview.prepare(session, trace, session.opened)
     problem = st.empty()
     labels = thumbs.labels_of(session, trace.meant) if session.may("ask") else None
-    slots = Slots(_cited(session.opened), web=bool(session.wiring().webs))
+    slots = Slots(_cited(session.opened), web=bool(session.wiring().webs), announced=run == session.asked)
     with st.container(key="ask-columns"):
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
@@ -134,7 +134,7 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Event
     """
     turns.before(session, run)
     slots.question = st.empty()
-    draw(answer.question(trace), slots.question)
+    slots.write_question(trace)
     wording = _later(job is not None)
     slots.answer = st.empty()
     slots.help = st.empty()
@@ -294,6 +294,7 @@ def _delete(session: Session, run: str) -> None:
 def _again(session: Session, trace: Trace) -> None:
     with st.popover("Edit and ask again"):
         asked = st.text_area("Question", value=session.typed(trace.question), key="edit-question")
+        forms.question_limit("edit-question")
         if st.button("Ask", key="edit-ask", type="primary"):
             with problems.reported():
                 session.ask(asked)

@@ -6,14 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from crag.core.errors import QuestionError
 from crag.core.settings import Settings
 from crag.core.types import Action
+from crag.run.admission import checked
 from crag.strategies import STRATEGIES
 from ui.app.session import REFUSALS, Session
 from ui.compare import state
 from ui.compare.state import MOST, QUESTION, Way
-from ui.kit import problems, words
+from ui.kit import forms, problems, words
 from ui.kit.safe import markdown
 
 _AS_SCORED = "What the scores say"
@@ -28,6 +28,7 @@ def form(session: Session) -> None:
         placeholder="Ask a question about your documents",
         persist_state="session",
     )
+    forms.question_limit(QUESTION)
     ways = state.ways()
     chosen: list[Way] = []
     # In turn in the first and the second place: a column of fewer would else stand there until all runs are over.
@@ -109,8 +110,7 @@ def _renewed(ways: list[Way]) -> None:
 
 def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:
     """The ids of the runs, begun together. Raises CragError."""
-    if not asked.strip():
-        raise QuestionError("The question is empty.", "Type one, then compare.")
+    asked = checked(asked)
     made: list[tuple[str, Settings]] = []
     for way in ways:
         settings = session.settings(way.strategy)

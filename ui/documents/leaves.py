@@ -34,12 +34,23 @@ def show(session: Session, held: Held) -> None:
         marked = [chunk for chunk in here if chunk.id == st.session_state.get(_MARKED)]
         if held.kind in textview.DRAWN:
             rects = [rect for chunk in marked or here for rect in chunk.rects() if rect.page == page]
-            st.image(pageview.image(session.library, document.id, page, rects), width="stretch")
+            st.image(
+                pageview.image(session.library, document.id, page, rects),
+                width="stretch",
+                alt=pageview.described(document.name, page, document.pages, _marked_text(marked, here)),
+            )
         else:
             with st.container(key="page-text"):
                 draw(h.div("cx")[textview.leaf(here, [(chunk.start, chunk.end) for chunk in marked])])
     with right:
         _cards(held, page, here, tracks)
+
+
+def _marked_text(marked: Sequence[Chunk], here: Sequence[Chunk]) -> str:
+    """What is marked on the page: one chunk alone, or all there are."""
+    if marked:
+        return f"chunk {marked[0].ordinal + 1}, “{marked[0].text}”"
+    return words.count(len(here), "chunk") if here else ""
 
 
 def turn_to(chunk: Chunk) -> None:

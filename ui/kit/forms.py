@@ -14,6 +14,9 @@ from pydantic import BaseModel
 from crag.core.fields import meta
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
+from crag.run.admission import QUESTION_CHARS
+from ui.kit import html as h
+from ui.kit.drawing import draw
 from ui.kit.safe import markdown
 
 _SLIDER_STEPS = {int: 100, float: 150}
@@ -139,6 +142,11 @@ def evidence(own: Settings, values: typing.Mapping[str, Any], *, key: str, acros
         with places[number % across]:
             found[name] = field(Settings, name, values[name], key=f"{key}-{name}", most=most)
     return found
+
+
+def question_limit(key: str) -> None:
+    """Under the box of that key: how long the question is, while it is typed, once that nears what may be asked."""
+    draw(h.div("cx length", data_box=f".st-key-{key} textarea", data_most=QUESTION_CHARS))
 
 
 def _kind(model: type[BaseModel], name: str) -> Any:

@@ -28,10 +28,11 @@ from crag.core.wording import (
     unnamed_sentence,
     web_origin,
 )
-from crag.generate.citations import MARK, placed
+from crag.generate.citations import MARK, cited_sentences, placed
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.html import Html
+from ui.kit.safe import excerpt
 from ui.run import faults, handed, shelf
 from ui.run.context import asked_as
 from ui.run.figures import disagreements, placed_figures, remarks, with_figures
@@ -42,19 +43,34 @@ from ui.run.shelf import Shelf
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
 _PENDING = re.compile(r"\[(\d{1,3})\]")
+_SPOKEN = 300
+"""Characters of an answer that are announced at most."""
 _UNFINISHED = re.compile(r"\s*\[[\d,;\s]{0,20}$")
 """A mark that is still being written."""
 
 
-def question(trace: Trace) -> Html:
-    """The question, and beneath it what became of it."""
+def question(trace: Trace, *, announced: bool = False) -> Html:
+    """The question, and beneath it what became of it. `announced`: screen readers are told how the run ended."""
     action = trace.action and (chip(trace.action), " · ")
     took = f" · {words.duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
     via = (said := origin_text(trace.via, trace.client)) and f" · {said}"
     scope = trace.scope and h.div("small")[h.span("tag")["Asked of"], f" {scope_text(trace.scope)}"]
     below = h.div("small")[action, trace.strategy, forced, took, via]
-    return h.div("cx")[h.div("question")[trace.question, asked_as(trace), below, scope]]
+    ended = announcement(trace) if announced and trace.finished else None
+    return h.div("cx", data_announce=ended, data_run=ended and trace.run_id)[
+        h.div("question")[trace.question, asked_as(trace), below, scope]
+    ]
+
+
+def announcement(trace: Trace) -> str:
+    """How a run ended, as a screen reader says it: the answer's first sentence and the verdict on the retrieval."""
+    verdict = f" Retrieval: {trace.action}." if trace.action else ""
+    if trace.answer is None:
+        return f"{_no_answer(trace)}{verdict}"
+    first, _ = next(iter(cited_sentences(trace.answer.text)), (trace.answer.text, ()))
+    lead = "No answer found" if trace.answer.abstained else "Answer ready"
+    return f"{lead}: {excerpt(first, _SPOKEN)}{verdict}"
 
 
 def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
@@ -124,13 +140,16 @@ def _quoted(whole: Answer, trace: Trace) -> Html:
 
 
 def _unanswered(trace: Trace) -> Html:
+    return h.div("cx")[h.div("answer abstained")[_no_answer(trace)]]
+
+
+def _no_answer(trace: Trace) -> str:
+    """Why a run that is over has no answer."""
     if trace.cancelled:
-        said = "Stopped. What was found until then is shown beside it."
-    elif trace.failure:
-        said = f"{failure_sentence(trace.failure, named)} {trace.failure.remedy}"
-    else:
-        said = handed_sentence(trace) or "The run ended without an answer."
-    return h.div("cx")[h.div("answer abstained")[said]]
+        return "Stopped. What was found until then is shown beside it."
+    if trace.failure:
+        return f"{failure_sentence(trace.failure, named)} {trace.failure.remedy}"
+    return handed_sentence(trace) or "The run ended without an answer."
 
 
 def _marked(

@@ -20,11 +20,13 @@ from ui.kit import html as h
 from ui.kit import words
 from ui.kit.drawing import draw, keep_places
 from ui.kit.problems import reported
-from ui.kit.safe import link
+from ui.kit.safe import excerpt, link
 from ui.run import shelf, textview
 from ui.run.passage import View, apart, recognised, surroundings
 
 _WIDTH = 1100
+_DESCRIBED = 300
+"""Characters that a description says at most of what is marked."""
 _METRES_A_POINT = 0.0254 / 72
 
 
@@ -102,7 +104,8 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
     drawn = image(session.library, chunk.document_id, leaf, here, told)
     with st.container(key="page-image"):
         draw(h.div("cx", data_at=f"{_depth(drawn, here):.4f}"))
-        st.image(drawn, width="stretch")
+        marked = f"“{citation.quote if citation else chunk.text}”" if here else ""
+        st.image(drawn, width="stretch", alt=described(chunk.source, leaf, pages, marked))
     if citation:
         draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
     for each in addressed(chunk.text):
@@ -188,6 +191,11 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
             body,
         ]
     )
+
+
+def described(source: str, page: int, pages: int, marked: str) -> str:
+    """The alternative text of a page's image: document, page, and what is marked on it."""
+    return f"{source}, page {page} of {pages}. Marked: {excerpt(marked or 'nothing', _DESCRIBED)}"
 
 
 def image(library: Library, document: str, page: int, rects: Sequence[Rect], strong: Sequence[Rect] = ()) -> bytes:

@@ -294,9 +294,7 @@ def _source(trace: Trace, citation: Citation, pictures: Pictures) -> Html:
     """The place on its page, as an image; as words where it has none."""
     if image := pictures.get(citation.number):
         address = f"data:image/webp;base64,{base64.b64encode(image).decode()}"
-        return h.figure[
-            h.img(src=address, alt=f"The cited page with these words marked: {excerpt(citation.quote, 300)}")
-        ]
+        return h.figure[h.img(src=address, alt=f"{_place(citation)}. Marked: “{excerpt(citation.quote, 300)}”")]
     web = citation.origin == "external" or citation.from_web
     named = h.p("of")[h.span("tag web")["WEB"], " ", excerpt(citation.source, 160), h.br, site(citation.url or "")]
     return h.fragment(h.blockquote[excerpt(citation.quote, 500)], named if web else "")
@@ -317,8 +315,8 @@ def _whence(source: Chunk | WebPage) -> Html:
     return h.span("name")[h.span("tag web")["WEB"], " ", source.title or site(source.url)]
 
 
-def _place(chunk: Chunk) -> str:
-    return ", ".join(filter(None, (chunk.source, chunk.where)))
+def _place(found: Chunk | Citation) -> str:
+    return ", ".join(filter(None, (found.source, found.where)))
 
 
 def _checked(trace: Trace) -> Html:

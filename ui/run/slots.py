@@ -18,11 +18,14 @@ class Slots:
     """The places of one run: set each before `write`; those of the question and of the help may be none.
 
     `opened`: the number of the citation whose source is open. `web`: whether a web provider is on. Where several runs
-    stand on a page, `scope` names this one, so that a click tells whose citation it was.
+    stand on a page, `scope` names this one, so that a click tells whose citation it was. `announced`: screen readers
+    are told how it ends.
     """
 
-    def __init__(self, opened: int | None = None, scope: str = "", *, web: bool = False) -> None:
-        self._opened, self._scope, self._web = opened, scope, web
+    def __init__(
+        self, opened: int | None = None, scope: str = "", *, web: bool = False, announced: bool = False
+    ) -> None:
+        self._opened, self._scope, self._web, self._announced = opened, scope, web, announced
         self.question: Any = None
         self.answer: Any = None
         self.help: Any = None
@@ -60,7 +63,7 @@ class Slots:
     ) -> None:
         """All other places."""
         if self.question is not None:
-            self._draw("question", answer.question(trace))
+            self.write_question(trace)
         self._draw("answer", answer.answer(trace, alone))
         if self.help is not None:
             self._draw("help", guidance.panel(trace, web=self._web))
@@ -69,6 +72,9 @@ class Slots:
         self._draw("action", path.action(trace))
         # Each time, as Streamlit hears of a touched widget only where something is drawn; it is empty until the end.
         self._draw("meter", meter.meter(trace, meter.in_use()) if trace.finished else Html(), again=True)
+
+    def write_question(self, trace: Trace) -> None:
+        self._draw("question", answer.question(trace, announced=self._announced))
 
     def _draw(self, part: str, html: Html, *, again: bool = False) -> None:
         """What is shown already is not sent once more, unless `again`: the browser would build it anew."""

@@ -1,0 +1,154 @@
+"""Back, Forward and reload show what the address names; who asks by keyboard keeps their place and hears the end."""
+
+import re
+
+import pytest
+
+from tests.support.browsing import ask, settled, until
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+
+FIRST, SECOND = (
+    "What was hiring manager satisfaction in FY 2019?",
+    "Which president signed the Civil Service Act of 1883?",
+)
+FOLLOWING = "And in FY 2016?"
+
+
+def welcomed(page):
+    page.get_by_text("Three questions to try").wait_for()
+    return settled(page)
+
+
+def answered(page, question):
+    ask(page, question)
+    page.locator(".path li.done", has_text="Answer").wait_for()
+    settled(page)
+
+
+def shown(page, question, *others):
+    """The question that is selected, and the other turns of its conversation."""
+    expect(page.locator(".question")).to_contain_text(question)
+    expect(page.locator(".turns .where")).to_have_text(list(others))
+    settled(page)
+
+
+def steps(page):
+    return page.evaluate("() => history.length")
+
+
+def move(page, by):
+    page.evaluate("by => history.go(by)", by)
+
+
+def test_back_and_forward_show_one_question_or_the_start_page_as_each_was(open_page):
+    page = open_page()
+    began = steps(welcomed(page))
+    answered(page, FIRST)
+    assert steps(page) == began + 1
+    page.get_by_role("button", name="New conversation").click()
+    welcomed(page)
+    answered(page, SECOND)
+    assert steps(page) == began + 3, "a question each, and the start page between them"
+    move(page, -1)
+    welcomed(page)
+    expect(page.locator(".question")).to_have_count(0)
+    move(page, -1)
+    shown(page, FIRST)
+    move(page, 2)
+    shown(page, SECOND)
+    page.reload()
+    shown(page, SECOND)
+    move(page, -3)
+    welcomed(page)
+    assert steps(page) == began + 3
+
+
+def test_back_within_a_conversation_selects_its_turn_and_a_later_question_starts_without_it(open_page):
+    page = open_page()
+    began = steps(welcomed(page))
+    answered(page, FIRST)
+    answered(page, FOLLOWING)
+    assert steps(page) == began + 2
+    shown(page, FOLLOWING, FIRST)
+    move(page, -2)
+    answered(welcomed(page), SECOND)
+    shown(page, SECOND)
+    page.locator(".past button", has_text="in FY 2016").first.click()
+    shown(page, FOLLOWING, FIRST)
+
+
+def test_a_page_opened_from_the_menu_is_one_step_and_ask_shows_its_run_again(open_page):
+    page = open_page()
+    welcomed(page)
+    answered(page, FIRST)
+    began = steps(page)
+    page.get_by_role("link", name="Documents").click()
+    page.locator("[data-testid=stDataFrame]").first.wait_for()
+    settled(page).get_by_role("link", name="Ask", exact=True).click()
+    shown(page, FIRST)
+    until(page, "() => location.search.includes('run=')")
+    assert steps(page) == began + 2
+    move(page, -1)
+    page.locator("[data-testid=stDataFrame]").first.wait_for()
+    move(page, 1)
+    shown(page, FIRST)
+
+
+def test_who_asks_by_keyboard_stays_in_the_box_and_hears_how_it_ended(open_page):
+    page = open_page()
+    welcomed(page)
+    announcer, box = (
+        page.locator(".announcer[role=status][aria-live=polite]"),
+        page.get_by_test_id("stChatInputTextArea"),
+    )
+    for question, said in ((SECOND, "President Chester A. Arthur signed"), (FIRST, "Hiring manager satisfaction")):
+        box.focus()
+        page.keyboard.type(question)
+        page.keyboard.press("Enter")
+        page.locator(".question", has_text=question).wait_for()
+        page.locator(".path li.done", has_text="Answer").wait_for()
+        expect(announcer).to_contain_text("Answer ready: ")
+        expect(announcer).to_contain_text(said)
+        expect(announcer).to_contain_text("Retrieval: CORRECT.")
+        expect(box).to_be_focused()
+    page.reload()
+    shown(page, FIRST)
+    expect(announcer).to_have_text("")
+
+
+def test_every_page_image_says_which_page_it_is_and_what_is_marked(open_page):
+    page = open_page()
+    welcomed(page)
+    answered(page, SECOND)
+    page.locator("button.cite").first.click()
+    image = page.locator(".st-key-page-image img")
+    image.wait_for()
+    told = image.get_attribute("alt")
+    assert "page" in told and "Marked: “" in told and "Civil Service Act" in told and ".pdf" in told
+    page.get_by_role("link", name="Documents").click()
+    page.locator("[data-testid=stDataFrame]").first.wait_for()
+    expect(settled(page).locator("[data-testid=stImageContainer] img")).to_have_attribute(
+        "alt", re.compile(r"\.pdf, page 1 of \d+\. Marked: ")
+    )
+
+
+def test_a_question_that_is_too_long_is_said_to_be_while_it_is_typed_and_stays_in_its_box(open_page):
+    page = open_page()
+    welcomed(page)
+    box, note = page.get_by_test_id("stChatInputTextArea"), page.locator(".length")
+    typed = "why " * 500 + "so?"
+    box.fill(typed)
+    expect(note).to_have_text("2,003 of 2,000 characters. Shorten the question to ask it.")
+    box.press("Enter")
+    page.get_by_test_id("stChatInputSubmitButton").click()
+    expect(page.locator(".announcer")).to_contain_text("Shorten the question")
+    assert box.input_value() == typed and page.locator(".question").count() == 0
+    box.press("Backspace")
+    box.press("Backspace")
+    expect(note).to_have_text("2,001 of 2,000 characters. Shorten the question to ask it.")
+    box.press("Backspace")
+    expect(note).to_have_text("1,999 of 2,000 characters")
+    box.press("Enter")
+    page.locator(".question").wait_for()
+    expect(note).to_have_text("")
