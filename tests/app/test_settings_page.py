@@ -72,6 +72,20 @@ def test_a_change_shapes_the_next_question_until_reset(settings):
     assert settings.slider(key="set-balanced-1-k").value == STRATEGIES["balanced"].settings.k
 
 
+def test_a_strategy_that_is_looked_at_is_used_by_no_question_until_that_is_said(settings):
+    box = settings.selectbox(key="settings-strategy")
+    assert settings.session_state.strategy == "balanced" and settings.button(key="settings-use").disabled
+    assert [each for each in box.options if each.endswith(" (in use)")] == ["Balanced (in use)"]
+    box.set_value("paper").run()
+    assert settings.session_state.strategy == "balanced" and "Not in use" in said(settings)
+    assert settings.slider(key="set-paper-0-upper")
+    settings.button(key="settings-use").click().run()
+    assert settings.session_state.strategy == "paper" and settings.button(key="settings-use").disabled
+    assert settings.selectbox(key="settings-strategy").value == "paper" and "Not in use" not in said(settings)
+    settings.switch_page("pages/ask.py").run()
+    assert settings.selectbox(key="strategy-choice").value == "paper"
+
+
 def test_settings_that_contradict_each_other_are_told_and_not_used(settings):
     settings.slider(key="set-balanced-0-lower").set_value(0.9).run()
     assert "lower threshold is above the upper" in settings.error[0].value.replace("\\", "")

@@ -38,18 +38,26 @@ def status(session: Session) -> None:
 
 
 def strategy(session: Session) -> None:
-    """What a strategy's questions are asked with, in this session."""
+    """The settings of a strategy, to be looked at and changed, and the choice of the one that questions use."""
     st.caption("These shape the next questions of this browser session. Other sessions and past runs are untouched.")
-    names = list(STRATEGIES)
-    chosen = st.selectbox(
-        "Strategy",
-        names,
-        index=names.index(session.strategy),
-        format_func=lambda name: STRATEGIES[name].title,
-        key="settings-strategy",
+    names, used = list(STRATEGIES), session.strategy
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Strategy",
+            names,
+            index=names.index(used),
+            format_func=lambda name: STRATEGIES[name].title + (" (in use)" if name == used else ""),
+            key="settings-strategy",
+        )
+        st.button(
+            "Use this strategy", key="settings-use", disabled=chosen == used, on_click=_use, args=(session, chosen)
+        )
+    now_used = (
+        "**In use**: it handles your next questions."
+        if chosen == used
+        else (f"**Not in use**: your next questions are handled by {markdown(STRATEGIES[used].title)}.")
     )
-    session.use(chosen)
-    st.caption(markdown(STRATEGIES[chosen].help))
+    st.caption(f"{now_used} {markdown(STRATEGIES[chosen].help)}")
     turn = st.session_state.setdefault(f"form-turn-{chosen}", 0)
     now, own = session.settings(chosen), STRATEGIES[chosen].settings
     values: dict[str, Any] = {}
@@ -76,6 +84,11 @@ def strategy(session: Session) -> None:
             st.session_state[f"form-turn-{chosen}"] = turn + 1
             st.rerun()
         st.caption(f"{words.count(len(changed), 'setting')} changed." if changed else "Nothing is changed.")
+
+
+def _use(session: Session, name: str) -> None:
+    session.use(name)
+    st.session_state["strategy-choice"] = name
 
 
 def _places(names: list[str], across: int) -> Iterator[tuple[str, Any]]:
