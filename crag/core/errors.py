@@ -156,7 +156,7 @@ class DamagedError(DocumentError):
     """Broken, truncated or hostile: the reader gave up or was stopped."""
 
 
-class EmptyError(DocumentError, remedy="If the pages are scans, run text recognition (OCR) first and add the result."):
+class EmptyError(DocumentError, remedy="Open the file in its own program to check it, and add a copy that shows text."):
     """No pages, or no text on any page."""
 
 

@@ -19,6 +19,7 @@ _SCANNED_SHARE, _SCANNED_CHARS = 0.4, 40
 _PICTURED_SHARE, _PICTURED_CHARS = 0.9, 250  # a scan with a stamp over it
 _PICTURED_EDGES = 8  # more of them are drawn, not scanned
 _ANY_SHARE = 0.02  # of a page without any text: smaller pictures are ornaments
+_OUTLINED_SHARE = 0.001  # of the same: about a dozen letters drawn as shapes; smaller drawings are rules
 _EDGE_ROWS = 3
 _TOP = 0.3  # of a page's height, in which a header stands
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
@@ -59,7 +60,7 @@ class ComposedPage:
     """What the child sends of a page. `lines` are (start, end, left, top, right, bottom, confidence).
 
     `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
-    `pictured`: a picture fills the page, and little text stands over it; or there is a picture and no text at all.
+    `pictured`: a picture fills the page, and little text stands over it; or something is drawn and there is no text.
     `place` and `by_heading` as a `Page`'s.
     """
 
@@ -147,7 +148,7 @@ def compose(
     letters = len("".join(out.text.split()))
     out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
     stamped = letters < _PICTURED_CHARS and page.image_share > _PICTURED_SHARE and len(page.edges) <= _PICTURED_EDGES
-    out.pictured = stamped or (not letters and page.image_share > _ANY_SHARE)
+    out.pictured = stamped or (not letters and (page.image_share > _ANY_SHARE or page.path_share > _OUTLINED_SHARE))
     return out
 
 

@@ -81,9 +81,13 @@ class Area:
 
 @dataclass(slots=True)
 class Drawn:
-    """A page's objects. `texts` are addresses of text objects in order of drawing, those within forms included."""
+    """A page's objects. `texts` are addresses of text objects in order of drawing, those within forms included.
+
+    `path_share`: how much of a page without text its paths take, which may be letters drawn as outlines.
+    """
 
     image_share: float = 0.0
+    path_share: float = 0.0
     edges: list[dict[str, Any]] = field(default_factory=list)
     texts: list[int] = field(default_factory=list)
     doubts: dict[int, Doubt] = field(default_factory=dict)
@@ -102,6 +106,7 @@ class _Reader:
         self.space, self.text = space, text
         self.drawn = Drawn()
         self.left = _MOST_OBJECTS
+        self.outlined = 0.0
         self.bounds = (ctypes.c_float * 4)()
         self.colour = (ctypes.c_uint * 4)()
         self.modes = (ctypes.c_int * 2)()
@@ -127,15 +132,19 @@ class _Reader:
         drawn.texts += things[start:]
         size = max(self.space.width * self.space.height, 1.0)
         drawn.image_share = min(1.0, covered / size)
+        drawn.path_share = min(1.0, self.outlined / size)
         return drawn
 
     def other(self, thing: int, kind: int, near: bool) -> float:
         """Note what is no text, and answer how much of the page it takes as a picture, in square points."""
-        if not near or (kind == pdfium.FPDF_PAGEOBJ_PATH and not self.text):
+        if not near:
             return 0.0
         if not calls.object_bounds(thing, *self.at_bounds):
             return 0.0
         box = self.space.rect(*self.bounds)
+        if kind == pdfium.FPDF_PAGEOBJ_PATH and not self.text:
+            self.outlined += self.shown(box)
+            return 0.0
         if kind == pdfium.FPDF_PAGEOBJ_PATH:
             if box.right - box.left < _THIN or box.bottom - box.top < _THIN:
                 self.drawn.edges.extend(_edges(box, False))
@@ -151,6 +160,10 @@ class _Reader:
             self.drawn.areas.append(Area(box, len(self.drawn.texts), None, thing))
         else:
             return 0.0
+        return self.shown(box)
+
+    def shown(self, box: Box) -> float:
+        """How much of the box stands on the page, in square points."""
         width, height = self.space.width, self.space.height
         across, down = min(box.right, width) - max(box.left, 0), min(box.bottom, height) - max(box.top, 0)
         return max(0.0, across) * max(0.0, down)

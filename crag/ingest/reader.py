@@ -142,7 +142,7 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
     if not any(page.text.strip() for page in pages) or all(page.scanned for page in pages):
         if failed and len(failed) == len(pages):
             raise DamagedError(f"{label} is damaged: {named(failed)} can't be read.")
-        if error := scans.empty(label, pages, unread):
+        if error := scans.empty(label, pages, unread, read.pictured):
             raise error
         if failed:
             raise DamagedError(f"{label} is damaged: {named(failed)} can't be read.")
@@ -151,7 +151,8 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
                 f"{label} holds only text that can't be seen ({_words(pages)}{_placed(unseen, ' on ')}).",
                 "Open the file in its own program to see what it shows, then try another copy.",
             )
-        raise EmptyError(f"{label} has no text on any page.")
+        blank = "its page is" if len(pages) == 1 else f"all of its {len(pages):,} pages are"
+        raise EmptyError(f"{label} has no text: {blank} blank.")
     found = scans.notices(pages, unread)
     if failed:
         found.append(f"{named(failed)} can't be read: the file is damaged there.")

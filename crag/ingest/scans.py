@@ -24,6 +24,7 @@ SECONDS_A_PAGE = 3.0
 (benchmarks/results/recognition.md)."""
 
 _INSTALL = "Text recognition is not installed: make run installs it, and so does pip install -r requirements/scans.txt."
+_MOST = "“Most scanned pages” in Settings, Program (CRAG_RECOGNISE_PAGES)"
 
 
 def installed() -> bool:
@@ -60,7 +61,7 @@ def recognise(
     What it can't read stays as it is, and is what it returns. Raises CancelledError.
     """
     numbers = tuple(page.number for page in pages if page.scanned or page.number in pictured)
-    seen = tuple(page.number for page in pages if page.scanned)
+    seen = numbers if _textless(pages) else tuple(page.number for page in pages if page.scanned)
     if not numbers or media not in ("pdf", "image"):
         return None
     if not installed() or not config.recognise_pages:
@@ -123,19 +124,25 @@ def notices(pages: Sequence[Page], unread: Unrecognised | None) -> list[str]:
     return found
 
 
-def empty(name: str, pages: Sequence[Page], unread: Unrecognised | None) -> DocumentError | None:
+def empty(
+    name: str, pages: Sequence[Page], unread: Unrecognised | None, pictured: Collection[int] = ()
+) -> DocumentError | None:
     """The error for a document of which no page can be read because they are pictures; None where they are not."""
     if unread is not None and unread.error is not None:
         return unread.error
     if unread is not None and unread.numbers:
         said = f"{name} is a scan: {named(unread.numbers)} {_images(unread.numbers)} without text."
         return EmptyError(said, _remedy(unread))
-    if nothing := _nothing(pages, unread):
+    if nothing := [page.number for page in pages if page.scanned or page.number in pictured]:
         return EmptyError(
             f"{name} is a scan: {named(nothing)} {_images(nothing)} in which text recognition found nothing.",
-            "Scan the pages again, upright and at 300 dots an inch, and add the result.",
+            "If the pages show text, scan them again, upright and at 300 dots an inch, and add the result.",
         )
     return None
+
+
+def _textless(pages: Sequence[Page]) -> bool:
+    return not any(page.text.strip() for page in pages)
 
 
 def confidence(page: Page) -> float | None:
@@ -180,8 +187,8 @@ def _reason(unread: Unrecognised) -> str:
 def _remedy(unread: Unrecognised) -> str:
     match unread.why:
         case "missing":
-            return f"{EmptyError.default_remedy} {_INSTALL}"
+            return f"{_INSTALL} Then add the file again."
         case "off":
-            return f"{EmptyError.default_remedy} It is switched off here: Settings, Most scanned pages."
+            return f"Text recognition is off. To turn it on, set {_MOST} above 0, then add the file again."
         case _:
-            return EmptyError.default_remedy
+            return f"Text recognition reads no more pages of a document. Raise {_MOST}, then add the file again."

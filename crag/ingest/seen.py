@@ -56,6 +56,7 @@ def read_page(page: Any, proof: Proof) -> PageWords:
         text = read_words(textpage, space)
         drawn = read_objects(page, space, bool(text.words))
         found = PageWords(space.width, space.height, text.words, drawn.image_share, drawn.edges, text.cut)
+        found.path_share = drawn.path_share
         _Judge(page, textpage, space, drawn, text, proof).judge(found)
     finally:
         pdfium.FPDFText_ClosePage(textpage)

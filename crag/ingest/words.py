@@ -64,7 +64,7 @@ class PageWords:
     """The words of one page in content order, its displayed size in points, and how much of it is pictures.
 
     `unseen` counts the words that are left out because nobody sees them. `recognised`: the words are recognition's,
-    and what shows is a picture.
+    and what shows is a picture. `path_share`: how much of a page without words is drawn with lines.
     """
 
     width: float
@@ -76,6 +76,7 @@ class PageWords:
     failed: bool = False
     unseen: int = 0
     recognised: bool = False
+    path_share: float = 0.0
 
 
 @dataclass(slots=True)

@@ -135,7 +135,11 @@ def test_what_was_recognised_and_how_surely_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("why", "said"),
-    [("missing", "pip install -r requirements/scans.txt"), ("off", "Settings"), ("limit", "run text recognition")],
+    [
+        ("missing", "pip install -r requirements/scans.txt"),
+        ("off", "set “Most scanned pages”"),
+        ("limit", "Raise “Most"),
+    ],
 )
 def test_a_scan_that_is_not_read_says_what_to_do(why: Any, said: str) -> None:
     pages = [page_of(1, "", None, is_scan=True)]
@@ -143,6 +147,46 @@ def test_a_scan_that_is_not_read_says_what_to_do(why: Any, said: str) -> None:
     error = scans.empty("a.pdf", pages, unread)
     assert isinstance(error, EmptyError) and said in error.remedy
     assert "page 1 is an image without text." in scans.notices(pages, unread)[0]
+
+
+def outlines(texts: Sequence[str]) -> bytes:
+    """A PDF page on which text is drawn as shapes, and no letter."""
+    with Image.open(io.BytesIO(drawn(texts))) as picture:
+        dark = np.asarray(picture.convert("L")) < 128
+    shapes = []
+    for top, row in enumerate(dark):
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(np.int8), [0]]))) * 0.48
+        height = 700 - top * 0.48
+        shapes += [f"{x:.2f} {height:.2f} {end - x:.2f} 0.5 re" for x, end in edges.reshape(-1, 2)]
+    return pdf([" ".join([*shapes, "f"]).encode()])
+
+
+def test_a_blank_page_is_not_taken_for_a_scan_whatever_recognition_is_set_to() -> None:
+    for pages in (0, 500):
+        with pytest.raises(EmptyError, match="its page is blank") as raised:
+            read_document(pdf([b""]), "a.pdf", AppConfig(recognise_pages=pages))
+        assert "recognition" not in f"{raised.value.message} {raised.value.remedy}"
+
+
+@pytest.mark.parametrize("data", [outlines(SAYS), scanned([None])], ids=["outlines", "scan"])
+def test_pages_that_recognition_could_read_say_that_it_is_off(data: bytes) -> None:
+    with pytest.raises(EmptyError, match="page 1 is an image without text") as raised:
+        read_document(data, "a.pdf", AppConfig(recognise_pages=0))
+    assert "Text recognition is off" in raised.value.remedy and "Most scanned pages" in raised.value.remedy
+
+
+def test_pages_that_recognition_read_in_vain_say_so_and_not_to_run_it() -> None:
+    for is_scan in (True, False):
+        error = scans.empty("a.pdf", [page_of(1, "", None, is_scan=is_scan)], None, {1})
+        assert isinstance(error, EmptyError) and "recognition found nothing" in error.message
+        assert "recognition" not in error.remedy
+
+
+@pytest.mark.slow
+@needs_recognition
+def test_text_drawn_as_shapes_is_read_by_recognition() -> None:
+    (page,) = read_document(outlines(SAYS), "a.pdf", AppConfig()).pages
+    assert page.recognised and "harbour was dredged in 1931" in page.text
 
 
 def test_an_error_of_recognition_leaves_the_pages_that_have_text() -> None:
