@@ -36,8 +36,9 @@ from crag.ingest.record import record_of
 from crag.library.library import Library
 from crag.limits.intake import Intake
 
-EMBED_BATCH = 256
-"""Chunks embedded between two signs of progress, and between two looks at Stop."""
+EMBED_BATCH = 16
+"""Chunks embedded between two signs of progress, and between two looks at Stop: about a second of two cores. Larger
+batches take no less of a processor."""
 AHEAD = 2
 """Files read ahead of the one that is being embedded."""
 
@@ -268,9 +269,10 @@ def _finish(
         for first in range(0, len(chunks), EMBED_BATCH):
             if cancel.is_set():
                 raise CancelledError(f"{reading.name} was stopped before it was added.")
+            yield Embedding(name=reading.name, done=first, total=len(chunks))
             batch = chunks[first : first + EMBED_BATCH]
             vectors.append(embedder.embed([chunk.indexed_text for chunk in batch]))
-            yield Embedding(name=reading.name, done=first + len(batch), total=len(chunks))
+        yield Embedding(name=reading.name, done=len(chunks), total=len(chunks))
         document = record_of(
             parsed,
             chunks,

@@ -208,6 +208,36 @@ def test_an_upload_is_found_again_by_the_address_with_every_file_of_it(page, app
     assert 'class="file result' not in said(page.run())
 
 
+def test_a_batch_says_how_long_it_still_takes_from_the_rate_measured_by_size():
+    document, *_ = make_document("one")
+    progress = Progress()
+    names = tuple(f"{letter}.pdf" for letter in "abcd")
+    progress.apply([FilesChosen(names=names, sizes=(100, 100, 100, 700), began=50.0)], 50.0)
+    assert progress.seconds_left(60.0) is None, "nothing is done yet"
+    progress.apply([DuplicateFound(name="a.pdf", document=document)], 50.1)
+    assert progress.seconds_left(60.0) is None, "a file that is known took no work"
+    progress.apply([DocumentAdded(name="b.pdf", document=document)], 60.0)
+    assert progress.seconds_left(60.0) == pytest.approx(80.0)
+    assert "2 of 4 files" in (told := heading(progress, "4 files", True, 60.0)) and "about 1 min left" in told
+    progress.apply([Embedding(name="c.pdf", done=16, total=32)], 65.0)
+    assert progress.seconds_left(65.0) == pytest.approx(15.0 / 175 * 725)
+    assert progress.share() == pytest.approx(0.275)
+    alone = Progress()
+    alone.apply([FilesChosen(names=("a.pdf",), began=50.0), Embedding(name="a.pdf", done=16, total=32)], 60.0)
+    assert alone.seconds_left(60.0) is None, "one file shows its pages and chunks"
+
+
+def test_a_step_that_takes_long_says_for_how_long_and_its_end_says_what_is_done():
+    progress = Progress()
+    progress.apply([FilesChosen(names=("a.pdf",)), ReadingPage(name="a.pdf", page=2, pages=8)], 10.0)
+    assert "reading page 2 of 8<" in heading(progress, "1 file", True, 11.0)
+    assert "reading page 2 of 8 · 5 s" in heading(progress, "1 file", True, 15.4)
+    progress.apply([Embedding(name="a.pdf", done=40, total=40)], 20.0)
+    assert "storing 40 chunks · 3 s" in heading(progress, "1 file", True, 23.0)
+    progress.apply([DocumentFailed(name="a.pdf", message="Bad.", remedy="Mend it.")], 24.0)
+    assert "updating the search index" in heading(progress, "1 file", True, 24.0)
+
+
 def test_progress_tells_of_each_file_where_it_is():
     document, *_ = make_document("one")
     progress = Progress()

@@ -13,7 +13,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import SettingsError
-from crag.core.ingesting import DocumentAdded, DocumentFailed, ReadingPage, ReadingQueued
+from crag.core.ingesting import DocumentAdded, DocumentFailed, Embedding, ReadingPage, ReadingQueued
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.trace import Trace
 from crag.core.types import Grade, Passage
@@ -145,6 +145,17 @@ def test_files_are_read_one_after_the_other_where_that_is_set(engine: Engine) ->
     assert isinstance(one[-1], DocumentAdded) and isinstance(two[-1], DocumentAdded)
     assert any(isinstance(event, ReadingPage) for event in one)
     assert any(isinstance(event, ReadingQueued) and event.before == 1 for event in two)
+
+
+def test_a_long_document_is_indexed_in_small_steps_that_each_are_told(engine: Engine) -> None:
+    pages = [
+        "\n".join(f"Harbour {number} of part {part} is dredged in spring." for number in range(40))
+        for part in range(40)
+    ]
+    events = [event for event in engine.add("long.pdf", small_pdf(*pages)) if isinstance(event, Embedding)]
+    total = events[-1].total
+    assert total > 32, "enough for several steps"
+    assert [event.done for event in events] == [*range(0, total, 16), total]
 
 
 def test_a_document_over_the_library_s_room_is_refused_in_words(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def _drop_zone(session: Session) -> None:
             there = {document.name for document in session.library.documents.all()}
             names = told_apart([file.name for file in dropped], there)
             files = [(name, uploads.reader(file)) for name, file in zip(names, dropped, strict=True)]
-            uploads.start(session, files, words.count(len(files), "file"))
+            uploads.start(session, files, words.count(len(files), "file"), [file.size for file in dropped])
             st.session_state[_TURN] = turn + 1
             st.rerun()
 

@@ -43,15 +43,24 @@ _LOOKS: Mapping[Found, str] = {
     "unreadable": "not readable",
 }
 
+_MEASURED = 3.0
+"""Seconds of work after which its rate is worth an estimate."""
+_STILL = 2.0
+"""Seconds without news after which it is said how long the step has taken."""
 _RENEWED = 3.0
 """Seconds after which the page is drawn again while documents are added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesChosen:
-    """An upload begins; the files are added in this order, and each ends in one result."""
+    """An upload begins; the files are added in this order, and each ends in one result.
+
+    `sizes`: their bytes, where they are known. `began`: when, by `time.monotonic`.
+    """
 
     names: tuple[str, ...]
+    sizes: tuple[int, ...] = ()
+    began: float = field(default_factory=time.monotonic)
 
 
 UploadEvent = IngestEvent | FilesChosen
@@ -59,17 +68,24 @@ UploadEvent = IngestEvent | FilesChosen
 
 @dataclass
 class Progress:
-    """The fold over an upload's events. Results come in the files' order, so so many files are behind."""
+    """The fold over an upload's events. Results come in the files' order, so so many files are behind.
+
+    `began` and `since`: when the upload began, and when it was last heard of, by `time.monotonic`.
+    """
 
     names: tuple[str, ...] = ()
     results: list[Result] = field(default_factory=list)
     step: IngestStep | None = None
+    sizes: tuple[int, ...] = ()
+    began: float | None = None
+    since: float = field(default_factory=time.monotonic)
 
-    def apply(self, events: Iterable[UploadEvent]) -> None:
+    def apply(self, events: Iterable[UploadEvent], now: float | None = None) -> None:
         for event in events:
+            self.since = time.monotonic() if now is None else now
             match event:
                 case FilesChosen():
-                    self.names = event.names
+                    self.names, self.sizes, self.began = event.names, event.sizes, event.began
                 case DocumentAdded() | DuplicateFound() | DocumentFailed() | DocumentRefreshed():
                     self.results.append(event)
                     self.step = None
@@ -88,8 +104,35 @@ class Progress:
         return self.names[len(self.results) + 1 :]
 
     def share(self) -> float:
-        """How much is done, 0..1: reading a file is half of it, indexing the other."""
-        return min(1.0, (len(self.results) + _share(self.step)) / max(1, self.total))
+        """How much is done, 0..1, by the files' sizes: reading a file is half of it, indexing the other."""
+        sizes = self._weights()
+        return min(1.0, (sum(sizes[: len(self.results)]) + self._under_way(sizes)) / max(1, sum(sizes)))
+
+    def seconds_left(self, now: float) -> float | None:
+        """How long the rest of several files takes at the rate so far; None where there is no rate yet.
+
+        Files that were in the library already took no time, so they say nothing of it.
+        """
+        if self.began is None or self.total < 2 or now - self.began < _MEASURED:
+            return None
+        sizes, at = self._weights(), len(self.results)
+        done = sum(
+            size for size, result in zip(sizes, self.results, strict=False) if not isinstance(result, DuplicateFound)
+        )
+        done += (here := self._under_way(sizes))
+        left = sum(sizes[at:]) - here
+        return (now - self.began) / done * left if done and left > 0 else None
+
+    def _weights(self) -> Sequence[float]:
+        """How much of the work each file is."""
+        if len(self.sizes) == self.total:
+            return [max(1, size) for size in self.sizes]
+        return [1.0] * self.total
+
+    def _under_way(self, sizes: Sequence[float]) -> float:
+        """What is done of the file under way."""
+        at = len(self.results)
+        return _share(self.step) * sizes[at] if at < len(sizes) else 0.0
 
     def count(self, kind: type[Result]) -> int:
         return sum(isinstance(result, kind) for result in self.results)
@@ -141,19 +184,27 @@ def follow(
     renew(False)
 
 
-def heading(progress: Progress, label: str, running: bool) -> Html | None:
-    """How many files of how many, what became of them, and the one under way; nothing where nothing is to be told."""
+def heading(progress: Progress, label: str, running: bool, now: float | None = None) -> Html | None:
+    """How many files of how many, what became of them, how long the rest takes, and the file under way.
+
+    Nothing where there is nothing to say. `now`: by `time.monotonic`.
+    """
+    now = time.monotonic() if now is None else now
     told = ", ".join(_counts(progress))
     if not running:
         return h.div("cx upload")[h.b[words.count(progress.total, "file")], ": ", told] if progress.total > 1 else None
+    said: list[object] = [h.b[label]]
     if progress.total > 1:
+        left = progress.seconds_left(now)
         said = [h.b[f"{len(progress.results):,} of {words.count(progress.total, 'file')}"], told and f": {told}"]
-    else:
-        said = [h.b[label]]
-    return h.div("cx upload", role="status")[
-        h.div[said],
-        h.div("progress")[h.i(style=f"width:{progress.share():.0%}")],
-        h.div("now")[_now(progress, label)],
+        said.append(h.span("quiet num")[f" · {left_text(left)}"] if left is not None else "")
+    done = f"{progress.share():.1%}"
+    return h.div("cx upload")[
+        h.div(role="status")[said],
+        h.div("progress", role="progressbar", aria_label=label, aria_valuenow=done.rstrip("%"))[
+            h.i(style=f"width:{done}")
+        ],
+        h.div("now")[_now(progress, label, now)],
     ]
 
 
@@ -165,11 +216,13 @@ def _counts(progress: Progress) -> list[str]:
     return [f"{count:,} {said}" for count, said in [*told, *((count, said) for said, count in looks.items())] if count]
 
 
-def _now(progress: Progress, label: str) -> list[object]:
+def _now(progress: Progress, label: str, now: float) -> list[object]:
     at = len(progress.results)
     step = progress.step
     name = step.name if step else progress.names[at] if at < len(progress.names) else label
-    return [h.b[name], " ", h.span("quiet num")[_said(step)]]
+    said = "updating the search index" if step is None and 0 < len(progress.names) <= at else _said(step)
+    still = int(now - progress.since)
+    return [h.b[name], " ", h.span("quiet num")[said, still >= _STILL and f" · {still} s"]]
 
 
 def _said(step: IngestStep | None) -> str:
@@ -182,8 +235,10 @@ def _said(step: IngestStep | None) -> str:
             return f"reading page {step.page:,} of {step.pages:,}"
         case RecognisingPage():
             return f"recognising page {step.page:,} of {step.pages:,}, {left_text(step.seconds_left)}"
-        case Embedding():
+        case Embedding() if step.done < step.total:
             return f"indexing chunk {step.done:,} of {step.total:,}"
+        case Embedding():
+            return f"storing {words.count(step.total, 'chunk')}"
         case _:
             assert_never(step)
 

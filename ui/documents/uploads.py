@@ -23,8 +23,10 @@ _ADDRESS = "upload"
 """Names the session's upload in the address, so that a reload finds it again."""
 
 
-def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], label: str) -> None:
-    """Begin adding files, one after another. Raises CragError."""
+def start(
+    session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], label: str, sizes: Sequence[int] = ()
+) -> None:
+    """Begin adding files, one after another. `sizes`: their bytes, where known. Raises CragError."""
     engine, workspace = program().engine, session.workspace
     waiting, names = deque(files), tuple(safe_name(name) for name, _ in files)
 
@@ -32,16 +34,20 @@ def start(session: Session, files: Sequence[tuple[str, Callable[[], bytes]]], la
         while waiting:
             yield waiting.popleft()  # so that the job, which is kept, holds no file that was read
 
-    index(session, label, names, lambda cancel: engine.add_files(each(), workspace, cancel=cancel))
+    index(session, label, names, lambda cancel: engine.add_files(each(), workspace, cancel=cancel), sizes)
 
 
 def index(
-    session: Session, label: str, names: Sequence[str], indexed: Callable[[threading.Event], Iterator[UploadEvent]]
+    session: Session,
+    label: str,
+    names: Sequence[str],
+    indexed: Callable[[threading.Event], Iterator[UploadEvent]],
+    sizes: Sequence[int] = (),
 ) -> None:
     """Begin adding or changing what these name, as `indexed` does, which gives the events."""
 
     def work(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
-        emit(FilesChosen(names=tuple(names)))
+        emit(FilesChosen(names=tuple(names), sizes=tuple(sizes)))
         for event in indexed(cancel):
             emit(event)
 
