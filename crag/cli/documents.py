@@ -22,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """One line a document, oldest first."""
+    from crag.library.facts import cited_by  # only now: it loads the library
+
     place = existing(options)
     with opened(options) as engine:
         library = engine.library(place)
@@ -30,11 +32,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 _show_purged(asdict(each), output)
             return 0
         documents, tracks, stale = library.documents.all(), library.documents.tracks(), engine.stale(place)
+        citing = library.facts.citing()
     if options.stale:
         documents = [document for document in documents if document.id in stale]
     if output.json:
         for document in documents:
-            more = {**_track(tracks.get(document.id, Track())), "stale": list(stale.get(document.id, ()))}
+            told = _track(tracks.get(document.id, Track()))
+            more = {**told, "cited": cited_by(document, citing), "stale": list(stale.get(document.id, ()))}
             output.record({**asdict(document), **more})
         return 0
     if not documents:

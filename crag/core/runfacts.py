@@ -10,6 +10,7 @@ from typing import Literal
 from crag.core.meter import Call, DaySpending
 from crag.core.settings import Settings
 from crag.core.trace import Trace
+from crag.core.types import Action, Chunk
 
 __all__ = ["Outcome", "RunFacts", "figures_of"]
 
@@ -31,7 +32,9 @@ class RunFacts:
     failed, and as "this machine: library" where none did. `scope` names what was asked, "" for all documents.
     `dollars` leaves out calls whose price nobody knows, `unpriced`: both are 0 until prices are given, for these may
     change after the run. An "unreadable" run is one whose record another version wrote: of it only what the history
-    lists is known.
+    lists is known. `cited`: the ids of the library's documents that the answer cites.
+    `partial`: it says nothing of the whole library, because its action was forced, or only documents that a filter lets
+    through, or another store, were searched.
     """
 
     run_id: str
@@ -57,6 +60,26 @@ class RunFacts:
     faithfulness: float | None = None
     dollars: float = 0.0
     unpriced: int = 0
+    cited: tuple[str, ...] = ()
+    partial: bool = False
+
+    @property
+    def gap(self) -> bool:
+        """Whether all documents were asked and left the question unanswered: a coverage gap.
+
+        The action was INCORRECT, whatever the web added, or no answer was given, whatever the action.
+        """
+        return self._of_all and (self.action == Action.INCORRECT or self.outcome == "no answer")
+
+    @property
+    def covered(self) -> bool:
+        """Whether all documents were asked and answered: the answer cites one, or graded evidence was handed over."""
+        answered = bool(self.cited) if self.outcome == "answered" else self.outcome == "handed over"
+        return self._of_all and answered and self.action in (Action.CORRECT, Action.AMBIGUOUS)
+
+    @property
+    def _of_all(self) -> bool:
+        return not self.partial and not self.scope
 
     @property
     def web(self) -> bool:
@@ -94,7 +117,7 @@ def figures_of(trace: Trace) -> RunFacts:
     grades = [grade for grade in (round.made if round else ()) if grade.score is not None]
     scores = [grade.score for grade in grades if grade.score is not None]
     graders = Counter(grade.evaluator for grade in grades)
-    settings = Settings.stored(trace.settings).settings if scores else None
+    settings = Settings.stored(trace.settings).settings
     steps: dict[str, float] = {}
     for record in trace.steps:
         steps[record.step] = steps.get(record.step, 0.0) + (record.seconds or 0.0)
@@ -109,8 +132,8 @@ def figures_of(trace: Trace) -> RunFacts:
         evaluator=graders.most_common(1)[0][0] if graders else "",
         scope="" if trace.scope is None else ", ".join((*trace.scope.documents, *trace.scope.tags)),
         best=max(scores, default=None),
-        upper=settings.upper if settings else None,
-        lower=settings.lower if settings else None,
+        upper=settings.upper if scores else None,
+        lower=settings.lower if scores else None,
         searches=len(trace.searches),
         rewrites=len(trace.rewrites),
         seconds=trace.seconds,
@@ -120,7 +143,18 @@ def figures_of(trace: Trace) -> RunFacts:
         failures=Counter(f"{each.step}: {each.reason}" for each in trace.failures),
         refused=_refused(trace),
         faithfulness=trace.faithfulness,
+        cited=_cited(trace),
+        partial=bool(settings.forced or settings.where or trace.elsewhere),
     )
+
+
+def _cited(trace: Trace) -> tuple[str, ...]:
+    if trace.answer is None or trace.answer.abstained:
+        return ()
+    sources = trace.sources
+    found = (sources.get(citation.source_id) for citation in trace.answer.citations)
+    chunks = (each for each in found if isinstance(each, Chunk) and not each.elsewhere)
+    return tuple(dict.fromkeys(chunk.document_id for chunk in chunks))
 
 
 def _outcome(trace: Trace) -> Outcome:

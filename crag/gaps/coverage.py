@@ -1,15 +1,14 @@
-"""What a library's documents do not cover: the questions that people asked and that ended INCORRECT, grouped."""
+"""What a library's documents do not cover: the questions that people asked and that they left unanswered, grouped."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from crag.core.protocols import Embedder
-from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Document, WebPage
+from crag.core.types import Document, WebPage
 from crag.gaps.keeping import cited_pages, in_library
 from crag.gaps.likeness import alike, groups
 from crag.library.library import Library
@@ -50,24 +49,28 @@ class FoundPage:
 def gaps(library: Library, embedder: Embedder) -> list[Gap]:
     """The gaps of the latest runs: open ones first, then those asked most often, then the latest.
 
-    Runs of evaluations, of a forced action, and those asked of a part of the library alone or of another store are no
-    gaps of it.
+    `RunFacts.gap` says what a gap is. Runs of evaluations, of a forced action, and those asked of a part of the library
+    or of another store are none.
     """
-    ended = [run for run in library.runs.latest(RUNS) if run.action]
-    whole = _whole(library, [run for run in ended if run.action == Action.INCORRECT])
-    if not whole:
+    library.facts.fill(RUNS)
+    latest = library.runs.latest(RUNS)
+    facts = library.facts.of([run.run_id for run in latest])
+    open_ones = {id for id, each in facts.items() if each.gap}
+    covered = {id for id, each in facts.items() if each.covered}
+    if not open_ones:
         return []
-    newest = [run for run in ended if run.action != Action.INCORRECT or run.run_id in whole]
+    newest = [run for run in latest if run.run_id in open_ones or run.run_id in covered]
     # Of equally central questions the one that was asked most often stands for all, then the first.
     times = Counter(run.question for run in reversed(newest))
     questions = [question for question, _ in times.most_common()]
     near = alike(questions, embedder)
-    missed = [place for place, each in enumerate(questions) if _of(each, newest, Action.INCORRECT)]
+    in_vain = {run.question for run in newest if run.run_id in open_ones}
+    missed = [place for place, each in enumerate(questions) if each in in_vain]
     found = []
     for group in groups(near[missed][:, missed]):
         inside = [questions[missed[place]] for place in group]
         like = {questions[place] for place in near[missed[group[0]]].nonzero()[0]}
-        found.append(_gap(inside, like, newest, library))
+        found.append(_gap(inside, like, newest, open_ones))
     by_last = sorted(found, key=lambda gap: gap.last, reverse=True)
     return sorted(by_last, key=lambda gap: (bool(gap.closed_by), -gap.asked))
 
@@ -84,9 +87,9 @@ def found_pages(library: Library, gap: Gap) -> list[FoundPage]:
     return sorted(marked, key=lambda each: each.document is not None)[:_PAGES]
 
 
-def _gap(inside: Sequence[str], like: set[str], newest: Sequence[RunSummary], library: Library) -> Gap:
+def _gap(inside: Sequence[str], like: set[str], newest: Sequence[RunSummary], open_ones: Set[str]) -> Gap:
     """The gap of some questions, the most central first; `like`: all questions that are like that one."""
-    runs = [run for run in newest if run.question in inside and run.action == Action.INCORRECT]
+    runs = [run for run in newest if run.question in inside and run.run_id in open_ones]
     return Gap(
         question=inside[0],
         others=tuple(inside[1:]),
@@ -94,31 +97,11 @@ def _gap(inside: Sequence[str], like: set[str], newest: Sequence[RunSummary], li
         last=runs[0].started_at,
         runs=tuple(run.run_id for run in runs),
         vias=tuple(dict.fromkeys(run.via for run in runs)),
-        closed_by=next(_answered(newest, {*inside, *like}, library), ""),
+        closed_by=_closing(newest, {*inside, *like}, open_ones),
     )
 
 
-def _answered(newest: Sequence[RunSummary], like: set[str], library: Library) -> Iterator[str]:
-    """The runs of like questions that the documents answered after the last one that they did not, newest first."""
-    for run in newest:
-        if run.question not in like:
-            continue
-        if run.action == Action.INCORRECT:
-            return
-        if _whole(library, [run]):
-            yield run.run_id
-
-
-def _of(question: str, runs: Sequence[RunSummary], action: Action) -> bool:
-    return any(run.question == question and run.action == action for run in runs)
-
-
-def _whole(library: Library, runs: Sequence[RunSummary]) -> set[str]:
-    """Those of these runs that acted as the scores said, on the whole library and nothing else."""
-    found = set()
-    for trace in library.runs.traces([run.run_id for run in runs]):
-        if isinstance(trace, Trace):
-            settings = Settings.stored(trace.settings).settings
-            if not settings.forced and not settings.where and not trace.elsewhere:
-                found.add(trace.run_id)
-    return found
+def _closing(newest: Sequence[RunSummary], like: Set[str], open_ones: Set[str]) -> str:
+    """The latest run of a like question, where the documents answered it; else nothing."""
+    latest = next(run.run_id for run in newest if run.question in like)
+    return "" if latest in open_ones else latest

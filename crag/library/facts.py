@@ -7,7 +7,7 @@ stored they are made once, from their records, when somebody wants them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -17,9 +17,10 @@ from sqlalchemy import Connection, func, insert, select
 from crag.core.meter import DaySpending
 from crag.core.runfacts import RunFacts, figures_of
 from crag.core.trace import Trace
+from crag.core.types import Document
 from crag.library.records import Records
-from crag.library.store import count
-from crag.library.tables import facts, runs
+from crag.library.store import count, select_in
+from crag.library.tables import facts, runs, was_asked
 
 _BATCH = 100
 """Records of runs that are in memory at once."""
@@ -61,6 +62,26 @@ class Facts:
         with self._database.read() as connection:
             return [(row["run"], _read(dict(row), self._workspace)) for row in connection.execute(asked).mappings()]
 
+    def of(self, ids: Sequence[str]) -> dict[str, RunFacts]:
+        """The figures of these runs by their ids; of those that are gone or have none, nothing."""
+        with self._database.read() as connection:
+            rows = select_in(connection, select(facts), facts.c.id, ids)
+            return {row.id: _read(dict(row._mapping), self._workspace) for row in rows}
+
+    def citing(self) -> dict[str, set[str]]:
+        """The questions whose answers cite a document, by the document's id.
+
+        A question counts once, however often and under however many strategies it was asked. Evaluations do not count.
+        """
+        asked = select(runs.c.id, runs.c.question, facts.c.detail).join_from(facts, runs, runs.c.number == facts.c.run)
+        found: dict[str, set[str]] = {}
+        with self._database.read() as connection:
+            for id, question, detail in connection.execute(asked.where(facts.c.detail.contains('"cited"'))):
+                if was_asked(id):
+                    for document in json.loads(detail).get("cited", ()):
+                        found.setdefault(document, set()).add(" ".join(question.casefold().split()))
+        return found
+
     def fill(self, most: int = _BATCH) -> int:
         """Make the figures of so many runs that have none, the newest first; how many are left.
 
@@ -79,6 +100,11 @@ class Facts:
                 if rows:
                     connection.execute(insert(facts), rows)
         return max(0, len(left) - most)
+
+
+def cited_by(document: Document, citing: Mapping[str, Set[str]]) -> int:
+    """How many questions have an answer that cites the document, or the text in whose place it came."""
+    return len(set[str]().union(*(citing.get(id, ()) for id in (document.id, *document.earlier))))
 
 
 def note(connection: Connection, number: int, trace: Trace) -> None:
@@ -109,6 +135,8 @@ def _row(number: int, made: RunFacts) -> dict[str, Any]:
         "used": [astuple(each)[1:] for each in made.used],
         "failures": made.failures,
         "refused": made.refused,
+        "cited": made.cited,
+        "partial": made.partial,
     }
     whole = {name: value for name, value in detail.items() if value}
     return {"run": number, "id": made.run_id, **{name: getattr(made, name) for name in _PLAIN}, "detail": _json(whole)}
@@ -125,4 +153,5 @@ def _read(row: Mapping[str, Any], workspace: str) -> RunFacts:
     detail["used"] = tuple(
         DaySpending(**dict(zip(names, (day, *each), strict=True))) for each in detail.get("used", ())
     )
+    detail["cited"] = tuple(detail.get("cited", ()))
     return RunFacts(run_id=row["id"], workspace=workspace, **{name: row[name] for name in _PLAIN}, **detail)

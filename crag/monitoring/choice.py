@@ -197,7 +197,7 @@ _MARKS: Mapping[str, Callable[[Chosen, str, str], list[RunFacts]]] = {
         [run for run in _in(found, bucket) if run.faithfulness is not None], lambda run: -(run.faithfulness or 0.0)
     ),
     "outcome": lambda found, outcome, _: _latest([run for run in found.runs if run.outcome == outcome]),
-    "gaps": lambda found, bucket, _: [run for run in _in(found, bucket) if run.action == "INCORRECT" and not run.scope],
+    "gaps": lambda found, bucket, _: [run for run in _in(found, bucket) if run.gap],
     "group": _of_group,
     "weekly": lambda found, monday, _: _latest([run for run in found.every if _monday(run.started_at[:10]) == monday]),
 }

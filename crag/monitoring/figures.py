@@ -51,8 +51,8 @@ def faithfulness(runs: Sequence[RunFacts]) -> Estimate:
 
 
 def gaps(runs: Sequence[RunFacts]) -> int:
-    """Questions asked of all documents that these did not answer."""
-    return sum(run.action == "INCORRECT" and not run.scope for run in runs)
+    """Runs that asked all documents, which left the question unanswered."""
+    return sum(run.gap for run in runs)
 
 
 def over_time(found: Chosen, measure: Callable[[Sequence[RunFacts]], Estimate]) -> dict[str, Estimate]:

@@ -153,7 +153,7 @@ def _gaps(runs: Sequence[RunFacts]) -> list[Said]:
     count = gaps(runs)
     if not count:
         return []
-    return [Said(f"{count:,} question{'s' * (count != 1)} that the documents do not answer.", mark="gaps")]
+    return [Said(f"{count:,} run{'s' * (count != 1)} without an answer from the documents.", mark="gaps")]
 
 
 def _unreadable(runs: Sequence[RunFacts]) -> list[Said]:

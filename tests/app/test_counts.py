@@ -52,3 +52,28 @@ def test_the_first_documents_offer_questions_of_them_beside_what_came_of_the_upl
     assert re.search(r"2 documents, \d+ chunks in the library", said(page)) and page.chat_input
     next(button for button in page.button if button.label == "Close this list").click().run()
     assert "1 failed" not in said(page) and "2 documents" in said(page)
+
+
+def test_a_document_is_cited_in_as_many_answers_as_questions_were_asked(app):
+    app.run()
+    engine = program().engine
+    pages = [f"Page {number}. {TEXT} The lighthouse stood for {number}00 years." for number in range(1, 5)]
+    list(engine.add("lighthouse.pdf", small_pdf(*pages)))
+    asked = ["When was the lighthouse of Alexandria built?", "What did the lighthouse of Alexandria guide?"]
+    for question in asked:
+        for strategy in ("balanced", "plain-rag"):
+            trace = engine.trace(question, strategy)
+            assert trace.answer is not None and trace.answer.citations
+    [document] = engine.library().documents.all()
+    assert engine.library().documents.tracks()[document.id].used > len(asked), "the strips kept are more"
+    page = app.switch_page("pages/documents.py").run()
+    assert page.dataframe[0].value.iloc[0]["Cited"] == 2
+    assert "cited in answers to 2 questions" in said(page)
+    engine.library().runs.delete(trace.run_id)
+    engine.trace("Who painted the Mona Lisa?", "balanced")
+    page.run()
+    assert page.dataframe[0].value.iloc[0]["Cited"] == 2
+    for run in engine.library().runs.latest():
+        engine.library().runs.delete(run.run_id)
+    page.run()
+    assert page.dataframe[0].value.iloc[0]["Cited"] == 0 and "cited in answers to 0 questions" in said(page)

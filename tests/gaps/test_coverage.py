@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
 from crag.gaps.coverage import Gap, found_pages, gaps
 from crag.gaps.keeping import cited_pages, keep
+from crag.monitoring import figures
+from crag.monitoring.choice import Choice, behind, chosen
 from crag.strategies import strategy
 from crag.testing.fakes import FixedRetriever, chunk_of
 
@@ -63,6 +67,19 @@ def test_what_says_nothing_of_the_whole_library_is_no_gap(engine: Engine) -> Non
     ask(engine, MOON)
     ask(engine, MOON, forced="CORRECT")
     assert [gap.closed_by for gap in found(engine)] == [""]
+
+
+def test_a_question_without_an_answer_is_a_gap_whatever_the_action_here_and_on_monitor(engine: Engine) -> None:
+    asked = ask(engine, MOON, lower=0.01, web_on=())
+    assert asked.action == Action.AMBIGUOUS and asked.answer is not None and asked.answer.abstained
+    (gap,) = found(engine)
+    assert (gap.runs, gap.closed_by) == ((asked.run_id,), "")
+    runs = [each for _, each in engine.library().facts.since()]
+    assert figures.gaps(runs) == 1
+    now = datetime.now(UTC)
+    assert [run.run_id for run in behind("gaps|", chosen(runs, Choice(), now))] == [asked.run_id]
+    ask(engine, OTHER, lower=0.01, web_on=(), where="pages > 1")
+    assert len(found(engine)) == 1
 
 
 def test_what_a_program_asked_in_vain_is_a_gap_that_says_so(engine: Engine) -> None:

@@ -26,7 +26,7 @@ ORDERS: Mapping[str, tuple[str, Callable[[Held], Any], bool]] = {
     "name": ("Name", lambda held: held.document.name.casefold(), False),
     "date": ("Latest date", lambda held: held.date, True),
     "confidence": ("Least trusted", lambda held: held.confidence, False),
-    "used": ("Most used", lambda held: held.used, True),
+    "cited": ("Most cited", lambda held: held.cited, True),
     "pages": ("Most pages", lambda held: held.document.pages, True),
     "size": ("Largest", lambda held: held.document.size, True),
 }

@@ -33,7 +33,7 @@ _COLUMNS = {
     "Text": _COLUMN.TextColumn(width=520),
     "Characters": _COLUMN.NumberColumn(format="localized"),
     "Retrieved": _COLUMN.NumberColumn(format="localized", help="Runs that found it."),
-    "Used": _COLUMN.NumberColumn(format="localized", help="In so many answers' evidence."),
+    "Used": _COLUMN.NumberColumn(format="localized", help="Runs whose answers may rest on it."),
     "Mean score": _COLUMN.NumberColumn(format="%.2f", help="Of its grades, 0 to 1."),
     "Last score": _COLUMN.NumberColumn(format="%.2f"),
 }

@@ -59,7 +59,7 @@ def _facts(held: Held) -> Html:
         words.count(document.chunks, "chunk"),
         words.size(document.size),
         f"added {words.ago(document.added_at)}, in {words.duration(document.seconds)}",
-        f"used in {words.count(held.used, 'answer')}",
+        f"cited in answers to {words.count(held.cited, 'question')}",
         f"indexed by {document.model}",
     ]
     given = [h.span("tag")[written_field(name, value)] for name, value in held.given.items()]

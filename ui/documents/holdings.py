@@ -9,6 +9,7 @@ import streamlit as st
 
 from crag.core.metadata import Fields, fields_of, written_field
 from crag.core.types import Document
+from crag.library.facts import Standing, cited_by
 from ui.app.program import program
 from ui.app.session import Session
 
@@ -18,7 +19,7 @@ _FILES_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A document with its fields, all of them and those that it was given, and in how many answers it was used.
+    """A document with its fields, all of them and those that it was given; answers to `cited` questions cite it.
 
     `problems`: what a person should know, each a sentence. `words`: all that a search looks at, in small letters.
     """
@@ -26,7 +27,7 @@ class Held:
     document: Document
     fields: Fields
     given: Fields
-    used: int
+    cited: int
     words: str
     problems: tuple[str, ...]
 
@@ -58,7 +59,7 @@ def holdings(session: Session) -> Sequence[Held]:
     library = session.library
     place, stamp = str(library.folder), library.documents.stamp()
     stale = _stale(place, stamp, _workspace=session.workspace)
-    return _held(place, stamp, tuple(sorted(stale.items())), _session=session)
+    return _held(place, (stamp, library.facts.standing()), tuple(sorted(stale.items())), _session=session)
 
 
 Stamp = tuple[str, str, int]
@@ -71,28 +72,27 @@ def _stale(place: str, stamp: Stamp, *, _workspace: str) -> dict[str, tuple[str,
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _held(
-    place: str, stamp: Stamp, stale: tuple[tuple[str, tuple[str, ...]], ...], *, _session: Session
+    place: str,
+    state: tuple[Stamp, Standing],
+    stale: tuple[tuple[str, tuple[str, ...]], ...],
+    *,
+    _session: Session,
 ) -> tuple[Held, ...]:
-    documents, said = _session.library.documents, dict(stale)
-    given, tracks = documents.given(), documents.tracks()
+    library, said = _session.library, dict(stale)
+    given, citing = library.documents.given(), library.facts.citing()
     return tuple(
-        _one(
-            document,
-            given.get(document.id, {}),
-            tracks[document.id].used if document.id in tracks else 0,
-            said.get(document.id, ()),
-        )
-        for document in documents.all()
+        _one(document, given.get(document.id, {}), cited_by(document, citing), said.get(document.id, ()))
+        for document in library.documents.all()
     )
 
 
-def _one(document: Document, given: Fields, used: int, stale: tuple[str, ...]) -> Held:
+def _one(document: Document, given: Fields, cited: int, stale: tuple[str, ...]) -> Held:
     said = (document.name, document.title, *(written_field(name, value) for name, value in given.items()))
     return Held(
         document=document,
         fields=fields_of(document, given),
         given=given,
-        used=used,
+        cited=cited,
         words="\n".join(said).casefold(),
         problems=(*stale, *document.warnings),
     )

@@ -30,7 +30,10 @@ _COLUMNS = {
     "Chunks": _COLUMN.NumberColumn(format="localized"),
     "Size": _COLUMN.NumberColumn(format="bytes"),
     "Added": _COLUMN.DatetimeColumn(format="distance"),
-    "Used": _COLUMN.NumberColumn(format="localized", help="In so many answers' evidence."),
+    "Cited": _COLUMN.NumberColumn(
+        format="localized",
+        help="Questions whose answers cite it. A question asked again, or under several strategies, counts once.",
+    ),
     "Problems": _COLUMN.TextColumn(width=260),
 }
 _MAYBE = frozenset({"Problems", "Tags", "Date", "Other fields", "Model", "Kind"})
@@ -95,7 +98,7 @@ def _rows(shown: Sequence[Held]) -> list[dict[str, Any]]:
             "Chunks": held.document.chunks,
             "Size": held.document.size,
             "Added": _moment(held.document.added_at),
-            "Used": held.used,
+            "Cited": held.cited,
             "Problems": guarded(" ".join(held.problems)),
             "Other fields": guarded(_others(held)),
             "Model": guarded(held.document.model),

@@ -174,7 +174,11 @@ def _faithful(made: Board, theme: str) -> None:
     if count:
         draw(h.div("cx")[h.h2["Coverage gaps ", h.span("small")["what the documents do not answer"]]])
         with st.container(horizontal=True, vertical_alignment="center"):
-            draw(h.div("cx")[h.p[f"{words.count(count, 'run')} ended INCORRECT. ", tables.opener("gaps")]])
+            draw(
+                h.div("cx")[
+                    h.p[f"{words.count(count, 'run')} without an answer from the documents. ", tables.opener("gaps")]
+                ]
+            )
             st.button("Look at the gaps in Documents", key="mon-gaps", type="tertiary", on_click=_to_gaps)
 
 
