@@ -8,14 +8,14 @@ from typing import Any
 
 from crag.core.types import Action
 from crag.metrics.metrics import ResultRow
-from crag.metrics.results import MEASURES, Difference, Mean, Result, compared
+from crag.metrics.results import MEASURES, UNTIMED, Difference, Mean, Result, compared
 from crag.spending.costs import Spent
 
 MAIN = """
 first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds
 acted_right rewrite_helped evidence_answer evidence_page evidence_source evidence_words answer_holds answer_f1
 faithfulness attributed unsupported question_covered topics_covered abstained abstention_right searches calls
-failed_calls seconds input_tokens output_tokens
+failed_calls seconds remembered input_tokens output_tokens
 """.split()
 """The measures in the table; every other one is in the exported rows."""
 
@@ -39,6 +39,8 @@ def table_lines(columns: Sequence[Column]) -> list[str]:
     lines = [["A question on average (95 % interval)", *(column.strategy for column in columns)]]
     lines.append(["Questions", *(f"{column.result.questions:,}" for column in columns)])
     lines.append(["Failed", *(f"{column.result.unfinished:,}" for column in columns)])
+    if any(column.result.unscored for column in columns):
+        lines.append(["Answer not scored", *(f"{column.result.unscored:,}" for column in columns)])
     for action in Action:
         lines.append(
             [f"Acted {action} (what is sought: there, not there)", *(_acted(each, action) for each in columns)]
@@ -57,10 +59,12 @@ def differences(first: Column, second: Column) -> list[Difference]:
 
 
 def difference_lines(found: Sequence[Difference]) -> list[str]:
-    """A sentence for each measure that differs, and the others in one line."""
+    """A sentence for each measure that differs, the others in one line, and why times are not among them."""
     same = [each for each in found if each.value == each.low == each.high == 0]
     lines = [each.sentence for each in found if each not in same]
-    return [*lines, f"The same with both: {'; '.join(MEASURES[each.measure] for each in same)}."] if same else lines
+    if same:
+        lines.append(f"The same with both: {'; '.join(MEASURES[each.measure] for each in same)}.")
+    return [*lines, UNTIMED] if found else []
 
 
 def result_record(column: Column) -> dict[str, Any]:

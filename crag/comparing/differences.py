@@ -133,6 +133,7 @@ def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tu
         figure("sentences", "Sentences", lambda run: _of_answer(run, len(run.said))),
         figure("faithfulness", "Faithfulness", lambda run: run.trace.faithfulness, "share"),
         figure("seconds", "Time", lambda run: run.trace.seconds, "s"),
+        figure("remembered", "Remembered", lambda run: run.trace.remembered),
         Figure(name="calls", label="Model calls", values=tuple(each.calls - each.searches for each in sums)),
         Figure(name="tokens", label="Tokens", values=tuple(each.input_tokens + each.output_tokens for each in sums)),
         Figure(

@@ -271,6 +271,12 @@ class Trace:
         return any(found.chunk.elsewhere for each in self.rounds for found in each.chunks)
 
     @property
+    def remembered(self) -> int:
+        """How many grades and searches are those of earlier runs, and took no time."""
+        grades = [*self.web_grades.values(), *(grade for each in self.rounds for grade in each.made)]
+        return sum(grade.cached for grade in grades) + sum(bool(search.found_at) for search in self.searches)
+
+    @property
     def round(self) -> Round | None:
         """The retrieval that is acted on: the last one, with the chunks of earlier ones that are acted on too."""
         if not self.rounds or not self.rounds[-1].acted:

@@ -13,8 +13,10 @@ from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Step
 from crag.core.wording import failure_sentence, short_text
 from crag.questions.expected import Label, chunk_place, files_of, is_expected, judge, label_of, name_of, pages_of
-from crag.questions.matching import answer_match, asked_scale, checkable, covered, holds, topic_coverage
+from crag.questions.matching import answer_match, asked_scale, checkable, comparable, covered, holds, topic_coverage
 from crag.questions.sets import UNANSWERABLE, Question
+
+UNSCORED = "No accepted answer can be compared with a text: each is an explanation, or says nothing."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,8 @@ class ResultRow:
     `evidence_source`: whether one of them is from an expected page or source, a web page too; `evidence_words`: how
     many words are kept.
     `answer_exact`, `answer_f1` (0..1), `answer_holds`: the answer against the accepted ones; an abstention gives none.
-    The first two are the better of the answer's and its `short_answer`'s, where it has one.
+    The first two are the better of the answer's and its `short_answer`'s, where it has one. `unscored` says why
+    none of the three tells though an answer is accepted.
     `question_covered`: the share of the question's content words that the answer takes up, 0..1. It stands in for
     answer relevance and knows nothing of meaning: 0 for an abstention though an answer is expected.
     `topics_covered`: the share of expected topics that the answer names, 0..1.
@@ -55,7 +58,8 @@ class ResultRow:
     expected page.
     `rewrite_helped`: of a question whose first retrieval lacked what is sought and was rewritten for the library:
     whether the retrieval acted on holds it. None of all others.
-    `failed_grades` of chunks and web pages, `failed_calls`, `searches`, `rewrites` (library and web) are counts.
+    `failed_grades` of chunks and web pages, `failed_calls`, `searches`, `rewrites` (library and web), and `remembered`
+    grades and searches of earlier runs, which took no time, are counts.
     Seconds in all hold the wait for a person's approval, those by step don't; tokens are None where a model's were
     not counted.
     """
@@ -88,6 +92,7 @@ class ResultRow:
     answer_exact: Annotated[bool | None, "Answer: exact match"] = None
     answer_f1: Annotated[float | None, "Answer: token F1"] = None
     answer_holds: Annotated[bool | None, "Answer says an accepted answer"] = None
+    unscored: str = ""
     question_covered: Annotated[float | None, "Question's words taken up by the answer"] = None
     topics_covered: Annotated[float | None, "Topics named"] = None
     abstained: Annotated[bool | None, "Abstained"] = None
@@ -99,6 +104,7 @@ class ResultRow:
     calls: Annotated[int, "Calls"] = 0
     failed_calls: Annotated[int, "Failed calls"] = 0
     failed_grades: Annotated[int, "Failed grades"] = 0
+    remembered: Annotated[int, "Remembered grades and searches"] = 0
     seconds: Annotated[float | None, "Seconds"] = None
     step_seconds: dict[Step, float] = field(default_factory=dict)
     input_tokens: Annotated[int | None, "Tokens in"] = None
@@ -151,6 +157,7 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
         answer_exact=any(match.exact for match in matches) if matches else None,
         answer_f1=max((match.f1 for match in matches), default=None),
         answer_holds=any(match.holds for match in matches) if matches else None,
+        unscored=UNSCORED if accepted and not comparable(accepted) else "",
         question_covered=_question_covered(said, abstained, expected),
         topics_covered=topic_coverage(said, expected.topics) if answer else None,
         abstained=abstained,
@@ -162,6 +169,7 @@ def measured(trace: Trace, expected: Question) -> ResultRow:
         calls=len(trace.calls),
         failed_calls=sum(call.error is not None for call in trace.calls),
         failed_grades=_failed_grades(trace),
+        remembered=trace.remembered,
         seconds=trace.seconds if _complete(trace) else None,
         step_seconds=_step_seconds(trace),
         input_tokens=_tokens([call.input_tokens for call in trace.calls if call.model and call.error is None]),

@@ -16,6 +16,10 @@ from crag.metrics.metrics import Ranked, ResultRow
 FEW = 20
 """Below so many questions an interval is rough."""
 ROUGH = "So few questions make a rough interval."
+UNTIMED = (
+    "Times are not compared: strategies run one after another, and what one of them remembers of earlier runs "
+    "takes it no time."
+)
 STEP_SECONDS: dict[str, Step] = {f"seconds_{step}": step for step in get_args(Step)}
 """The measures of single steps, which stand beside the others."""
 
@@ -56,12 +60,14 @@ class Mean:
 class Result:
     """One strategy over one set. `unfinished` runs failed or were stopped; they are in no mean they can't tell of.
 
-    `actions` and `first_actions`: see `confusion`.
+    `unscored`: questions whose expected answer can't be compared with what was answered. `actions` and
+    `first_actions`: see `confusion`.
     """
 
     strategy: str
     questions: int
     unfinished: int
+    unscored: int
     means: dict[str, Mean]
     actions: dict[str, dict[str, int]]
     first_actions: dict[str, dict[str, int]]
@@ -106,6 +112,7 @@ def summed_up(rows: Sequence[ResultRow]) -> Result:
         strategy=strategies[0] if strategies else "",
         questions=len(rows),
         unfinished=sum(bool(row.problem) for row in rows),
+        unscored=sum(bool(row.unscored) for row in rows),
         means={
             name: Mean(value=float(known.mean()) if len(known) else None, known=len(known), low=low, high=high)
             for name, known, (low, high) in zip(names, columns, intervals(values), strict=True)
@@ -130,9 +137,10 @@ def confusion(rows: Sequence[ResultRow], *, first: bool = False) -> dict[str, di
 def compared(
     first: Sequence[ResultRow], second: Sequence[ResultRow], *, names: tuple[str, str] | None = None
 ) -> dict[str, Difference]:
-    """Every measure of two results over the questions that are in both; `names` for the sentences.
+    """Every measure but times of two results over the questions that are in both; `names` for the sentences.
 
-    ValueError where a result has a question twice, or none is in both.
+    Of times no difference is stated, as UNTIMED says. ValueError where a result has a question twice, or none is in
+    both.
     """
     ours, theirs = _by_question(first), _by_question(second)
     shared = [question for question in ours if question in theirs]
@@ -140,7 +148,7 @@ def compared(
         raise ValueError("The two results have no question in common.")
     said = names or (first[0].strategy or "the first", second[0].strategy or "the second")
     sides = [[measures_of(side[question]) for question in shared] for side in (ours, theirs)]
-    columns = _names([*sides[0], *sides[1]])
+    columns = [name for name in MEASURES if name != "seconds"]
     one, other = (_table(side, columns) for side in sides)
     unknown = np.isnan(one) | np.isnan(other)
     one[unknown] = other[unknown] = np.nan
@@ -221,7 +229,7 @@ def _difference(
 def _claim(
     name: str, count: int, value: float | None, low: float | None, high: float | None, said: tuple[str, str]
 ) -> str:
-    label = MEASURES.get(name) or f"Seconds of {STEP_SECONDS[name]}"
+    label = MEASURES[name]
     if value is None:
         return f"{label}: unknown, for no question is it known of both."
     if low is None or high is None:

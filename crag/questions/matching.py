@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 from crag.text.marks import few_marks
 from crag.text.numerals import SCALES, UNITS
@@ -23,6 +24,12 @@ LONG = 10
 """An expected answer of more tokens than this is not looked for word by word."""
 LONG_SHARE = 0.7
 """The share of a long answer's content words, beside all of its amounts, from which a text is taken to say it."""
+MOST_WORDS = 20
+"""An expected answer of more content words is an explanation: no text repeats enough of it, so it is not scored."""
+SENTENCE_WORDS = 5
+"""An expected answer of fewer words is no sentence."""
+Comparison = Literal["in order", "sentence", "long", "none"]
+"""How an expected answer is looked for: see `comparison`."""
 
 _AMOUNT = re.compile(
     r"""(?<!\w)(?<!\d[.,])(?P<sign>[-−])?
@@ -35,6 +42,8 @@ _AMOUNT = re.compile(
     re.VERBOSE,
 )
 _IN_SCALE = re.compile(r"\bin\s(?:\w+\s|[$€£¥]\s?){0,2}(thousand|million|billion)s?\b")
+_END = re.compile(r"[.!?]['\")\]]*\s*\Z")
+_VERBS = frozenset({"are", "can", "did", "does", "had", "has", "have", "is", "was", "were", "will", "would"})
 _CITATION = re.compile(r"\[\d+\]")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _JOINED = re.compile(r"['’`]|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b|\W|$)")
@@ -68,8 +77,8 @@ class AnswerMatch:
 
 
 def answer_match(given: str, accepted: Sequence[str], *, scale: float = 1.0) -> AnswerMatch | None:
-    """The best match over all accepted answers; None where none is named. `scale` as `asked_scale` gives it."""
-    wanted = [answer for answer in accepted if _tokens(answer, 1.0)]
+    """The best match over all accepted answers; None where none can be compared. `scale` as `asked_scale` gives it."""
+    wanted = comparable(accepted)
     if not wanted:
         return None
     return AnswerMatch(
@@ -100,19 +109,44 @@ def token_f1(given: str, accepted: str, *, scale: float = 1.0) -> float:
 
 
 def holds(text: str, accepted: Iterable[str], *, scale: float = 1.0, polar: bool = False) -> bool:
-    """Whether `text` says one of the accepted answers.
+    """Whether `text` says one of the accepted answers, as `comparison` says for each.
 
-    A short answer must stand in it, token after token. Of one longer than LONG tokens, all amounts must stand in it
-    and LONG_SHARE of the content words, in any order: a rule of thumb. A plain yes or no says nothing of an evidence;
-    with `polar`, `text` is itself an answer, and must begin with the same of the two.
+    A plain yes or no says nothing of an evidence; with `polar`, `text` is itself an answer, and must begin with the
+    same of the two.
     """
     tokens = _tokens(text, scale)
-    return any(_states(tokens, _tokens(answer, scale), polar) for answer in accepted)
+    return any(_states(tokens, _tokens(answer, scale), comparison(answer), polar) for answer in accepted)
+
+
+@lru_cache(maxsize=1_024)
+def comparison(answer: str) -> Comparison:
+    """How an accepted answer is looked for in a text.
+
+    "in order": its tokens must stand in the text one after another. "sentence": a whole sentence of at most LONG
+    tokens, all of whose content words and amounts must stand in the text, in any order. "long": all amounts and
+    LONG_SHARE of the content words must. "none": no text can be compared with it, because it says nothing or has over
+    MOST_WORDS content words.
+    """
+    tokens = _tokens(answer, 1.0)
+    stems, amounts = _stems(tokens), sum(isinstance(token, _Amount) for token in tokens)
+    if len(tokens) > LONG:
+        return "long" if len(stems) + amounts > 0 and len(stems) <= MOST_WORDS else "none"
+    if not tokens:
+        return "none"
+    words = answer.split()
+    ends = bool(_END.search(answer)) and len(stems) + amounts >= 2
+    tells = not _VERBS.isdisjoint(tokens) and len(stems) + amounts >= 3
+    return "sentence" if len(words) >= SENTENCE_WORDS and (ends or tells) else "in order"
+
+
+def comparable(accepted: Iterable[str]) -> tuple[str, ...]:
+    """The accepted answers that a given answer can be compared with."""
+    return tuple(answer for answer in accepted if comparison(answer) != "none")
 
 
 def checkable(accepted: Iterable[str]) -> tuple[str, ...]:
-    """The accepted answers that can be looked for in an evidence: all but the empty ones, and a plain yes or no."""
-    return tuple(answer for answer in accepted if (found := _tokens(answer, 1.0)) and not _is_polar(found))
+    """The accepted answers that can be looked for in an evidence: the comparable ones but a plain yes or no."""
+    return tuple(answer for answer in comparable(accepted) if not _is_polar(_tokens(answer, 1.0)))
 
 
 def asked_scale(question: str) -> float:
@@ -140,14 +174,14 @@ def topic_coverage(text: str, topics: Sequence[str]) -> float | None:
     return sum(stems <= found for stems in wanted) / len(wanted) if wanted else None
 
 
-def _states(text: Sequence[_Token], answer: Sequence[_Token], polar: bool) -> bool:
-    if not answer or not text:
+def _states(text: Sequence[_Token], answer: Sequence[_Token], how: Comparison, polar: bool) -> bool:
+    if how == "none" or not text:
         return False
     if polar and answer[0] in _POLAR and text[0] in _POLAR and text[0] != answer[0]:
         return False
     if _is_polar(answer):
         return polar and text[0] == answer[0]
-    if len(answer) <= LONG:
+    if how == "in order":
         first, starts = answer[0], text[: max(0, len(text) - len(answer) + 1)]
         if isinstance(first, str) and first not in starts:
             return False
@@ -157,7 +191,7 @@ def _states(text: Sequence[_Token], answer: Sequence[_Token], polar: bool) -> bo
     if not all(any(_same(amount, other) for other in in_text) for amount in amounts):
         return False
     stems = _stems(answer)
-    return bool(stems or amounts) and len(stems & _stems(text)) >= LONG_SHARE * len(stems)
+    return len(stems & _stems(text)) >= (1.0 if how == "sentence" else LONG_SHARE) * len(stems)
 
 
 def _is_polar(answer: Sequence[_Token]) -> bool:

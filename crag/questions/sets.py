@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from crag.core.errors import InputError
 from crag.questions.adapters import PUBLISHED, UNANSWERABLE, adapted, records_of, squad_records
+from crag.questions.matching import LONG_SHARE, MOST_WORDS, comparison
 from crag.questions.tables import MOST_COLUMNS, blank, column_key, csv_records, text_of, unguarded
 from crag.questions.values import (
     DOCUMENT_BYTES,
@@ -58,6 +59,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 _FIELD_OF = {column: (field, rank) for field, columns in FIELDS.items() for rank, column in enumerate(columns)}
 _BROKEN = re.compile("[\x00\ud800-\udfff]")
 """What no text holds: NUL, and bytes or halves of characters that could not be decoded."""
+_SHORTER = "Add a short one too, such as a name or an amount"
 _BINARY: Mapping[bytes, tuple[str, str]] = {
     b"PK\x03\x04": ("a spreadsheet or an archive", "Save it as CSV (UTF-8)."),
     b"\xd0\xcf\x11\xe0": ("an old spreadsheet", "Save it as CSV (UTF-8)."),
@@ -221,9 +223,13 @@ class _Reading:
             if count > MOST_QUESTIONS:
                 raise InputError(f"{self.name} has over {MOST_QUESTIONS:,} rows.", "Split it into several sets.")
             try:
-                self.questions.append((number, self._question(held)))
+                question = self._question(held)
             except ValueError as error:
                 self.problems.append(Problem(number, str(error)))
+                continue
+            self.questions.append((number, question))
+            if said := _of_answers(question):
+                self.problems.append(Problem(number, said, kept=True))
         if not count:
             raise InputError(f"{self.name} holds no questions below its header.", _START)
         if not self.questions and self.columns and not self.asks:
@@ -326,6 +332,20 @@ class _Reading:
                     Problem(number, f"its id is used above, so it ends in -{copies[start]} here", True)
                 )
             yield question if fresh == question.id else replace(question, id=fresh)
+
+
+def _of_answers(question: Question) -> str:
+    """What a person should know where no short answer is expected, which alone is compared for sure; else nothing."""
+    how = {comparison(answer) for answer in question.answers} if UNANSWERABLE not in question.labels else set()
+    if not how or "in order" in how:
+        return ""
+    if how == {"none"}:
+        return (
+            f"its expected answer can't be compared with an answer (it has over {MOST_WORDS} words that count, or "
+            f"none): what is answered to it is not scored. {_SHORTER}"
+        )
+    most = "all its words and numbers" if "long" not in how else f"its numbers and {LONG_SHARE:.0%} of its words"
+    return f"its expected answer is a whole sentence: it counts as said where an answer holds {most}. {_SHORTER}"
 
 
 def _once(values: Iterable[Value]) -> tuple[Value, ...]:

@@ -1,6 +1,7 @@
 """The Evaluate page's parts without a page: estimates, progress, names, tables with unknowns, differences, changes."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
@@ -213,9 +214,9 @@ def test_differences_are_drawn_around_zero_and_said_in_sentences():
     places = [float(value.split("left:")[1].split("%")[0]) for name, value in inspected.attributes
               if name == "style" and value and "left:" in value]  # fmt: skip
     assert places and all(0 <= place <= 100 and math.isfinite(place) for place in places)
-    assert "+1.00" in inspected.said and "Seconds" in inspected.said and "+1.0 s" in inspected.said
+    assert "+1.00" in inspected.said and "Seconds" not in inspected.said
     said = Inspector(sentences(found, ("A", "B"))).said
-    assert "2 of 10 measures differ" in said and "1 higher with" in said
+    assert "1 of 10 measures differ" in said and "1 higher with" in said and "Times are not compared" in said
 
 
 def test_the_questions_that_changed_are_told_with_what_changed():
@@ -242,6 +243,23 @@ def test_the_questions_that_changed_are_told_with_what_changed():
     assert dict(found[1].what) == {"no longer fails": True}
     html = listed(found, (NASTY, "B"), set())
     assert "img" not in Inspector(html).tags and "run deleted" not in html and "no run" in html
+
+
+def test_the_same_answer_is_never_called_another_one():
+    first = row(1, answer="In 280 BC [1].", answer_holds=True, abstention_right=True, abstained=False,
+                evidence_answer=True, action=Action.CORRECT)  # fmt: skip
+    evidence = replace(first, answer="In 280 BC [2].", evidence_answer=False, abstention_right=False)
+    label = replace(first, answer_holds=False)
+    action = replace(first, action=Action.AMBIGUOUS)
+    found = [changes([first], [other]) for other in (first, evidence, label, action)]
+    assert [[change.what for change in each] for each in found] == [
+        [],
+        [(("evidence no longer holds it", False),)],
+        [(("same answer, judged by another label", None),)],
+        [(("CORRECT → AMBIGUOUS", None),)],
+    ]
+    other = replace(evidence, answer="Nobody knows.")
+    assert ("now wrongly answered or abstained", False) in changes([first], [other])[0].what
 
 
 def test_sources_on_the_web_are_told_apart_from_files():

@@ -19,6 +19,7 @@ from crag.core.types import (
     Answer,
     Citation,
     Decision,
+    Grade,
     RetrievedChunk,
     Strip,
     WebPage,
@@ -26,6 +27,8 @@ from crag.core.types import (
 from crag.questions.tables import csv_export, json_export
 from crag.spending.prices import Price
 from crag.testing.fakes import chunk_of
+from ui.compare.lanes import Lane
+from ui.compare.table import summary
 
 FIRST = chunk_of("Paris is the capital. It lies on the Seine. It is old.", page=1)
 SECOND = chunk_of("Lyon is another city.", page=2, ordinal=1)
@@ -193,6 +196,18 @@ def test_the_figures_of_actions_forced_or_not_and_of_calls() -> None:
     assert (found["calls"].values, found["tokens"].values) == ((1, 0), (1_000_000, 0))
     assert found["cost"].values == (3.0, 0.0) and found["seconds"].values == (2.0, 2.0)
     assert "scores_say" not in {each.name for each in figures([scored, scored])}
+
+
+def test_what_a_run_remembered_stands_beside_its_time_which_is_said_not_to_compare() -> None:
+    fresh = run(action=Action.CORRECT, seconds=2.0)
+    grade = Grade(passage_id=FIRST.id, score=0.5, evaluator="e", cached=True)
+    again = replace(fresh, rounds=tuple(replace(each, grades={FIRST.id: grade}) for each in fresh.rounds))
+    found = {each.name: each.values for each in figures([fresh, again])}
+    assert found["remembered"] == (0, 1)
+    lanes = [Lane(run=name, trace=fresh, job=None, following=False, name=name) for name in ("One", "Two")]
+    told = "Times can't be compared"
+    assert told in summary(figures([fresh, again]), lanes, whole=True)
+    assert told not in summary(figures([fresh, fresh]), lanes, whole=True)
 
 
 def test_a_call_without_a_known_price_costs_nobody_knows_what() -> None:

@@ -320,6 +320,24 @@ def test_the_short_answer_may_be_the_closer_one() -> None:
     assert flat(row)["short_answer"] == ASKED.answers[0]
 
 
+def test_an_answer_that_no_text_can_be_compared_with_is_not_scored() -> None:
+    """It was wrong before, whatever was answered."""
+    long = " ".join(f"word{number}" for number in range(25))
+    row = measured(RUN, replace(ASKED, answers=(long,), pages=(), sources=()))
+    assert (row.answer_exact, row.answer_f1, row.answer_holds, row.evidence_answer) == (None,) * 4
+    assert (row.abstention_right, row.judged_by) == (None, None) and row.unscored
+    assert measured(RUN, replace(ASKED, answers=(long, *ASKED.answers))).unscored == ""
+    assert measured(RUN, replace(ASKED, answers=(long,), labels=(UNANSWERABLE,))).unscored == ""
+
+
+def test_grades_and_searches_of_earlier_runs_are_counted() -> None:
+    grades = [Grade(passage_id=id, score=0.5, evaluator="e", cached=id != "b") for id in "abc"]
+    last = RUN.rounds[-1]
+    rounds = (*RUN.rounds[:-1], replace(last, grades={each.passage_id: each for each in grades}))
+    search = Search(query="q", provider="p", pages=(), found_at="2026-11-20T00:00:00+00:00")
+    assert measured(replace(RUN, rounds=rounds, searches=(search,)), ASKED).remembered == 3
+
+
 def test_an_abstention_answers_nothing() -> None:
     """Even where its words would match."""
     row = measured(replace(RUN, answer=replace(ANSWER, abstained=True)), ASKED)

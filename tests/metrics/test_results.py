@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crag.core.types import Action
-from crag.metrics.metrics import ResultRow, ranked
+from crag.metrics.metrics import UNSCORED, ResultRow, ranked
 from crag.metrics.results import (
     MEASURES,
     Mean,
@@ -121,6 +122,12 @@ def test_a_mean_lies_in_its_interval_and_in_its_range(values: list[float | None]
         assert 0.0 <= mean.value <= 1.0
 
 
+def test_answers_that_are_not_scored_are_counted_and_are_in_no_mean() -> None:
+    unscored = replace(FULL, question_id="q2", answer_f1=None, unscored=UNSCORED)
+    result = summed_up([FULL, unscored])
+    assert (result.unscored, result.means["answer_f1"]) == (1, Mean(value=0.25, known=1))
+
+
 def test_broken_runs_are_counted() -> None:
     broken = ResultRow(question_id="b", question="?", strategy="paper", problem="The run was stopped.")
     assert summed_up([FULL, broken]).unfinished == 1
@@ -200,12 +207,17 @@ def test_too_little_is_said_to_be_too_little() -> None:
     assert "unknown" in one["faithfulness"].sentence
 
 
-def test_less_is_said_as_less_and_steps_are_compared_too() -> None:
-    first = [ResultRow(question_id=str(n), question="?", step_seconds={"search": 2.0 + n}) for n in range(5)]
-    second = [ResultRow(question_id=str(n), question="?", step_seconds={"search": 1.0 + n}) for n in range(5)]
-    found = compared(first, second)["seconds_search"]
-    assert (found.value, found.low, found.high) == (-1.0, -1.0, -1.0)
-    assert found.sentence.startswith("Seconds of search: 1 lower with the second than with the first")
+def test_of_times_no_difference_is_stated() -> None:
+    """One strategy ran after the other and used grades that the first one paid for: 2.4 s less say nothing."""
+    first = [
+        ResultRow(question_id=str(n), question="?", seconds=3.0, step_seconds={"search": 2.0 + n}, calls=n)
+        for n in range(25)
+    ]
+    second = [replace(row, seconds=0.6, step_seconds={"search": 0.1}, remembered=5, calls=0) for row in first]
+    found = compared(first, second)
+    assert not [name for name in found if "seconds" in name]
+    assert found["remembered"].value == 5.0 and "lower with the second than" in found["calls"].sentence
+    assert summed_up(second).means["seconds"].value == 0.6, "each by itself is told"
 
 
 @settings(max_examples=sized(40, 13))

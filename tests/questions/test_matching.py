@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.questions.matching import (
+    MOST_WORDS,
     answer_match,
     asked_scale,
     checkable,
+    comparable,
+    comparison,
     content_stems,
     covered,
     exact,
@@ -107,6 +110,36 @@ def test_a_long_answer_may_be_told_in_other_words_but_not_in_other_numbers() -> 
     assert not holds("It was 12.5% and $1,577 million.", [LONG_ANSWER])
     assert not holds("Revenue grew by 12.5% to $1,577 million.", [LONG_ANSWER]), "and why is not said"
     assert not holds("something else", ["it is what it is and the is to be was as by"]), "it says nothing"
+
+
+@pytest.mark.parametrize(
+    ("answer", "how"),
+    [
+        ("280 BC", "in order"),
+        ("The Lord of the Rings", "in order"),
+        ("J. R. R. Tolkien", "in order"),
+        ("It was built in 280 BC.", "sentence"),
+        ("the lighthouse of Alexandria was built in 280 BC", "sentence"),
+        ("What We Do Is Secret", "in order"),
+        ("It fell in 2022 by $3 million because the group sold its ships in the north.", "long"),
+        ("This is how it is and that is what it was and will be.", "none"),
+        (" ".join(f"word{number}" for number in range(MOST_WORDS + 1)), "none"),
+        ("", "none"),
+        ("A", "none"),
+    ],
+)
+def test_how_an_expected_answer_is_looked_for(answer: str, how: str) -> None:
+    assert comparison(answer) == how
+    assert bool(comparable([answer])) == (how != "none") == (answer_match("Anything.", [answer]) is not None)
+
+
+def test_a_sentence_is_said_by_its_words_and_numbers_in_any_order() -> None:
+    wanted = "The lighthouse was built in 280 BC."
+    match = answer_match("In 280 BC workers had built the great lighthouse [1].", [wanted])
+    assert match is not None and match.holds and not match.exact
+    for wrong in ("The lighthouse was built in 270 BC.", "The harbour was built in 280 BC."):
+        match = answer_match(wrong, [wanted])
+        assert match is not None and not match.holds
 
 
 def test_yes_and_no_are_answers_but_no_evidence() -> None:

@@ -152,7 +152,7 @@ def test_the_first_column_that_a_row_fills_is_taken() -> None:
 def test_each_bad_row_is_named_and_every_good_one_kept() -> None:
     rows = [
         "question,answer,page",
-        "A?,a,1",
+        "A?,ant,1",
         ",b,2",
         "C?,c,x",
         "D?,d,4,more",
@@ -322,6 +322,23 @@ def web_text(name: str) -> str:
 def holds(text: str, answers: tuple[str, ...]) -> bool:
     words = " ".join(text.split())
     return any(re.search(rf"(?<![\w.,]){re.escape(answer)}(?!\w)", words) for answer in answers)
+
+
+def test_answers_that_are_sentences_and_those_that_cannot_be_compared_are_named_with_their_rows() -> None:
+    long = " ".join(f"word{number}" for number in range(25))
+    rows = [
+        "question,answers,labels",
+        "A?,The lighthouse was built in 280 BC.,",
+        "B?,280 BC | It was built in the year 280 BC.,",
+        f"C?,{long},",
+        "D?,A,",
+        "E?,No book says when it was built at all.,unanswerable",
+    ]
+    found = read("\n".join(rows))
+    assert len(found.questions) == 5 and [each.row for each in found.problems] == [2, 4, 5]
+    assert all(each.kept for each in found.problems)
+    assert "a whole sentence: it counts as said where an answer holds all its words" in found.problems[0].what
+    assert all("is not scored. Add a short one too" in each.what for each in found.problems[1:])
 
 
 def test_the_public_names() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.metrics.intervals import LEVEL
 from crag.metrics.metrics import ResultRow
-from crag.metrics.results import ROUGH, STEP_SECONDS, Difference
+from crag.metrics.results import ROUGH, UNTIMED, Difference
 from ui.evaluate.measures import GROUPS, PLOTTED, as_text, label, signed
 from ui.evaluate.rows import facts, taken
 from ui.kit import html as h
@@ -15,13 +16,14 @@ from ui.kit.html import Html
 
 _TOLD = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
 """What is told in words even where nothing is sure."""
-_ALSO = ("evidence_words", "rewrites", "searches", "seconds", "calls", "input_tokens", "output_tokens")
+_ALSO = ("evidence_words", "rewrites", "searches", "calls", "input_tokens", "output_tokens")
 """What has no place on a scale of shares, and is told in numbers."""
 
 
 def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
     """What differs for sure, then what does not, each in a sentence."""
-    known = [found[key] for key in _order(found) if found[key].value is not None]
+    order = [measure.key for group in GROUPS.values() for measure in group]
+    known = [found[key] for key in order if key in found and found[key].value is not None]
     sure = [each for each in known if each.includes_zero is False]
     unsure = [found[key] for key in _TOLD if key in found and found[key] in known and found[key] not in sure]
     shown = [*sure[:6], *unsure[: max(1, 6 - len(sure))]]
@@ -31,12 +33,8 @@ def sentences(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
         h.b[f"{len(sure)} of {len(known)}"],
         f" measures differ between {said[0]} and {said[1]} with an interval that leaves zero out.{rough}",
     ]
-    return h.div("cx eval-said")[lead, h.ul[(h.li[each.claim if all_rough else each.sentence] for each in shown)]]
-
-
-def _order(found: Mapping[str, Difference]) -> list[str]:
-    first = [measure.key for group in GROUPS.values() for measure in group if measure.key in found]
-    return [*first, *(key for key in found if key in STEP_SECONDS)]
+    listed = h.ul[(h.li[each.claim if all_rough else each.sentence] for each in shown)]
+    return h.div("cx eval-said")[lead, listed, h.p("small")[UNTIMED]]
 
 
 def intervals(found: Mapping[str, Difference], said: tuple[str, str]) -> Html:
@@ -126,24 +124,50 @@ def changes(first: Sequence[ResultRow], second: Sequence[ResultRow]) -> list[Cha
 
 
 _WATCHED = (
-    ("answer_holds", "answer now says it", "answer no longer says it"),
-    ("evidence_answer", "evidence now holds it", "evidence no longer holds it"),
     ("acted_holds", "now retrieved", "no longer retrieved"),
+    ("evidence_answer", "evidence now holds it", "evidence no longer holds it"),
+    ("evidence_page", "evidence now from an expected page", "evidence no longer from an expected page"),
+)
+_JUDGED = (
+    ("answer_holds", "answer now says it", "answer no longer says it"),
     ("abstention_right", "now rightly answered or abstained", "now wrongly answered or abstained"),
 )
+"""What is said of the answer itself."""
+_MARKS = re.compile(r"\s*+\[\d{1,3}\]")
 
 
 def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | None], ...]:
+    """What changed. An answer that stayed the same became neither better nor worse: then what it is judged by did."""
     listed: list[tuple[str, bool | None]] = []
     if bool(one.problem) != bool(other.problem):
         listed.append(("now fails", False) if other.problem else ("no longer fails", True))
-    for name, gained, lost in _WATCHED:
-        before, after = getattr(one, name), getattr(other, name)
-        if before is not None and after is not None and before != after:
-            listed.append((gained if after else lost, bool(after)))
+    judged = _changed(one, other, _JUDGED)
+    if not _same_answer(one, other):
+        listed += judged
+    listed += (evidence := _changed(one, other, _WATCHED))
+    if judged and not evidence and _same_answer(one, other):
+        listed.append(("same answer, judged by another label", None))
     if None not in (one.action, other.action) and one.action is not other.action:  # plain RAG takes none
         listed.append((f"{one.action} → {other.action}", None))
     return tuple(listed)
+
+
+def _changed(
+    one: ResultRow, other: ResultRow, watched: Sequence[tuple[str, str, str]]
+) -> list[tuple[str, bool | None]]:
+    """The measures that both know and that differ, in words."""
+    both = [(getattr(one, name), getattr(other, name), gained, lost) for name, gained, lost in watched]
+    return [
+        (gained if after else lost, bool(after))
+        for before, after, gained, lost in both
+        if before is not None and after is not None and before != after
+    ]
+
+
+def _same_answer(one: ResultRow, other: ResultRow) -> bool:
+    """Whether both give the same answer, but for the numbers of citations."""
+    said = [(" ".join(_MARKS.sub("", row.answer).split()), row.short_answer, row.abstained) for row in (one, other)]
+    return bool(said[0][0]) and said[0] == said[1]
 
 
 def listed(found: Sequence[Change], said: tuple[str, str], known: Container[str]) -> Html:

@@ -69,7 +69,8 @@ GROUPS: Mapping[str, tuple[Measure, ...]] = {
         Measure("searches", "Web searches", "A question."),
     ),
     "Time and calls": (
-        Measure("seconds", "Seconds", "A question, with the wait for an approval."),
+        Measure("seconds", "Seconds", "A question, with the wait for an approval. What is remembered takes none."),
+        Measure("remembered", "Remembered", "Grades and searches of earlier runs, a question: they take no time."),
         Measure("calls", "Outside calls", "A question: models and web."),
         Measure("failed_calls", "Failed calls", "A question."),
         Measure("failed_grades", "Failed grades", "A question: chunks and web pages that got no grade."),
@@ -100,6 +101,7 @@ FILTERS: Mapping[str, Filter] = {
     "missed": Filter("Not retrieved", lambda row: row.acted_holds is False),
     "lost": Filter("Not in the evidence", lambda row: row.evidence_answer is False),
     "unsaid": Filter("Answer doesn't say it", lambda row: row.answer_holds is False),
+    "unscored": Filter("Answer not scored", lambda row: bool(row.unscored)),
     "abstained": Filter("Abstained", lambda row: row.abstained is True),
     "misjudged": Filter("Wrongly answered or abstained", lambda row: row.abstention_right is False),
     "web": Filter("Searched the web", lambda row: row.searches > 0),

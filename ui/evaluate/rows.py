@@ -102,7 +102,11 @@ def facts(row: ResultRow) -> Html:
     faith = "–" if row.faithfulness is None else f"{row.faithfulness:.2f}"
     shown.append(h.span(title="Faithfulness")["faithful ", h.b("num")[faith]])
     shown.append(h.span("num")[as_text("seconds", row.seconds)])
-    return h.fragment(shown, row.abstained and h.span("tag")["abstained"])
+    tags = [
+        row.abstained and h.span("tag")["abstained"],
+        row.unscored and h.span("tag", title=row.unscored)["not scored"],
+    ]
+    return h.fragment(shown, tags)
 
 
 def _sign(name: str, value: bool | None, title: str) -> Html:

@@ -38,7 +38,8 @@ class Column:
         """How much of it there is, in words."""
         all = words.count(self.questions, "question")
         said = all if self.done == self.questions else f"{self.done:,} of {all} so far"
-        return f"{said}, {self.result.unfinished:,} failed" if self.result.unfinished else said
+        counts = {"failed": self.result.unfinished, "not scored": self.result.unscored}
+        return ", ".join([said, *(f"{count:,} {name}" for name, count in counts.items() if count)])
 
 
 # The table
