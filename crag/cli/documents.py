@@ -22,8 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """One line a document, oldest first."""
-    from crag.library.facts import cited_by  # only now: it loads the library
-
     place = existing(options)
     with opened(options) as engine:
         library = engine.library(place)
@@ -32,13 +30,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
                 _show_purged(asdict(each), output)
             return 0
         documents, tracks, stale = library.documents.all(), library.documents.tracks(), engine.stale(place)
-        citing = library.facts.citing()
+        citing = library.facts.citing(documents)
     if options.stale:
         documents = [document for document in documents if document.id in stale]
     if output.json:
         for document in documents:
             told = _track(tracks.get(document.id, Track()))
-            more = {**told, "cited": cited_by(document, citing), "stale": list(stale.get(document.id, ()))}
+            more = {**told, "cited": citing[document.id], "stale": list(stale.get(document.id, ()))}
             output.record({**asdict(document), **more})
         return 0
     if not documents:

@@ -7,7 +7,7 @@ stored they are made once, from their records, when somebody wants them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -68,8 +68,8 @@ class Facts:
             rows = select_in(connection, select(facts), facts.c.id, ids)
             return {row.id: _read(dict(row._mapping), self._workspace) for row in rows}
 
-    def citing(self) -> dict[str, set[str]]:
-        """The questions whose answers cite a document, by the document's id.
+    def citing(self, documents: Sequence[Document]) -> dict[str, int]:
+        """How many questions have an answer that cites each document, or the text in whose place it came, by its id.
 
         A question counts once, however often and under however many strategies it was asked. Evaluations do not count.
         """
@@ -80,7 +80,10 @@ class Facts:
                 if was_asked(id):
                     for document in json.loads(detail).get("cited", ()):
                         found.setdefault(document, set()).add(" ".join(question.casefold().split()))
-        return found
+        return {
+            each.id: len(set[str]().union(*(found.get(id, ()) for id in (each.id, *each.earlier))))
+            for each in documents
+        }
 
     def fill(self, most: int = _BATCH) -> int:
         """Make the figures of so many runs that have none, the newest first; how many are left.
@@ -100,11 +103,6 @@ class Facts:
                 if rows:
                     connection.execute(insert(facts), rows)
         return max(0, len(left) - most)
-
-
-def cited_by(document: Document, citing: Mapping[str, Set[str]]) -> int:
-    """How many questions have an answer that cites the document, or the text in whose place it came."""
-    return len(set[str]().union(*(citing.get(id, ()) for id in (document.id, *document.earlier))))
 
 
 def note(connection: Connection, number: int, trace: Trace) -> None:

@@ -205,7 +205,7 @@ def test_what_a_run_remembered_stands_beside_its_time_which_is_said_not_to_compa
     found = {each.name: each.values for each in figures([fresh, again])}
     assert found["remembered"] == (0, 1)
     lanes = [Lane(run=name, trace=fresh, job=None, following=False, name=name) for name in ("One", "Two")]
-    told = "Times can't be compared"
+    told = "Times can&#x27;t be compared"
     assert told in summary(figures([fresh, again]), lanes, whole=True)
     assert told not in summary(figures([fresh, fresh]), lanes, whole=True)
 

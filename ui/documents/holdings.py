@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag.core.metadata import Fields, fields_of, written_field
 from crag.core.types import Document
-from crag.library.facts import Standing, cited_by
+from crag.library.facts import Standing
 from ui.app.program import program
 from ui.app.session import Session
 
@@ -79,10 +79,11 @@ def _held(
     _session: Session,
 ) -> tuple[Held, ...]:
     library, said = _session.library, dict(stale)
-    given, citing = library.documents.given(), library.facts.citing()
+    given, documents = library.documents.given(), library.documents.all()
+    citing = library.facts.citing(documents)
     return tuple(
-        _one(document, given.get(document.id, {}), cited_by(document, citing), said.get(document.id, ()))
-        for document in library.documents.all()
+        _one(document, given.get(document.id, {}), citing[document.id], said.get(document.id, ()))
+        for document in documents
     )
 
 
