@@ -61,8 +61,8 @@ class _Here:
 class Feed:
     """Batches of about `tokens` tokens. With `workers` 0 everything is done here, in turn."""
 
-    def __init__(self, epochs: Epochs, seed: int, tokens: int, workers: int = 0) -> None:
-        self.seed, self.tokens, self.workers = seed, tokens, workers
+    def __init__(self, epochs: Epochs, seed: int, tokens: int, workers: int = 0, reader: type[Reader] = Reader) -> None:
+        self.seed, self.tokens, self.workers, self.reader = seed, tokens, workers, reader
         self._drawing: Executor | _Here = _Here()
         self._dealing: Executor | _Here = _Here()
         if workers:
@@ -93,7 +93,7 @@ class Feed:
         for pool in range(first, len(pools)):
             while len(waiting) < max(1, AHEAD * self.workers) and (ahead := next(left, None)) is not None:
                 dice = f"{self.seed} {epoch} {ahead}"
-                waiting.append(self._dealing.submit(_dealt, pools[ahead], dice, self.tokens))
+                waiting.append(self._dealing.submit(_dealt, pools[ahead], dice, self.tokens, self.reader))
             for number, batch in enumerate(waiting.popleft().result()):
                 if pool > first or number >= skipped:
                     yield Place(epoch, pool, number + 1), batch
@@ -123,9 +123,9 @@ def _drawn(seed: int, epoch: int, size: int) -> list[bytes]:
     return [pickle.dumps(pairs[at : at + size]) for at in range(0, len(pairs), size)]
 
 
-def _dealt(pool: bytes, dice: str, tokens: int) -> list[Batch]:
-    if "reader" not in _held:
-        _held["reader"] = Reader()
+def _dealt(pool: bytes, dice: str, tokens: int, reader: type[Reader]) -> list[Batch]:
+    if type(_held.get("reader")) is not reader:
+        _held["reader"] = reader()
     samples = sorted(_held["reader"].read(pickle.loads(pool)), key=lambda sample: len(sample.ids))
     batches = [batched(samples) for samples in dealt(samples, tokens)]
     random.Random(dice).shuffle(batches)

@@ -25,8 +25,8 @@ Tensors = dict[str, torch.Tensor]
 class Checks:
     """Held-out pairs by what they tell, read once."""
 
-    def __init__(self, sets: Mapping[str, Sequence[Pair]]) -> None:
-        dice, reader = random.Random(1), Reader()
+    def __init__(self, sets: Mapping[str, Sequence[Pair]], reader: Reader | None = None) -> None:
+        dice, reader = random.Random(1), reader or Reader()
         self.sets: dict[str, list[Sample]] = {
             name: reader.read(dice.sample(list(found), min(len(found), OF_EACH))) for name, found in sets.items()
         }

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from training.pair import Pair
 
-__all__ = ["filing_pairs"]
+__all__ = ["company_title", "filing_pairs"]
 
 INCOME, BALANCE, CASH = "income", "balance", "cash"
 HEADS = {
@@ -180,6 +180,12 @@ SECOND = "Foods Aerospace Pharmaceuticals Retail Technologies Energy Brands Moto
 CAUSES = "higher freight costs|price increases|lower marketing spend|a stronger dollar|favorable product mix"
 CAUSES += "|higher volumes|store growth|the divestiture of a business|wage inflation|supply chain disruption"
 GOODS = "snacks|sensors|vaccines|footwear|engines|software|cosmetics|dairy products|drills|packaging"
+
+
+def company_title(dice: random.Random) -> tuple[str, int, str]:
+    """A made-up company, a year, and the title of its report for that year."""
+    company, year = f"{dice.choice(FIRST.split())} {dice.choice(SECOND.split())}", dice.randint(2014, 2024)
+    return company, year, _title(dice, company, year)
 
 
 def filing_pairs(dice: random.Random, count: int) -> Iterator[Pair]:

@@ -97,14 +97,17 @@ def build(
     return _model(graph, "all-MiniLM-L6-v2", {"input_ids": IDS}, outputs, probes if plan is None else {}), probes
 
 
-def build_evaluator(weights: Weights, plan: Int8Plan | None = None) -> tuple[onnx.ModelProto, dict[str, str]]:
+def build_evaluator(
+    weights: Weights, plan: Int8Plan | None = None, *, words: FourBits | None = None
+) -> tuple[onnx.ModelProto, dict[str, str]]:
     """The evaluator's cross-encoder in the same two forms; its heads stay float32.
 
     `weights` holds the encoder's tensors under the published names, and `kinds`, `relevance_hidden.*`,
-    `relevance.*`, `closeness.*`, `span.*`, `keep.*` as `training.torch_model` trains them.
+    `relevance.*`, `closeness.*`, `span.*`, `keep.*` as `training.torch_model` trains them. `words` is a word table in 4
+    bits that stands in for the one in `weights`.
     """
     graph, final = _Graph(), layers_of(weights) - 1
-    x = _embedded(graph, weights, weights["embeddings.position_embeddings.weight"], plan is not None)
+    x = _embedded(graph, weights, weights["embeddings.position_embeddings.weight"], plan is not None, words)
     kinds = graph.add("Gather", [graph.constant("kinds.table", weights["kinds"]), "kinds"])
     read, probes = _encoded(graph, weights, plan, graph.add("Add", [x, kinds]), range(final))
 

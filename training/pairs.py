@@ -43,7 +43,7 @@ from training.sources import Sources
 from training.sources.documents import Documents
 from training.sources.flattering import flattered, nonsense
 
-__all__ = ["Corpus", "held_out", "lines"]
+__all__ = ["Corpus", "held_out", "lines", "untitled"]
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -85,10 +85,10 @@ class Corpus:
     def sources(self) -> Sources:
         """The sets of the train folder, and which document each text of any source belongs to."""
         known = Documents()
-        for article in self._paragraphs:
+        for article in self.articles:
             contexts = [paragraph["context"] for paragraph in article["paragraphs"]]
             known.add(contexts, article["title"], article["title"], parts=True)
-        for title, text in self._pool:
+        for title, text in self.pool:
             known.add([text], title)
         for row in lines(self.data / "scifact/scifact_corpus.jsonl"):
             known.add([" ".join(sentence.strip() for sentence in row["sentences"])], row["title"])
@@ -103,7 +103,7 @@ class Corpus:
         return not pair.title or held_out(pair.group) == held_out(self.group(pair.title))
 
     @cached_property
-    def _paragraphs(self) -> list[dict[str, Any]]:
+    def articles(self) -> list[dict[str, Any]]:
         """SQuAD articles, of version 2 where there is one."""
         second = json.loads((self.data / "squad/v2_train.json").read_text(encoding="utf-8"))["data"]
         first = json.loads((self.data / "squad/v1_train.json").read_text(encoding="utf-8"))["data"]
@@ -126,7 +126,7 @@ class Corpus:
     @cached_property
     def _articles(self) -> list[dict[str, Any]]:
         """The articles with the paragraphs nearest to each question."""
-        for article in self._paragraphs:
+        for article in self.articles:
             contexts = [paragraph["context"] for paragraph in article["paragraphs"]]
             questions = [qa["question"] for p in article["paragraphs"] for qa in p["qas"]]
             close = self._embed(questions) @ self._embed(contexts).T
@@ -134,7 +134,7 @@ class Corpus:
             article["close"] = close
             spoken = [a["text"] for p in article["paragraphs"] for qa in p["qas"] for a in qa["answers"][:1]]
             article["answers"] = list(dict.fromkeys(spoken))
-        return self._paragraphs
+        return self.articles
 
     def _squad(self, dice: random.Random) -> Iterator[Pair]:
         for article in self._articles:
@@ -171,11 +171,11 @@ class Corpus:
                 yield from claims(base, [a["text"] for a in qa["answers"][:1]], article["answers"], dice)
 
     @cached_property
-    def _natural(self) -> list[dict[str, Any]]:
+    def natural(self) -> list[dict[str, Any]]:
         return lines(self.data / "nq/train.jsonl")
 
     @cached_property
-    def _asked(self) -> list[dict[str, Any]]:
+    def popqa(self) -> list[dict[str, Any]]:
         """PopQA's questions with `name`, whom or what each asks about, and `asks`, the question without it."""
         rows = lines(self.data / "popqa/train.jsonl")
         for row in rows:
@@ -184,10 +184,10 @@ class Corpus:
         return rows
 
     @cached_property
-    def _pool(self) -> list[tuple[str, str]]:
+    def pool(self) -> list[tuple[str, str]]:
         """Title and text of every Wikipedia passage at hand: where NQ's and PopQA's questions find wrong ones."""
-        found = [(row["ctxs"][0]["title"], row["ctxs"][0]["text"]) for row in self._natural]
-        found += [(p["title"], _untitled(p)) for row in self._asked for p in row["passages"]]
+        found = [(row["ctxs"][0]["title"], row["ctxs"][0]["text"]) for row in self.natural]
+        found += [(p["title"], untitled(p)) for row in self.popqa for p in row["passages"]]
         for row in json.loads((self.data / "multihop/hotpotqa_train.json").read_text("utf-8")):
             found += [(title, "".join(sentences)) for title, sentences in row["context"]]
         for row in json.loads((self.data / "multihop/musique_train.json").read_text("utf-8")):
@@ -197,27 +197,27 @@ class Corpus:
     @cached_property
     def _near(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """For each question of NQ, then of PopQA: cosines to the pool, and the nearest of it."""
-        questions = [row["question"] for row in [*self._natural, *self._asked]]
-        close = self._embed(questions) @ self._embed([f"{title}\n{text}" for title, text in self._pool]).T
+        questions = [row["question"] for row in [*self.natural, *self.popqa]]
+        close = self._embed(questions) @ self._embed([f"{title}\n{text}" for title, text in self.pool]).T
         return close, np.argsort(-close, axis=1)[:, : 8 * NEAR]
 
     def _wrong(self, row: int, base: Pair, answers: Sequence[str], count: int, dice: random.Random) -> Iterator[Pair]:
         """Passages of the pool that are near the question and hold no answer; the nearest come most often."""
         close, near = self._near
         side = held_out(base.group)
-        fit = (int(n) for n in near[row] if held_out(self.group(self._pool[int(n)][0])) == side)
-        texts = ((n, self._pool[n][1]) for n in fit)
+        fit = (int(n) for n in near[row] if held_out(self.group(self.pool[int(n)][0])) == side)
+        texts = ((n, self.pool[n][1]) for n in fit)
         left = list(islice((n for n, text in texts if text != base.text and not holds(text, answers)), NEAR))
         for _ in range(min(count, len(left))):
             other = left.pop(min(int(dice.expovariate(0.35)), len(left) - 1))
-            title, text = self._pool[other]
+            title, text = self.pool[other]
             pair = replace(base, text=text, title=title, label=0.0, spots=(), keeps=())
             yield cut(replace(pair, closeness=float(close[row, other])), dice)
 
     def _nq(self, dice: random.Random) -> Iterator[Pair]:
-        at = {passage: number for number, passage in enumerate(self._pool)}
-        spoken = [row["answers"][0] for row in self._natural]
-        for number, row in enumerate(self._natural):
+        at = {passage: number for number, passage in enumerate(self.pool)}
+        spoken = [row["answers"][0] for row in self.natural]
+        for number, row in enumerate(self.natural):
             gold = row["ctxs"][0]
             group = self.group(gold["title"])
             spots = found(gold["text"], row["answers"])
@@ -234,13 +234,13 @@ class Corpus:
 
     def _popqa(self, dice: random.Random) -> Iterator[Pair]:
         """Where the paper's label (the title is the subject's page) and the text's disagree, something between."""
-        for number, row in enumerate(self._asked):
-            alike = [other["name"] for other in self._asked if other["asks"] == row["asks"]]
+        for number, row in enumerate(self.popqa):
+            alike = [other["name"] for other in self.popqa if other["asks"] == row["asks"]]
             group = self.group(row["s_wiki_title"])
             for passage in row["passages"]:
                 by_title, by_text = passage["label_title"], passage["label_answer_in_text"]
                 label = {(1, 1): 1.0, (0, 0): 0.0, (1, 0): 0.6, (0, 1): 0.2}[by_title, by_text]
-                text = _untitled(passage)
+                text = untitled(passage)
                 spots = found(text, row["answers"]) if label == 1.0 else ()
                 base = Pair(row["question"], text, label, group, "popqa passage", passage["title"], spots)
                 if spots or label == 0.0:
@@ -256,7 +256,7 @@ class Corpus:
                     if question != row["question"]:
                         yield replace(base, question=question, label=0.0, spots=(), keeps=(), source="other name")
             wrong = Pair(row["question"], "", 0.0, group, "popqa other")
-            yield from self._wrong(len(self._natural) + number, wrong, row["answers"], 1, dice)
+            yield from self._wrong(len(self.natural) + number, wrong, row["answers"], 1, dice)
 
     def searched(self) -> Iterator[Pair]:
         """Held-out questions of SQuAD, NQ and PopQA with what a search finds: one right passage, or few, of ten."""
@@ -273,21 +273,21 @@ class Corpus:
                     right = n == number and not qa.get("is_impossible")
                     if right or not any(a["text"] in contexts[n] for a in qa["answers"]):
                         yield replace(base, text=contexts[n], label=float(right))
-        for number, row in enumerate(self._natural):
+        for number, row in enumerate(self.natural):
             gold = row["ctxs"][0]
             if held_out(group := self.group(gold["title"])):
                 base = Pair(row["question"], gold["text"], 1.0, group, "nq", gold["title"])
                 yield base
                 yield from self._wrong(number, base, row["answers"], 9, dice)
-        for number, row in enumerate(self._asked):
+        for number, row in enumerate(self.popqa):
             if held_out(group := self.group(row["s_wiki_title"])):
                 base = Pair(row["question"], "", 0.0, group, "popqa")
-                yield from self._wrong(len(self._natural) + number, base, row["answers"], 4, dice)
+                yield from self._wrong(len(self.natural) + number, base, row["answers"], 4, dice)
 
     def _copied(self, dice: random.Random) -> Iterator[Pair]:
         """Sentences as claims: supported by the text they stand in, not by the sentences around them."""
         texts = [(a["title"], p["context"]) for a in self._articles for p in a["paragraphs"]]
-        texts += [(self.group(row["ctxs"][0]["title"]), row["ctxs"][0]["text"]) for row in self._natural]
+        texts += [(self.group(row["ctxs"][0]["title"]), row["ctxs"][0]["text"]) for row in self.natural]
         for group, text in texts:
             spans = [span for span in sentence_spans(text) if 40 < span[1] - span[0] < 300]
             if len(spans) < 3 or dice.random() < 0.4:
@@ -375,5 +375,5 @@ def _tabular(pair: Pair) -> bool:
     return pair.source.endswith((" table", " page"))
 
 
-def _untitled(passage: dict[str, Any]) -> str:
+def untitled(passage: dict[str, Any]) -> str:
     return str(passage["text"]).removeprefix(passage["title"]).strip()

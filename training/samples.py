@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,15 +67,23 @@ class Batch:
 class Reader:
     """Pairs to samples with the shipped tokenizer."""
 
+    folder = FOLDER
+    special = "[CLS]", "[SEP]", "[MASK]"
+    last_special = 999
+    """Ids up to this one are no pieces of words."""
+
     def __init__(self) -> None:
-        self.tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+        self.tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         self.tokenizer.encode_special_tokens = True
         vocabulary = self.tokenizer.get_vocab()
-        self.words = WordReader(vocabulary)
-        self.cls, self.sep, self.mask = (vocabulary[name] for name in ("[CLS]", "[SEP]", "[MASK]"))
+        self.words = self.word_reader(vocabulary)
+        self.cls, self.sep, self.mask = (vocabulary[name] for name in self.special)
         self._questions: dict[str, Words] = {}
+
+    def word_reader(self, vocabulary: Mapping[str, int]) -> WordReader:
+        return WordReader(vocabulary)
 
     def read(self, pairs: Sequence[Pair]) -> list[Sample]:
         questions = [pair.question for pair in pairs if pair.question not in self._questions]

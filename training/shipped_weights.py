@@ -6,7 +6,9 @@ is the same to half a step; what training adds is learned on weights that alread
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -17,13 +19,25 @@ from crag.models.cross_encoder import FOLDER, MODEL_ID
 from crag.models.files import verified_files
 from training.minilm_graph import READ_OUT
 
-__all__ = ["shipped_weights"]
+__all__ = ["encoder_weights", "shipped_weights"]
 
 
 def shipped_weights(folder: Path = FOLDER) -> dict[str, NDArray[np.float32]]:
     """Under the names that `training.minilm_graph.build_evaluator` reads; heads that it has not are left out."""
     graph = onnx.load_model_from_string(verified_files(folder, MODEL_ID)["model.onnx"]).graph
     given = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    found = encoder_weights(given)
+    found["embeddings.word_embeddings.weight"] = given["words"].astype(np.float32) * given["words.scale"]
+    found["embeddings.position_embeddings.weight"] = given["positions"]
+    found["kinds"] = given["kinds.table"]
+    for head in READ_OUT:
+        if f"{head}.weight" in given:
+            found[f"{head}.weight"], found[f"{head}.bias"] = given[f"{head}.weight"].T.copy(), given[f"{head}.bias"]
+    return found
+
+
+def encoder_weights(given: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
+    """The layers and norms of an int8 graph, of its constants."""
 
     def linear(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Weight (out, in) and bias."""
@@ -31,12 +45,6 @@ def shipped_weights(folder: Path = FOLDER) -> dict[str, NDArray[np.float32]]:
         return (weight * given[f"{name}.multiplier"][:, None]).T.copy(), given[f"{name}.bias"]
 
     found = {name: value for name, value in given.items() if "LayerNorm" in name}
-    found["embeddings.word_embeddings.weight"] = given["words"].astype(np.float32) * given["words.scale"]
-    found["embeddings.position_embeddings.weight"] = given["positions"]
-    found["kinds"] = given["kinds.table"]
-    for head in READ_OUT:
-        if f"{head}.weight" in given:
-            found[f"{head}.weight"], found[f"{head}.bias"] = given[f"{head}.weight"].T.copy(), given[f"{head}.bias"]
     number = 0
     while f"{number}.out.weight" in given:
         part = f"encoder.layer.{number}"

@@ -161,6 +161,8 @@ def published_names(state: Mapping[str, torch.Tensor]) -> dict[str, NDArray[np.f
     found = {name: value for name, value in given.items() if name.split(".")[0] in READ_OUT}
     found["kinds"] = given["kinds.weight"]
     for name, parts in _places(len({name.split(".")[1] for name in given if name.startswith("layers.")})).items():
+        if name not in given:  # words that are the embedder's
+            continue
         found.update(zip(parts, np.split(given[name], len(parts)), strict=True))
     return found
 

@@ -20,7 +20,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,13 @@ import torch
 from safetensors.numpy import load as load_tensors
 from torch.nn import functional
 
+from training.bodies import BODIES, Body
+from training.checkpoints import Watch, newest, renew
 from training.export_embedding import installed, unpacked
 from training.feed import Feed, Place
 from training.figures import Checks, on_device, read_batch
 from training.pairs import Corpus
-from training.samples import STEP_TOKENS, Batch, Reader, remembered
-from training.shipped_weights import shipped_weights
+from training.samples import STEP_TOKENS, Batch, remembered
 from training.torch_model import CrossEncoder, published_names
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,7 +42,8 @@ WEIGHTS = {"relevance": 1.0, "span": 0.4, "closeness": 4.0, "keep": 0.4}
 """What each head's loss counts."""
 AVERAGE = 0.995
 WARM_UP = 300
-PLANNED = ("steps", "tokens", "rate", "seed", "plain", "only", "begin", "note")
+STATE = "state.pt"
+PLANNED = ("steps", "tokens", "rate", "seed", "plain", "only", "begin", "note", "body")
 """What a run keeps when it is taken up again, whatever the command says then."""
 
 
@@ -54,6 +56,7 @@ def main() -> None:
     where.add_argument("--out", type=Path, help="where a new run is kept")
     where.add_argument("--resume", type=Path, metavar="FOLDER", help="goes on with the run that is kept there")
     parser.add_argument("--begin", default="base", help="base: the published encoder; shipped; or a file")
+    parser.add_argument("--body", choices=tuple(BODIES), default="minilm", help="the encoder that is trained")
     parser.add_argument("--package", type=Path, help="the published encoder's package, else it is installed")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--tokens", type=int, default=STEP_TOKENS, help="a step; 32768 on a GPU")
@@ -69,7 +72,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--note", default="")
     given = parser.parse_args()
-    state = torch.load(given.resume / "state.pt", "cpu", weights_only=True) if given.resume else None
+    state = load_state(given.resume) if given.resume else None
+    if given.resume and not state:
+        parser.error(f"{given.resume} holds no checkpoint that can be read.")
     if state:
         given.out = given.resume
         vars(given).update(state["planned"])
@@ -79,14 +84,15 @@ def main() -> None:
     given.device = _device(given.device)
     if given.workers is None:
         given.workers = min(12, max(1, (os.cpu_count() or 2) - 3)) if given.device.type == "cuda" else 0
-    feed = Feed(Corpus(given.data, remembered, plain=given.plain), given.seed, given.tokens, given.workers)
+    corpus = Corpus(given.data, remembered, plain=given.plain)
+    feed = Feed(corpus, given.seed, given.tokens, given.workers, BODIES[given.body].reader)
     try:
         torch.manual_seed(given.seed)
         run = Run(feed, given, began)
         if state:
             run.take_up(state)
         else:
-            run.begin(beginning(given.begin, given.package))
+            run.begin(beginning(given.begin, given.package, run.body))
         log = run.train()
     finally:
         feed.close()
@@ -98,10 +104,10 @@ def _device(name: str) -> torch.device:
     return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
 
 
-def beginning(name: str, package: Path | None) -> dict[str, Any]:
+def beginning(name: str, package: Path | None, body: Body) -> dict[str, Any]:
     """Weights to begin with, under their published names."""
-    if name == "shipped":
-        return shipped_weights()
+    if name == "shipped" or body.shared:
+        return body.weights()
     if name != "base":
         return dict(published_names(torch.load(name, "cpu", weights_only=True)))
     with tempfile.TemporaryDirectory() as scratch:
@@ -117,32 +123,49 @@ def digest(data: Path) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(f.read_bytes()).digest() for f in files if f.exists())).hexdigest()
 
 
+def load_state(folder: Path) -> dict[str, Any] | None:
+    """The newest whole state of a run, or None."""
+
+    def read(path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = torch.load(path, "cpu", weights_only=True)
+        return found
+
+    return newest(folder / STATE, read)
+
+
 class Run:
     """One training run, new (`begin`) or gone on with (`take_up`)."""
 
     def __init__(self, feed: Feed, given: argparse.Namespace, began: float) -> None:
         self.feed, self.given, self.began = feed, given, began
         self.device: torch.device = given.device
-        self.mask, self.data = Reader().mask, digest(given.data)
-        self.place, self.step, self.seen, self.seconds = Place(), 0, 0, 0.0
+        self.body = BODIES[given.body]
+        self.reader = self.body.reader()
+        self.data = digest(given.data)
+        self.place, self.step, self.seen, self.watch = Place(), 0, 0, Watch()
+        self.warmed, self.kept = 0, dict[str, Any]()
+        self.halted = False
         self.losses = torch.zeros(len(WEIGHTS), device=self.device)
 
     def begin(self, weights: dict[str, Any]) -> None:
         """From weights under their published names; parts that they lack learn four times as fast."""
-        model = CrossEncoder()
+        model = CrossEncoder(self.body.layers, self.body.words)
         self._prepared(model, model.begin(weights))
 
     def take_up(self, state: dict[str, Any]) -> None:
         """From the very step at which a state was saved."""
-        model = CrossEncoder()
-        model.load_state_dict(state["model"])
+        model = CrossEncoder(self.body.layers, self.body.words)
+        if self.body.shared:
+            model.begin(self.body.weights())
+        model.load_state_dict(state["model"], strict=not self.body.shared)
         self._prepared(model, set(state["fresh"]))
-        self.average.load_state_dict(state["average"])
+        self.average.load_state_dict(state["average"], strict=not self.body.shared)
         for group in state["optimizer"]["param_groups"]:
             group["fused"] = self.device.type == "cuda"  # it may have been saved on another device
         self.optimizer.load_state_dict(state["optimizer"])
         self.place, self.losses = Place(*state["place"]), state["losses"].to(self.device)
-        self.step, self.seen, self.seconds = state["step"], state["seen"], state["seconds"]
+        self.step, self.seen, self.watch = state["step"], state["seen"], Watch(state["seconds"])
+        self.warmed, self.kept = state.get("warmed", 0), dict(state.get("kept", {}))
         torch.set_rng_state(state["dice"])
         if state["cuda dice"] is not None and self.device.type == "cuda":
             torch.cuda.set_rng_state(state["cuda dice"])
@@ -151,7 +174,8 @@ class Run:
         self.model, self.fresh = model.to(self.device), fresh
         for name, each in model.named_parameters():
             part = name.split(".")[0]
-            each.requires_grad_(part in self.given.only if self.given.only else part not in {"words", "positions"})
+            frozen = {"words"} if self.body.shared else {"words", "positions"}
+            each.requires_grad_(part in self.given.only if self.given.only else part not in frozen)
         kinds: dict[bool, list[torch.nn.Parameter]] = {False: [], True: []}
         for name, each in model.named_parameters():
             if each.requires_grad:
@@ -159,39 +183,47 @@ class Run:
         rate = self.given.rate
         groups = [{"params": each, "top": rate * (4 if new else 1)} for new, each in kinds.items() if each]
         self.optimizer = torch.optim.AdamW(groups, rate, weight_decay=0.01, fused=self.device.type == "cuda")
-        self.average = copy.deepcopy(model).eval()
+        self.average = copy.deepcopy(model, {id(model.words): model.words}).eval()
         self.trained = [each for kind in kinds.values() for each in kind]
 
     def train(self) -> dict[str, object]:
         """Steps until the last one or the time is up; returns what goes into the log of all runs."""
         given, latest = self.given, dict[str, float]()
-        checks = Checks(self.feed.checks())
-        first, started, saved = self.step, time.monotonic(), time.monotonic()
-        last = min(given.stop or given.steps, given.steps)
-        for place, batch in self.feed.batches(self.place):
-            if self.step >= last or (given.minutes and time.monotonic() - self.began > 60 * given.minutes):
-                break
-            self._step(batch)
-            self.place, self.step, self.seen = place, self.step + 1, self.seen + len(batch)
-            now = time.monotonic()
-            if now - saved > given.every:
-                self._save(self.seconds + now - started)
-                saved = now
-            if self.step % given.check == 0 and self.step < last:
-                latest = self._checked(checks, self.seconds + now - started)
-            elif self.step % 100 == 0:
-                told = [round(float(x), 4) for x in self.losses]
-                print(self.step, self.seen, round(self.seconds + now - started), told, flush=True)
-        self.seconds += time.monotonic() - started
-        self._save(self.seconds)
-        latest = self._checked(checks, self.seconds)
-        ended = {"from": first, "step": self.step, "pairs": self.seen, "seconds": round(self.seconds)}
+        checks = Checks(self.feed.checks(), self.reader)
+        first = self.step
+        for _ in self.steps():
+            if self.step % given.check == 0 and self.step < given.steps:
+                latest = self._checked(checks)
+        latest = self._checked(checks)
+        ended = {"from": first, "step": self.step, "pairs": self.seen, "seconds": round(self.watch.seconds)}
         told = {name: getattr(given, name) for name in PLANNED}
         return {**told, "device": self.device.type, "data": self.data, **ended, **latest}
 
+    def steps(self) -> Iterator[int]:
+        """Train until the last step, until the time is up or until `halted`; saved now and then, and at the end."""
+        given, saved = self.given, self.watch.seconds
+        last = min(given.stop or given.steps, given.steps)
+        for place, batch in self.feed.batches(self.place):
+            if self.halted or self.step >= last or (given.minutes and self._minutes() > given.minutes):
+                break
+            self._step(batch)
+            self.place, self.step, self.seen = place, self.step + 1, self.seen + len(batch)
+            seconds = self.watch.tick()
+            if seconds - saved > given.every:
+                self.save()
+                saved = seconds
+            if self.step % 100 == 0:
+                print(self.step, self.seen, round(seconds), [round(float(x), 4) for x in self.losses], flush=True)
+            yield self.step
+        self.watch.tick()
+        self.save()
+
+    def _minutes(self) -> float:
+        return (time.monotonic() - self.began) / 60
+
     def _step(self, batch: Batch) -> None:
         steps = self.given.steps
-        share = min(1.0, (self.step + 1) / min(WARM_UP, max(1, steps // 10))) * (1 - self.step / steps)
+        share = min(1.0, (self.step - self.warmed + 1) / min(WARM_UP, max(1, steps // 10))) * (1 - self.step / steps)
         for group in self.optimizer.param_groups:
             group["lr"] = group["top"] * share
         parts = self._losses(batch)
@@ -202,7 +234,8 @@ class Run:
         with torch.no_grad():
             self.losses.lerp_(torch.stack([part.detach() for part in parts]), 0.01)
             if (self.step + 1) % 5 == 0:
-                decay = min(AVERAGE**5, (self.step + 1) / (self.step + 51))
+                since = self.step - self.warmed
+                decay = min(AVERAGE**5, (since + 1) / (since + 51))
                 for old, new in zip(self.average.parameters(), self.model.parameters(), strict=True):
                     if new.requires_grad:
                         old.lerp_(new, 1 - decay)
@@ -211,8 +244,8 @@ class Run:
         """In the order of `WEIGHTS`."""
         given = on_device(batch, self.device)
         ids, label, weight = given["ids"], given["label"], given["weight"]
-        hidden = (torch.rand(ids.shape, device=self.device) < 0.03) & (ids > 999)
-        given["ids"] = torch.where(hidden, self.mask, ids)
+        hidden = (torch.rand(ids.shape, device=self.device) < 0.03) & (ids > self.reader.last_special)
+        given["ids"] = torch.where(hidden, self.reader.mask, ids)
         self.model.train()
         with torch.autocast(self.device.type, torch.bfloat16):
             read = read_batch(self.model, given, int(batch.asked.max()))
@@ -235,36 +268,41 @@ class Run:
         keep = _mean(by_text * weight, told.amax(dim=1))
         return relevance, span, closeness, keep
 
-    def _checked(self, checks: Checks, seconds: float) -> dict[str, float]:
+    def _checked(self, checks: Checks) -> dict[str, float]:
         figures = checks.figures(self.average, self.device)
         losses = {name: round(float(loss), 4) for name, loss in zip(WEIGHTS, self.losses, strict=True)}
-        line = {"step": self.step, "pairs": self.seen, "seconds": round(seconds), "loss": losses, **figures}
+        line = {"step": self.step, "pairs": self.seen, "seconds": round(self.watch.seconds), "loss": losses, **figures}
         print(json.dumps(line), flush=True)
         with (self.given.out / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         return figures
 
-    def _save(self, seconds: float) -> None:
+    def save(self) -> None:
+        """Write state.pt and model.pt, each whole or not at all; those before are kept."""
         state = {
             "planned": {name: getattr(self.given, name) for name in PLANNED},
             "data": self.data,
             "fresh": sorted(self.fresh),
-            "model": self.model.state_dict(),
-            "average": self.average.state_dict(),
+            "model": self._saved(self.model),
+            "average": self._saved(self.average),
             "optimizer": self.optimizer.state_dict(),
             "place": list(self.place),
             "losses": self.losses,
             "step": self.step,
             "seen": self.seen,
-            "seconds": seconds,
+            "seconds": self.watch.seconds,
+            "warmed": self.warmed,
+            "kept": self.kept,
             "dice": torch.get_rng_state(),
             "cuda dice": torch.cuda.get_rng_state() if self.device.type == "cuda" else None,
         }
-        half = {name: value.half().cpu() for name, value in self.average.state_dict().items()}
-        for name, content in (("state.pt", state), ("model.pt", half)):
-            part = self.given.out / f"{name}.part"
-            torch.save(content, part)
-            part.replace(self.given.out / name)
+        half = {name: value.half().cpu() for name, value in self._saved(self.average).items()}
+        renew(self.given.out / STATE, lambda part: torch.save(state, part))
+        renew(self.given.out / "model.pt", lambda part: torch.save(half, part))
+
+    def _saved(self, model: CrossEncoder) -> dict[str, torch.Tensor]:
+        """A model's tensors, without words that are the embedder's."""
+        return {n: value for n, value in model.state_dict().items() if not (self.body.shared and n == "words.weight")}
 
 
 def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:

@@ -63,14 +63,19 @@ class WordReader:
         roots, classes = [""] * len(ids), [0] * len(ids)
         at = 0
         while at < len(ids):
-            end, word = at + 1, self._pieces[ids[at]]
-            while end < len(ids) and (piece := self._pieces[ids[end]]).startswith("##"):
-                word, end = word + piece[2:], end + 1
-            root, kind = _known(word, end - at > 1 or ids[at] >= RARE)
+            end, word, rare = self._word(ids, at)
+            root, kind = _known(word, rare)
             if kind:
                 roots[at:end], classes[at:end] = [root] * (end - at), [kind] * (end - at)
             at = end
         return Words(ids, roots, classes)
+
+    def _word(self, ids: Sequence[int], at: int) -> tuple[int, str, bool]:
+        """Where the word that begins at a token ends, the word, and whether it is a rare one."""
+        end, word = at + 1, self._pieces[ids[at]]
+        while end < len(ids) and (piece := self._pieces[ids[end]]).startswith("##"):
+            word, end = word + piece[2:], end + 1
+        return end, word, end - at > 1 or ids[at] >= RARE
 
 
 @lru_cache(maxsize=50_000)

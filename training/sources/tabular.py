@@ -77,6 +77,16 @@ class Tabular:
                 continue
             yield from _told(base, passage, pieces, dice, rest=rest)
 
+    def told(self, name: str, passage: Passage) -> Iterator[tuple[Piece, tuple[Spot, ...] | None]]:
+        """The pieces of a table, each with its lines of evidence; None: which rows answer is not known."""
+        pieces = self._pieces[f"{name}\0{passage.text}"]
+        marked = _rows(passage)
+        for piece in pieces:
+            if passage.label and not marked:
+                yield piece, None
+            else:
+                yield piece, piece.keeps(0, marked)
+
     def other(self, name: str, text: str, base: Pair, dice: random.Random) -> Pair:
         """`base` with a piece of a table that does not answer."""
         return _of(base, dice.choice(self._pieces[f"{name}\0{text}"]))

@@ -1,0 +1,96 @@
+"""Mined questions: what may count as wrong, how texts are cut, and that a pack comes back as it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from training.candidates import (
+    Asked,
+    Gold,
+    Pack,
+    Text,
+    answers_in,
+    cut_pieces,
+    digest_of,
+    load,
+    may_answer,
+    save,
+    spoken,
+)
+from training.sources.documents import words
+
+PACK = Pack(
+    [Text("a", "Title › Part", f"Text {number} with “quotes”\nand lines.") for number in range(70_000)],
+    [
+        Asked(
+            "Who?", "a", "squad", ("Marta Keller",), (Gold(3, ((0, 4),), ((0, 9),)), Gold(69_999)), (5,), (7, 8), (9,)
+        ),
+        Asked("When?", "b", "nq"),
+        Asked("Where?", "a", "tatqa", (), (Gold(1, (), ()),), (), (65_536, 2), ()),
+    ],
+)
+
+
+def test_a_pack_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    save(PACK, tmp_path / "pack.zip")
+    assert load(tmp_path / "pack.zip") == PACK
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_equal_packs_have_one_name_and_others_another(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        save(PACK, tmp_path / name)
+    save(Pack(PACK.texts, PACK.asked[:2]), tmp_path / "other")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert digest_of(tmp_path / "one") == digest_of(tmp_path / "two") != digest_of(tmp_path / "other")
+
+
+@pytest.mark.parametrize("kept", [0, 10, 0.5, 0.99])
+def test_a_pack_that_is_cut_off_is_refused_with_what_to_do(tmp_path: Path, kept: float) -> None:
+    save(PACK, tmp_path / "pack.zip")
+    content = (tmp_path / "pack.zip").read_bytes()
+    (tmp_path / "pack.zip").write_bytes(content[: int(kept * len(content)) if kept < 1 else int(kept)])
+    with pytest.raises(ValueError, match=r"training\.mine"):
+        load(tmp_path / "pack.zip")
+
+
+@pytest.mark.parametrize(
+    ("text", "answers", "held"),
+    [
+        ("It was built by Marta Keller in 1950.", ["Marta Keller"], True),
+        ("It was built by MARTA KELLER, in 1950.", ["marta keller"], True),
+        ("It was built by Marta Kellermann in 1950.", ["Marta Keller"], False),
+        ("Revenue was $1,452.4 million.", ["1,452.4"], True),
+        ("Revenue was $11,452.4 million.", ["1,452.4"], False),
+        ("Yes, it rained.", ["yes"], False),
+        ("Nothing is said here.", [], False),
+        ("Nothing is said here.", ["?!"], False),
+        (
+            "The masons of the southern provinces rebuilt the harbour after the great flood.",
+            ["After the great flood the harbour was rebuilt by masons who came from southern provinces."],
+            True,
+        ),
+    ],
+)
+def test_answers_are_looked_for_as_whole_words(text: str, answers: list[str], held: bool) -> None:
+    assert answers_in(spoken(text), answers) is held
+
+
+def test_a_text_that_says_what_the_evidence_says_is_not_taken_for_wrong() -> None:
+    evidence = [words("The harbour was rebuilt by southern masons after the flood.")]
+    again = "Southern masons rebuilt the whole harbour once the flood was over."
+    other = "The harbour has a lighthouse that was rebuilt last year."
+    assert may_answer(spoken(again), words(again), [], evidence)
+    assert not may_answer(spoken(other), words(other), [], evidence)
+    assert not may_answer(spoken(again), words(again), [], [words("It rained.")])
+
+
+def test_a_long_text_is_cut_at_sentences_and_loses_nothing() -> None:
+    text = " ".join(f"Sentence number {number} says something about a town." for number in range(60))
+    pieces = cut_pieces(text)
+    assert len(pieces) > 3 and all(end - start <= 700 for start, end in pieces)
+    assert "".join(text[start:end].replace(" ", "") for start, end in pieces) == text.replace(" ", "")
+    assert cut_pieces("Short.") == [(0, 6)]
+    assert cut_pieces("x" * 5000) == [(0, 5000)]

@@ -1,0 +1,128 @@
+"""The encoders that the evaluator's heads can be trained on: what reads text for them, and the weights they begin with.
+
+`minilm` is what ships. `e5-12` and `e5-6` are multilingual-e5-small, all of its layers or every second one, with the
+word table of the embedder that ships: it stays frozen, so that both can share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from crag.models.e5 import E5
+from crag.models.e5 import FOLDER as E5_FOLDER
+from crag.models.files import verified_files
+from crag.models.pairing import MAX_PAIR, WordReader
+from training.minilm_graph import FourBits
+from training.samples import Reader
+from training.shipped_weights import encoder_weights, shipped_weights
+
+__all__ = ["BODIES", "Body", "E5Reader", "PieceReader", "word_table"]
+
+LIFTED = "\u2581"
+"""What a piece begins with that begins a word."""
+RARE = 40_000
+"""Pieces from this number on, and words of more than two pieces, are rare."""
+WORDS, SCALES, POSITIONS = "words", "words.scale", "positions"
+
+
+class PieceReader(WordReader):
+    """Puts the pieces of a unigram vocabulary together to words."""
+
+    def _word(self, ids: Sequence[int], at: int) -> tuple[int, str, bool]:
+        end, word = at + 1, self._pieces[ids[at]].removeprefix(LIFTED)
+        while end < len(ids) and word and _says(word) and _says(piece := self._pieces[ids[end]]):
+            if piece.startswith(LIFTED):
+                break
+            word, end = word + piece, end + 1
+        said = word.strip("".join({each for each in word if not each.isalnum()})).lower()
+        return end, said, end - at > 2 or ids[at] >= RARE
+
+
+def _says(piece: str) -> bool:
+    return any(each.isalnum() for each in piece)
+
+
+class E5Reader(Reader):
+    """Pairs to samples with the multilingual embedder's tokenizer."""
+
+    folder = E5_FOLDER
+    special = "<s>", "</s>", "<mask>"
+    last_special = 3
+
+    def word_reader(self, vocabulary: Mapping[str, int]) -> WordReader:
+        return PieceReader(vocabulary)
+
+
+@dataclass(frozen=True)
+class Body:
+    """`kept`: which of its encoder's layers it has. `shared`: its words are the embedder's, and are not saved."""
+
+    layers: int
+    words: int
+    reader: type[Reader]
+    kept: tuple[int, ...] = ()
+    shared: bool = False
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """What it begins with, under published names: the evaluator or the embedder that ships."""
+        return e5_weights(self.kept) if self.shared else shipped_weights()
+
+
+def e5_weights(kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """The shipped embedder's weights, of its int8 graph; its layers `kept` become the first ones.
+
+    Its table of positions ends at 256, where the embedder stops to read: those after it begin as the ones 64 before.
+    """
+    given = _constants()
+    found = {
+        name: value for name, value in encoder_weights(given).items() if not name.startswith("encoder.layer.")
+    } | _renumbered(encoder_weights(given), kept)
+    positions = given[POSITIONS]
+    more = MAX_PAIR - len(positions)
+    found["embeddings.position_embeddings.weight"] = np.concatenate([positions, positions[len(positions) - more :]])
+    # The table of positions holds the one type of token already.
+    found["embeddings.token_type_embeddings.weight"] = np.zeros((1, positions.shape[1]), np.float32)
+    table = word_table()
+    scales = np.repeat(table.scales, table.block, axis=1)
+    found["embeddings.word_embeddings.weight"] = table.integers.astype(np.float32) * scales
+    return found
+
+
+def _renumbered(weights: Mapping[str, NDArray[np.float32]], kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    found = {}
+    for new, old in enumerate(kept):
+        part = f"encoder.layer.{old}."
+        found |= {
+            f"encoder.layer.{new}.{name.removeprefix(part)}": value
+            for name, value in weights.items()
+            if name.startswith(part)
+        }
+    return found
+
+
+def word_table() -> FourBits:
+    """The embedder's words as its graph holds them."""
+    given = _constants(words=True)
+    scales = given[SCALES].astype(np.float32)
+    rows, blocks = scales.shape
+    size = given[WORDS].shape[1]
+    return FourBits(given[WORDS].reshape(rows, size).astype(np.int8), scales, size // blocks)
+
+
+def _constants(*, words: bool = False) -> dict[str, NDArray[np.generic]]:
+    graph = onnx.load_model_from_string(verified_files(E5_FOLDER, E5.id)["model.onnx"]).graph
+    wanted = {WORDS, SCALES}
+    return {each.name: numpy_helper.to_array(each) for each in graph.initializer if (each.name in wanted) == words}
+
+
+BODIES = {
+    "minilm": Body(6, 30_522, Reader),
+    "e5-12": Body(12, 152_941, E5Reader, tuple(range(12)), shared=True),
+    "e5-6": Body(6, 152_941, E5Reader, (0, 2, 4, 7, 9, 11), shared=True),
+}

@@ -1,0 +1,139 @@
+"""Checkpoints that outlive a cut-off: written beside the last whole one, and the one before is kept.
+
+Also the carried checkpoint, which is small enough for git: the weights that are trained, as 8-bit integers with a scale
+for each row. What is frozen, the table of words, is in a shipped model. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BEFORE", "CARRIED", "Carried", "Watch", "carry", "newest", "read_carried", "renew"]
+
+CARRIED = Path(__file__).resolve().parent / "carried" / "leg.npz"
+BEFORE = "before"
+FROZEN = "words"
+"""The part that training leaves as it is in a shipped model."""
+LARGEST = 2_000_000
+"""Bytes for each layer."""
+DAMAGE = (OSError, EOFError, KeyError, RuntimeError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile)
+"""What reading a file raises that was cut off in the middle."""
+_ABOUT = "about"
+T = TypeVar("T")
+Arrays = dict[str, NDArray[np.float32]]
+
+
+def renew(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a checkpoint; the one that was there is kept beside it as the one before."""
+    part = path.with_name(f"{path.name}.part")
+    write(part)
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    if path.exists():
+        path.replace(_before(path))
+    part.replace(path)
+
+
+def newest(path: Path, read: Callable[[Path], T]) -> T | None:
+    """The newest checkpoint that can be read, or None; it says which one could not be."""
+    for each in (path, _before(path)):
+        if not each.exists():
+            continue
+        try:
+            return read(each)
+        except DAMAGE as error:
+            print(f"{each} is cut off or damaged ({type(error).__name__}); the one before it is used.", flush=True)
+    return None
+
+
+def _before(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.{BEFORE}{path.suffix}")
+
+
+class Carried(NamedTuple):
+    """Weights by the names that the torch model gives them, and what is known of the training that made them."""
+
+    weights: Arrays
+    about: dict[str, Any]
+
+
+def carry(weights: Mapping[str, NDArray[np.float32]], about: Mapping[str, Any], path: Path | None = None) -> int:
+    """Write the carried checkpoint; returns its size in bytes. Raises ValueError where it is too large for git."""
+    stored: dict[str, NDArray[Any]] = {_ABOUT: np.frombuffer(json.dumps(dict(about)).encode(), np.uint8)}
+    for name, value in sorted(weights.items()):
+        if name.split(".")[0] == FROZEN:
+            continue
+        if value.ndim == 2 and value.size > 100_000:
+            scale = np.abs(value).max(axis=1, keepdims=True).clip(1e-12) / 127
+            stored[name] = np.rint(value / scale).astype(np.int8)
+            stored[f"{name}:scale"] = scale[:, 0].astype(np.float32)
+        else:
+            stored[name] = value.astype(np.float32)
+    path = path or CARRIED
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def write(part: Path) -> None:
+        with part.open("wb") as file:
+            np.savez_compressed(file, **stored)  # type: ignore[arg-type]
+
+    part = path.with_name(f"{path.name}.part")
+    write(part)
+    size = part.stat().st_size
+    most = LARGEST * max(1, len({name.split(".")[1] for name in weights if name.startswith("layers.")}))
+    if size > most:
+        part.unlink()
+        raise ValueError(f"The carried checkpoint has {size / 1e6:.1f} MB, more than {most / 1e6:.0f}.")
+    part.replace(path)
+    return size
+
+
+def read_carried(path: Path | None = None) -> Carried | None:
+    """The carried checkpoint, or None where there is none. Raises ValueError where it is damaged."""
+    path = path or CARRIED
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            stored = {name: file[name] for name in file.files}
+        about: dict[str, Any] = json.loads(stored.pop(_ABOUT).tobytes())
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} is cut off or damaged: take it from git again (git checkout -- {path.name})."
+        ) from error
+    weights: Arrays = {}
+    for name, value in stored.items():
+        if not name.endswith(":scale"):
+            scale = stored.get(f"{name}:scale")
+            weights[name] = value.astype(np.float32) * (1.0 if scale is None else scale[:, None])
+    return Carried(weights, about)
+
+
+class Watch:
+    """Seconds of training; the time for which the process was stopped by a signal does not count."""
+
+    def __init__(self, seconds: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._last = clock()
+        self._stopped = False
+
+    def resume(self, *_: object) -> None:
+        """The process was stopped and goes on (SIGCONT): what passed since the last tick is not counted."""
+        self._stopped = True
+
+    def tick(self) -> float:
+        now = self._clock()
+        if not self._stopped:
+            self.seconds += now - self._last
+        self._last, self._stopped = now, False
+        return self.seconds
