@@ -20,9 +20,9 @@ from crag.models.files import verified_files
 from crag.models.pairing import MAX_PAIR, WordReader
 from training.minilm_graph import FourBits
 from training.samples import Reader
-from training.shipped_weights import encoder_weights, shipped_weights
+from training.shipped_weights import read_encoder_weights, shipped_weights
 
-__all__ = ["BODIES", "Body", "E5Reader", "PieceReader", "word_table"]
+__all__ = ["BODIES", "Body", "E5Reader", "PieceReader", "read_word_table"]
 
 LIFTED = "\u2581"
 """What a piece begins with that begins a word."""
@@ -71,24 +71,24 @@ class Body:
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """What it begins with, under published names: the evaluator or the embedder that ships."""
-        return e5_weights(self.kept) if self.shared else shipped_weights()
+        return read_e5_weights(self.kept) if self.shared else shipped_weights()
 
 
-def e5_weights(kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+def read_e5_weights(kept: Sequence[int]) -> dict[str, NDArray[np.float32]]:
     """The shipped embedder's weights, of its int8 graph; its layers `kept` become the first ones.
 
     Its table of positions ends at 256, where the embedder stops to read: those after it begin as the ones 64 before.
     """
     given = _constants()
     found = {
-        name: value for name, value in encoder_weights(given).items() if not name.startswith("encoder.layer.")
-    } | _renumbered(encoder_weights(given), kept)
+        name: value for name, value in read_encoder_weights(given).items() if not name.startswith("encoder.layer.")
+    } | _renumbered(read_encoder_weights(given), kept)
     positions = given[POSITIONS]
     more = MAX_PAIR - len(positions)
     found["embeddings.position_embeddings.weight"] = np.concatenate([positions, positions[len(positions) - more :]])
     # The table of positions holds the one type of token already.
     found["embeddings.token_type_embeddings.weight"] = np.zeros((1, positions.shape[1]), np.float32)
-    table = word_table()
+    table = read_word_table()
     scales = np.repeat(table.scales, table.block, axis=1)
     found["embeddings.word_embeddings.weight"] = table.integers.astype(np.float32) * scales
     return found
@@ -106,7 +106,7 @@ def _renumbered(weights: Mapping[str, NDArray[np.float32]], kept: Sequence[int])
     return found
 
 
-def word_table() -> FourBits:
+def read_word_table() -> FourBits:
     """The embedder's words as its graph holds them."""
     given = _constants(words=True)
     scales = given[SCALES].astype(np.float32)

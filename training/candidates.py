@@ -21,7 +21,19 @@ from crag.text.sentences import sentences
 from training.pair import Spot
 from training.sources.documents import words
 
-__all__ = ["Asked", "Gold", "Pack", "Text", "answers_in", "cut_pieces", "digest_of", "load", "may_answer", "save"]
+__all__ = [
+    "Asked",
+    "Gold",
+    "Pack",
+    "Text",
+    "compute_digest",
+    "contains_answer",
+    "cut_pieces",
+    "load",
+    "may_answer",
+    "normalize_words",
+    "save",
+]
 
 LONG, PIECE = 900, 650
 """Characters: a longer text is cut to runs of whole sentences of about PIECE, as a library's chunks are."""
@@ -71,15 +83,15 @@ class Pack:
     asked: list[Asked] = field(default_factory=list)
 
 
-def spoken(text: str) -> str:
+def normalize_words(text: str) -> str:
     """Lower-case words and numbers with single spaces around them, so that whole words can be looked for."""
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
-def answers_in(text: str, answers: Iterable[str]) -> bool:
-    """Whether any of the answers stands in the text, `text` as `spoken` gives it."""
+def contains_answer(text: str, answers: Iterable[str]) -> bool:
+    """Whether any of the answers stands in the text, `text` as `normalize_words` gives it."""
     for answer in answers:
-        said = spoken(answer)
+        said = normalize_words(answer)
         count = len(said.split())
         if not count or said.strip() in {"yes", "no"}:
             continue
@@ -96,7 +108,7 @@ def may_answer(text: str, held: set[str], answers: Iterable[str], evidence: Iter
 
     `text`, `held`: its words in order and as a set. `evidence`: the words of each sentence that answers elsewhere.
     """
-    return answers_in(text, answers) or any(
+    return contains_answer(text, answers) or any(
         len(each) >= FEWEST and len(each & held) >= EVIDENCE * len(each) for each in evidence
     )
 
@@ -147,7 +159,7 @@ def load(path: Path) -> Pack:
     return Pack(texts, asked)
 
 
-def digest_of(path: Path) -> str:
+def compute_digest(path: Path) -> str:
     """Sixteen hex digits of a pack's content."""
     with zipfile.ZipFile(path) as file:
         sums = [f"{each.filename} {each.CRC} {each.file_size}" for each in file.infolist()]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BEFORE", "CARRIED", "Carried", "Watch", "carry", "newest", "read_carried", "renew"]
+__all__ = ["BEFORE", "CARRIED", "Carried", "Watch", "carry", "read_carried", "read_newest", "renew"]
 
 CARRIED = Path(__file__).resolve().parent / "carried" / "leg.npz"
 BEFORE = "before"
@@ -44,8 +44,8 @@ def renew(path: Path, write: Callable[[Path], None]) -> None:
     part.replace(path)
 
 
-def newest(path: Path, read: Callable[[Path], T]) -> T | None:
-    """The newest checkpoint that can be read, or None; it says which one could not be."""
+def read_newest(path: Path, read: Callable[[Path], T]) -> T | None:
+    """The read_newest checkpoint that can be read, or None; it says which one could not be."""
     for each in (path, _before(path)):
         if not each.exists():
             continue

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from training.pair import Pair
 
-__all__ = ["company_title", "filing_pairs"]
+__all__ = ["filing_pairs", "make_company_title"]
 
 INCOME, BALANCE, CASH = "income", "balance", "cash"
 HEADS = {
@@ -182,7 +182,7 @@ CAUSES += "|higher volumes|store growth|the divestiture of a business|wage infla
 GOODS = "snacks|sensors|vaccines|footwear|engines|software|cosmetics|dairy products|drills|packaging"
 
 
-def company_title(dice: random.Random) -> tuple[str, int, str]:
+def make_company_title(dice: random.Random) -> tuple[str, int, str]:
     """A made-up company, a year, and the title of its report for that year."""
     company, year = f"{dice.choice(FIRST.split())} {dice.choice(SECOND.split())}", dice.randint(2014, 2024)
     return company, year, _title(dice, company, year)

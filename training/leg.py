@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from training import checkpoints
 from training.bodies import BODIES, Body
-from training.candidates import digest_of
+from training.candidates import compute_digest
 from training.feed import Epochs, Feed, Place
 from training.figures import Checks, scored
 from training.filings import filing_pairs
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given.device, given.out = torch.device(given.device), given.folder
     given.seed, given.only, given.plain, given.begin, given.stop, given.check = SEED, [], False, "", 0, given.steps
     given.out.mkdir(parents=True, exist_ok=True)
-    epochs, data = what_to_read(given)
+    epochs, data = choose_data(given)
     feed = Feed(epochs, given.seed, given.tokens, workers, BODIES[given.body].reader)
     try:
         torch.manual_seed(given.seed)
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 pass
             if run.halted:
                 return print(f"Ended at step {run.step}; `python -m training.leg --evaluate` adds the line.")
-        line = evaluated(run, epochs, given)
+        line = evaluate(run, epochs, given)
     finally:
         feed.close()
     with RUNS.open("a", encoding="utf-8") as file:
@@ -115,7 +115,7 @@ def step_back() -> None:
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def what_to_read(given: argparse.Namespace) -> tuple[Epochs, str]:
+def choose_data(given: argparse.Namespace) -> tuple[Epochs, str]:
     """What pairs are drawn from, and one name for it: another name is other data.
 
     Without the data, as on a machine that is lent, the pack alone.
@@ -125,7 +125,7 @@ def what_to_read(given: argparse.Namespace) -> tuple[Epochs, str]:
     if not given.pack.exists():
         return Corpus(given.data, remembered), first
     code = b"".join((ROOT / "training" / name).read_bytes() for name in ("mined.py", "candidates.py"))
-    name = f"{first} mined {digest_of(given.pack)} {hashlib.sha256(code).hexdigest()[:8]}".strip()
+    name = f"{first} mined {compute_digest(given.pack)} {hashlib.sha256(code).hexdigest()[:8]}".strip()
     mined = Mined(given.pack)
     return (Mixed([(Corpus(given.data, remembered), FIRST), (mined, 0)]) if here else mined), name
 
@@ -139,7 +139,7 @@ def take_up(run: Run, data: str) -> None:
         run.take_up(state)
     elif carried is not None:
         about = carried.about
-        run.begin(with_frozen(carried.weights, run.body))
+        run.begin(add_frozen(carried.weights, run.body))
         run.step = run.warmed = about["step"]
         run.seen, run.place, run.watch = about["pairs"], Place(*about["place"]), checkpoints.Watch(about["seconds"])
         run.kept = about["kept"]
@@ -154,7 +154,7 @@ def take_up(run: Run, data: str) -> None:
     run.kept["data"] = run.data = data
 
 
-def with_frozen(weights: dict[str, NDArray[np.float32]], body: Body) -> dict[str, NDArray[np.float32]]:
+def add_frozen(weights: dict[str, NDArray[np.float32]], body: Body) -> dict[str, NDArray[np.float32]]:
     """Carried weights under their published names, with the shipped table of words."""
     model = CrossEncoder(body.layers, body.words)
     model.begin(body.weights())
@@ -168,13 +168,13 @@ def _count(run: Run) -> dict[str, float]:
     return {"step": run.step, "pairs": run.seen, "seconds": round(run.watch.seconds)}
 
 
-def evaluated(run: Run, epochs: Epochs, given: argparse.Namespace) -> dict[str, Any]:
+def evaluate(run: Run, epochs: Epochs, given: argparse.Namespace) -> dict[str, Any]:
     """One line for the log of runs: what was trained since the last one, and what held-out documents say."""
     first = epochs.parts[0][0] if isinstance(epochs, Mixed) else epochs
     figures: dict[str, Any] = {}
     if not isinstance(first, Mined):
         figures |= Checks(checks(first), run.reader).figures(run.average, run.device)
-        figures["mean"] = round(float(np.mean([figures[name] for name in checks_named(figures)])), 4)
+        figures["mean"] = round(float(np.mean([figures[name] for name in list_checks(figures)])), 4)
     if given.pack.exists():
 
         def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
@@ -182,16 +182,16 @@ def evaluated(run: Run, epochs: Epochs, given: argparse.Namespace) -> dict[str, 
 
         figures |= WeakPoints(Mined(given.pack).pack).figures(score)
     count, before = _count(run), run.kept["logged"]
-    told = {"run": "leg", "begin": run.kept.get("begin", ""), "note": given.note, "device": run.device.type}
-    told |= {"tokens": given.tokens, "rate": given.rate, "planned": given.steps, "seed": given.seed}
-    told |= {"data": run.data, "changed": run.kept.get("changed", [])}
+    known = {"run": "leg", "begin": run.kept.get("begin", ""), "note": given.note, "device": run.device.type}
+    known |= {"tokens": given.tokens, "rate": given.rate, "planned": given.steps, "seed": given.seed}
+    known |= {"data": run.data, "changed": run.kept.get("changed", [])}
     losses = {name: round(float(loss), 4) for name, loss in zip(WEIGHTS, run.losses, strict=True)}
     run.kept["changed"] = []
     stretch = {f"{name} since": round(count[name] - before[name]) for name in count}
-    return {**told, "from": before["step"], **count, **stretch, "loss": losses, **figures}
+    return {**known, "from": before["step"], **count, **stretch, "loss": losses, **figures}
 
 
-def checks_named(figures: dict[str, Any]) -> list[str]:
+def list_checks(figures: dict[str, Any]) -> list[str]:
     """The names of the held-out sets: those that have a figure of spans beside the one of relevance."""
     return [name for name in figures if f"{name} span" in figures]
 
@@ -211,14 +211,14 @@ def carry(folder: Path) -> None:
     full, small = (CrossEncoder(body.layers, body.words).eval() for _ in range(2))
     full.begin(body.weights())
     full.load_state_dict(state["average"], strict=not body.shared)
-    small.begin(with_frozen(carried.weights, body))
-    samples = body.reader().read(compared())
+    small.begin(add_frozen(carried.weights, body))
+    samples = body.reader().read(make_compared_pairs())
     one, other = (scored(each, samples, torch.device("cpu"))[0] for each in (full, small))
     close = float(np.corrcoef(one, other)[0, 1])
     print(f"{checkpoints.CARRIED.name}: step {about['step']}, {size / 1e6:.1f} MB, logits correlate at {close:.5f}")
 
 
-def compared() -> list[Pair]:
+def make_compared_pairs() -> list[Pair]:
     """Pairs for which no data is needed."""
     return list(filing_pairs(random.Random(3), COMPARED // 2))[:COMPARED]
 

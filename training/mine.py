@@ -28,7 +28,7 @@ from crag.index.lexical import Lexical, Searcher, add, only
 from crag.models.e5 import E5
 from crag.text.words import STOP_WORDS
 from training.altering import around, found
-from training.candidates import Asked, Gold, Pack, Text, cut_pieces, digest_of, may_answer, save, spoken
+from training.candidates import Asked, Gold, Pack, Text, compute_digest, cut_pieces, may_answer, normalize_words, save
 from training.pair import Spot, held_out
 from training.pairs import Corpus, lines, untitled
 from training.samples import remembered
@@ -56,7 +56,7 @@ VECTORS = ("newwiki", "squad", "fairytale", "tsqa", "evinf", "qmsum", "onestop",
 
 @dataclass
 class Made:
-    """A question with its texts as they are told, before they have numbers."""
+    """A question with its texts before they have numbers."""
 
     asked: Asked
     golds: list[tuple[Text, tuple[Spot, ...], tuple[Spot, ...] | None]]
@@ -96,15 +96,15 @@ class Gathered:
 
     def _title_of_groups(self) -> dict[str, str]:
         """For each document the title that most of its texts have: what stands before those without one."""
-        told: dict[str, Counter[str]] = defaultdict(Counter)
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
         for rows in self.corpus.sources.rows.values():
             for row in rows:
                 for passage in row.passages:
                     if passage.title:
-                        told[self._group(passage)][passage.title.split(" › ")[0]] += 1
+                        counts[self._group(passage)][passage.title.split(" › ")[0]] += 1
         for article in self.corpus.articles:
-            told[article["title"]][article["title"].replace("_", " ")] += 1
-        return {group: max(sorted(titles), key=lambda title: titles[title]) for group, titles in told.items()}
+            counts[article["title"]][article["title"].replace("_", " ")] += 1
+        return {group: max(sorted(titles), key=lambda title: titles[title]) for group, titles in counts.items()}
 
     def _group(self, passage: Passage) -> str:
         return self._documents.group(passage.text, passage.title)
@@ -124,7 +124,7 @@ class Gathered:
         for passage in row.passages:
             group = self._group(passage)
             if name in TABLES and is_table(passage.text):
-                for piece, keeps in self.corpus.sources.tables.told(name, passage):
+                for piece, keeps in self.corpus.sources.tables.label_pieces(name, passage):
                     text = Text(group, piece.context, piece.text)
                     if keeps:
                         made.golds.append((text, (), keeps))
@@ -191,7 +191,7 @@ class Gathered:
                 for passage in row.passages:
                     group = self._group(passage)
                     if name in TABLES and is_table(passage.text):
-                        for piece, _ in self.corpus.sources.tables.told(name, passage):
+                        for piece, _ in self.corpus.sources.tables.label_pieces(name, passage):
                             yield Text(group, piece.context, piece.text)
                     else:
                         for start, end in cut_pieces(passage.text):
@@ -202,7 +202,7 @@ class Gathered:
                 yield Text(self.corpus.group(row["title"]), row["title"], said[start:end])
 
 
-def joined_ranks(rankings: Sequence[Sequence[int]]) -> list[int]:
+def join_ranks(rankings: Sequence[Sequence[int]]) -> list[int]:
     """Numbers by the sum of their inverted ranks, the best first."""
     worth: dict[int, float] = defaultdict(float)
     for ranking in rankings:
@@ -211,7 +211,7 @@ def joined_ranks(rankings: Sequence[Sequence[int]]) -> list[int]:
     return sorted(worth, key=lambda number: (-worth[number], number))
 
 
-def right_texts(asked: Sequence[Asked]) -> dict[str, set[int]]:
+def collect_right_texts(asked: Sequence[Asked]) -> dict[str, set[int]]:
     """For each question, however often it is asked, the texts that answer it."""
     answering: dict[str, set[int]] = defaultdict(set)
     for each in asked:
@@ -224,10 +224,10 @@ class Filter:
 
     def __init__(self, texts: Sequence[Text], asked: Sequence[Asked]) -> None:
         self._texts = texts
-        self._spoken = [spoken(text.text) for text in texts]
+        self._spoken = [normalize_words(text.text) for text in texts]
         self._held = [words(text.text) for text in texts]
         self._plain = [plain(text.text) for text in texts]
-        self._right = right_texts(asked)
+        self._right = collect_right_texts(asked)
 
     def wrong(self, asked: Asked, numbers: Sequence[int]) -> list[int]:
         right = self._right[plain(asked.question)]
@@ -270,12 +270,12 @@ def search_side(pack: Pack, held: bool, folder: Path, vectors: NDArray[np.float1
             said = [word for word in re.findall(r"[^\W_]+", each.question) if word.lower() not in STOP_WORDS]
             vector = asks.of(each)
             if within is not None and each.source in MINED:
-                rankings = [ranked(searcher, said, FOUND, within)]
+                rankings = [rank_texts(searcher, said, FOUND, within)]
                 if vector is not None and vectors is not None:
-                    rankings.append(nearest(vector, vectors, inside[group]))
-                each.same = tuple(keep.wrong(each, joined_ranks(rankings)))[:KEPT]
+                    rankings.append(find_nearest(vector, vectors, inside[group]))
+                each.same = tuple(keep.wrong(each, join_ranks(rankings)))[:KEPT]
             if each.source in POOLED:
-                each.near = tuple(keep.wrong(each, ranked(searcher, said, FOUND, None)))[:KEPT]
+                each.near = tuple(keep.wrong(each, rank_texts(searcher, said, FOUND, None)))[:KEPT]
 
 
 class Asks:
@@ -288,12 +288,12 @@ class Asks:
         return self._vectors.get(asked.question)
 
 
-def ranked(searcher: Searcher, said: Sequence[str], count: int, within: object) -> list[int]:
+def rank_texts(searcher: Searcher, said: Sequence[str], count: int, within: object) -> list[int]:
     numbers, _ = searcher.best(said, count, within)  # type: ignore[arg-type]
     return [int(number) for number in numbers]
 
 
-def nearest(vector: NDArray[np.float16], vectors: NDArray[np.float16], numbers: Sequence[int]) -> list[int]:
+def find_nearest(vector: NDArray[np.float16], vectors: NDArray[np.float16], numbers: Sequence[int]) -> list[int]:
     """The nearest of those texts that have a vector."""
     close = vectors[list(numbers)].astype(np.float32) @ vector.astype(np.float32)
     return [numbers[at] for at in np.argsort(-close)[:FOUND] if close[at] != 0]
@@ -329,15 +329,15 @@ def embed_some(
     return vectors, Asks(asks)
 
 
-def figures(pack: Pack) -> dict[str, object]:
+def count_figures(pack: Pack) -> dict[str, object]:
     """What a pack holds, by set."""
-    told: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = {}
     for each in pack.asked:
-        line = told.setdefault(each.source, [0] * 5)
+        line = counts.setdefault(each.source, [0] * 5)
         for at, count in enumerate((1, len(each.golds), len(each.same), len(each.near), len(each.wrong))):
             line[at] += count
-    whole = [sum(each[at] for each in told.values()) for at in range(5)]
-    return {"texts": len(pack.texts), "questions, right, same document, pool, set's own wrong": whole, **told}
+    whole = [sum(each[at] for each in counts.values()) for at in range(5)]
+    return {"texts": len(pack.texts), "questions, right, same document, pool, set's own wrong": whole, **counts}
 
 
 def main() -> None:
@@ -358,9 +358,9 @@ def main() -> None:
             search_side(pack, held, Path(scratch) / f"{held}", vectors, asks)
             print(f"searched, {time.process_time() - began:.0f} s", flush=True)
     save(pack, given.out)
-    print(json.dumps(figures(pack)))
-    size = given.out.stat().st_size / 1e6
-    print(f"{given.out.name}: {size:.1f} MB, {digest_of(given.out)}, {time.process_time() - began:.0f} s of processor")
+    print(json.dumps(count_figures(pack)))
+    size, seconds = given.out.stat().st_size / 1e6, time.process_time() - began
+    print(f"{given.out.name}: {size:.1f} MB, {compute_digest(given.out)}, {seconds:.0f} s of processor")
 
 
 if __name__ == "__main__":

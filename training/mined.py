@@ -13,12 +13,12 @@ from functools import cached_property
 from pathlib import Path
 
 from training.candidates import Asked, Gold, Pack, load
-from training.filings import company_title
+from training.filings import make_company_title
 from training.pair import Pair
 from training.sources.checks import Drawn
 from training.sources.flattering import flattered
 
-__all__ = ["PURPOSES", "Mined", "Mixed", "near_miss"]
+__all__ = ["PURPOSES", "Mined", "Mixed", "make_near_miss"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ _YEAR = re.compile(r"\b(1[5-9]|20)\d\d\b")
 _WORD = re.compile(r"[A-Za-z]+")
 
 
-def near_miss(question: str, text: str, dice: random.Random) -> str:
+def make_near_miss(question: str, text: str, dice: random.Random) -> str:
     """The question about another year or measure that the text does not name; unchanged where there is none."""
     years = list(_YEAR.finditer(question))
     if years and dice.random() < 0.7:
@@ -93,9 +93,9 @@ def near_miss(question: str, text: str, dice: random.Random) -> str:
         if shifts:
             other = str(int(match.group()) + dice.choice(shifts))
             return question[: match.start()] + other + question[match.end() :]
-    told = set(_WORD.findall(text.lower()))
+    said = set(_WORD.findall(text.lower()))
     places = [
-        (match, [other for other in alike if other != match.group().lower() and other not in told])
+        (match, [other for other in alike if other != match.group().lower() and other not in said])
         for match in _WORD.finditer(question)
         for alike in MEASURES
         if match.group().lower() in alike
@@ -146,7 +146,7 @@ class Mined:
     def pairs(self, asked: Asked, seed: int, dice: random.Random) -> Iterator[Pair]:
         """What one question gives: a right chunk, two or three wrong ones, and at times a near miss or all found."""
         report = asked.source in REPORTS and dice.random() < NAMED
-        company, year, title = company_title(random.Random(f"{seed} {asked.group}"))
+        company, year, title = make_company_title(random.Random(f"{seed} {asked.group}"))
         titled = dice.random() < TITLED
         named = report and titled and dice.random() < 0.6
         question = _of_company(asked.question, company, year, dice) if named else asked.question
@@ -157,10 +157,10 @@ class Mined:
             own = text.group == asked.group
             before = text.title
             if report:
-                ahead = title if own else company_title(random.Random(f"{seed} {text.group}"))[2]
+                ahead = title if own else make_company_title(random.Random(f"{seed} {text.group}"))[2]
                 before = f"{ahead} › {text.title}" if text.title else ahead
-            told = f"{base.source} {source}"
-            return replace(base, text=text.text, title=before if titled else "", source=told, weight=weight)
+            kind = f"{base.source} {source}"
+            return replace(base, text=text.text, title=before if titled else "", source=kind, weight=weight)
 
         if asked.golds:
             gold = dice.choice(asked.golds)
@@ -169,12 +169,12 @@ class Mined:
             if titled and right.title and dice.random() < 0.1:
                 yield replace(right, title="")
             if dice.random() < MISSED:
-                other = near_miss(question, right.read, dice)
+                other = make_near_miss(question, right.read, dice)
                 if other != question:
                     missed = f"{base.source} missed"
                     yield replace(right, question=other, label=0.0, spots=(), keeps=(), source=missed, weight=0.7)
             if named and dice.random() < 0.2:
-                foreign = company_title(dice)[2]
+                foreign = make_company_title(dice)[2]
                 yield replace(
                     right, title=foreign, label=0.0, spots=(), keeps=(), source=f"{base.source} foreign", weight=0.7
                 )
@@ -235,7 +235,7 @@ def _of_company(question: str, company: str, year: int, dice: random.Random) -> 
 
 
 class Mixed:
-    """Epochs of several kinds as one: of each at most so many pairs."""
+    """Epochs of several kinds as one: of each at most the given number of pairs."""
 
     def __init__(self, parts: Sequence[tuple[Drawn, int]]) -> None:
         self.parts = parts

@@ -45,11 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     leg.step_back()
     given.tokens, given.rate, _ = leg.ON[given.device]
-    # The rate falls over so many steps that it hardly falls.
+    # The rate falls over ten million steps, so that it hardly falls.
     given.device, given.steps, given.seed = torch.device(given.device), 10_000_000, leg.SEED
     given.only, given.plain, given.begin, given.stop, given.check, given.minutes = [], False, "", 0, 10**9, 0.0
     given.every = 300.0
-    epochs, data = leg.what_to_read(given)
+    epochs, data = leg.choose_data(given)
     lines = {}
     for body in given.bodies:
         given.body, given.out = body, given.folder / body
@@ -63,11 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         train_for(run, 60 * given.processor_minutes)
         if run.halted:
             return print(f"Ended in {body} at step {run.step}; the same command goes on.")
-        line = {**leg.evaluated(run, epochs, given), "run": "pilot", "body": body, USED: round(run.kept[USED])}
-        lines[body] = {**line, "ms a pair": round(milliseconds(run), 1)}
+        line = {**leg.evaluate(run, epochs, given), "run": "pilot", "body": body, USED: round(run.kept[USED])}
+        lines[body] = {**line, "ms a pair": round(measure_milliseconds(run), 1)}
         with leg.RUNS.open("a", encoding="utf-8") as file:
             file.write(json.dumps(lines[body]) + "\n")
-    print(table(lines))
+    print(format_table(lines))
 
 
 def begin(run: Run, data: str) -> None:
@@ -82,7 +82,7 @@ def begin(run: Run, data: str) -> None:
 
 
 def train_for(run: Run, seconds: float) -> None:
-    """Train until the run has used so many seconds of processor time, over all of its legs."""
+    """Train until the run has used the given seconds of processor time, over all of its legs."""
     used, began = run.kept[USED], time.process_time()
     if used < seconds:
         for _ in run.steps():
@@ -91,15 +91,15 @@ def train_for(run: Run, seconds: float) -> None:
         run.halted = run.kept[USED] < seconds
 
 
-def milliseconds(run: Run) -> float:
+def measure_milliseconds(run: Run) -> float:
     """Processor time of reading one pair, on a CPU in 32 bits: the shipped int8 form is faster by about three."""
-    samples = run.reader.read(leg.compared()[:60])
+    samples = run.reader.read(leg.make_compared_pairs()[:60])
     began = time.process_time()
     scored(run.average, samples, run.device)
     return 1000 * (time.process_time() - began) / len(samples)
 
 
-def table(lines: Mapping[str, Mapping[str, Any]]) -> str:
+def format_table(lines: Mapping[str, Mapping[str, Any]]) -> str:
     """The bodies by mean AUC, the best first."""
     names = ("body", "steps", "pairs", USED, *COLUMNS, "ms a pair")
     rows = [" | ".join(names), " | ".join("---" for _ in names)]

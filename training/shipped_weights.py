@@ -19,14 +19,14 @@ from crag.models.cross_encoder import FOLDER, MODEL_ID
 from crag.models.files import verified_files
 from training.minilm_graph import READ_OUT
 
-__all__ = ["encoder_weights", "shipped_weights"]
+__all__ = ["read_encoder_weights", "shipped_weights"]
 
 
 def shipped_weights(folder: Path = FOLDER) -> dict[str, NDArray[np.float32]]:
     """Under the names that `training.minilm_graph.build_evaluator` reads; heads that it has not are left out."""
     graph = onnx.load_model_from_string(verified_files(folder, MODEL_ID)["model.onnx"]).graph
     given = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
-    found = encoder_weights(given)
+    found = read_encoder_weights(given)
     found["embeddings.word_embeddings.weight"] = given["words"].astype(np.float32) * given["words.scale"]
     found["embeddings.position_embeddings.weight"] = given["positions"]
     found["kinds"] = given["kinds.table"]
@@ -36,7 +36,7 @@ def shipped_weights(folder: Path = FOLDER) -> dict[str, NDArray[np.float32]]:
     return found
 
 
-def encoder_weights(given: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
+def read_encoder_weights(given: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
     """The layers and norms of an int8 graph, of its constants."""
 
     def linear(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

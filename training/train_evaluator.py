@@ -29,7 +29,7 @@ from safetensors.numpy import load as load_tensors
 from torch.nn import functional
 
 from training.bodies import BODIES, Body
-from training.checkpoints import Watch, newest, renew
+from training.checkpoints import Watch, read_newest, renew
 from training.export_embedding import installed, unpacked
 from training.feed import Feed, Place
 from training.figures import Checks, on_device, read_batch
@@ -124,13 +124,13 @@ def digest(data: Path) -> str:
 
 
 def load_state(folder: Path) -> dict[str, Any] | None:
-    """The newest whole state of a run, or None."""
+    """The read_newest whole state of a run, or None."""
 
     def read(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = torch.load(path, "cpu", weights_only=True)
         return found
 
-    return newest(folder / STATE, read)
+    return read_newest(folder / STATE, read)
 
 
 class Run:

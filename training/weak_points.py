@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from training.candidates import Asked, Pack
-from training.filings import company_title
+from training.filings import make_company_title
 from training.measures import auc
 from training.mined import REPORTS
 from training.pair import Pair, held_out
@@ -99,7 +99,7 @@ class WeakPoints:
         return Met(pair(asked.golds[0].text, 1.0), tuple(pair(number, 0.0) for number in numbers))
 
     def _title(self, group: str) -> tuple[str, int, str]:
-        return company_title(random.Random(f"{self._seed} {group}"))
+        return make_company_title(random.Random(f"{self._seed} {group}"))
 
 
 def _scored(met: Sequence[Met], score: Score) -> list[tuple[float, NDArray[np.float64]]]:

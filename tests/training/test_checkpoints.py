@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training.checkpoints import Watch, carry, newest, read_carried, renew
+from training.checkpoints import Watch, carry, read_carried, read_newest, renew
 
 
 def whole(path: Path) -> dict[str, int]:
@@ -22,15 +22,15 @@ def keep(path: Path, step: int) -> None:
 
 def test_the_newest_whole_checkpoint_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "state.pt"
-    assert newest(path, whole) is None
+    assert read_newest(path, whole) is None
     for step in (1, 2, 3):
         keep(path, step)
-    assert newest(path, whole) == {"step": 3} and not capsys.readouterr().out
+    assert read_newest(path, whole) == {"step": 3} and not capsys.readouterr().out
     path.write_bytes(path.read_bytes()[:5])
-    assert newest(path, whole) == {"step": 2}
+    assert read_newest(path, whole) == {"step": 2}
     assert "state.pt is cut off or damaged" in capsys.readouterr().out
     keep(path, 4)
-    assert newest(path, whole) == {"step": 4}
+    assert read_newest(path, whole) == {"step": 4}
 
 
 def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 
     with pytest.raises(OSError, match="no space"):
         renew(path, fail)
-    assert newest(path, whole) == {"step": 1}
+    assert read_newest(path, whole) == {"step": 1}
 
 
 def weights() -> dict[str, np.ndarray]:

@@ -29,13 +29,13 @@ CPU = torch.device("cpu")
 PAIRS = [
     Pair(
         f"Who designed the {asked}?",
-        f"It rained. The {told} was designed by Marta Keller in 19{number}0.",
-        float(asked == told),
-        f"group {number} {told}",
+        f"It rained. The {built} was designed by Marta Keller in 19{number}0.",
+        float(asked == built),
+        f"group {number} {built}",
         source,
     )
     for number, asked in enumerate(("bridge", "theatre", "museum", "harbour", "library", "station"))
-    for told in ("bridge", "theatre", "museum", "harbour", "library", "station")
+    for built in ("bridge", "theatre", "museum", "harbour", "library", "station")
     for source in ("copied", "claim")
 ]
 
@@ -60,7 +60,7 @@ def settings(out: Path, **changed: Any) -> argparse.Namespace:
     return argparse.Namespace(**{**given, "device": CPU, "out": out, "data": out, **changed})
 
 
-def begun(given: argparse.Namespace, data: str = "first") -> Run:
+def start(given: argparse.Namespace, data: str = "first") -> Run:
     feed = Feed(Given(), given.seed, given.tokens, 0, BODIES[given.body].reader)
     run = Run(feed, given, time.monotonic())
     leg.take_up(run, data)
@@ -68,7 +68,7 @@ def begun(given: argparse.Namespace, data: str = "first") -> Run:
 
 
 def trained(given: argparse.Namespace, data: str = "first") -> Run:
-    run = begun(given, data)
+    run = start(given, data)
     for _ in run.steps():
         pass
     return run
@@ -77,7 +77,7 @@ def trained(given: argparse.Namespace, data: str = "first") -> Run:
 def test_a_leg_begins_with_what_ships_and_goes_on_where_it_was_left(tmp_path: Path) -> None:
     run = trained(settings(tmp_path / "leg", stop=4))
     assert (run.step, run.kept["begin"], run.kept["logged"]["step"]) == (4, "shipped", 0)
-    again = begun(settings(tmp_path / "leg"))
+    again = start(settings(tmp_path / "leg"))
     assert (again.step, again.place, again.seen) == (run.step, run.place, run.seen)
     assert again.kept == run.kept
 
@@ -86,7 +86,7 @@ def test_other_data_begins_a_new_epoch_and_the_line_says_so(tmp_path: Path) -> N
     trained(settings(tmp_path / "leg", stop=3), "first")
     run = trained(settings(tmp_path / "leg", stop=5), "second")
     assert run.place.epoch == 1 and run.step == 5
-    line = leg.evaluated(run, Given(), settings(tmp_path / "leg"))
+    line = leg.evaluate(run, Given(), settings(tmp_path / "leg"))
     assert line["changed"] == [{"step": 3, "from": "first"}] and line["data"] == "second"
     assert (line["from"], line["step"], line["step since"]) == (0, 5, 5)
     assert line["pairs"] == line["pairs since"] == run.seen and 0 <= line["mean"] <= 1
@@ -95,21 +95,21 @@ def test_other_data_begins_a_new_epoch_and_the_line_says_so(tmp_path: Path) -> N
 def test_a_state_cut_off_in_the_middle_gives_way_to_the_one_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = begun(settings(tmp_path / "leg", stop=3, every=0.0))
+    run = start(settings(tmp_path / "leg", stop=3, every=0.0))
     for _ in run.steps():
         pass
     path = tmp_path / "leg" / "state.pt"
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    again = begun(settings(tmp_path / "leg"))
+    again = start(settings(tmp_path / "leg"))
     assert again.step == 3 and "cut off" in capsys.readouterr().out
     path.write_bytes(b"")
     (tmp_path / "leg" / "state.before.pt").write_bytes(content[:100])
-    assert begun(settings(tmp_path / "leg")).step == 0
+    assert start(settings(tmp_path / "leg")).step == 0
 
 
 def test_a_leg_that_is_told_to_end_is_saved(tmp_path: Path) -> None:
-    run = begun(settings(tmp_path / "leg"))
+    run = start(settings(tmp_path / "leg"))
     for step in run.steps():
         run.halted = step == 2
     state = load_state(tmp_path / "leg")
@@ -123,7 +123,7 @@ def test_what_is_carried_scores_as_what_was_trained(
     leg.carry(tmp_path / "leg")
     assert "logits correlate at 0.999" in capsys.readouterr().out or "at 1.0" in capsys.readouterr().out
     assert carried.stat().st_size < 12_000_000
-    again = begun(settings(tmp_path / "elsewhere"))
+    again = start(settings(tmp_path / "elsewhere"))
     assert (again.step, again.warmed, again.seen, again.place) == (6, 6, run.seen, run.place)
     assert again.kept["begin"] == "shipped"
     samples = Reader().read(PAIRS)
@@ -135,23 +135,23 @@ def test_the_further_of_state_and_carried_checkpoint_is_taken(tmp_path: Path) ->
     trained(settings(tmp_path / "far", stop=6))
     leg.carry(tmp_path / "far")
     trained(settings(tmp_path / "further", stop=7))
-    assert begun(settings(tmp_path / "further")).step == 7
+    assert start(settings(tmp_path / "further")).step == 7
     (tmp_path / "carried.npz").rename(tmp_path / "kept.npz")
     trained(settings(tmp_path / "near", stop=2))
     (tmp_path / "kept.npz").rename(tmp_path / "carried.npz")
-    assert begun(settings(tmp_path / "near")).step == 6
+    assert start(settings(tmp_path / "near")).step == 6
 
 
 def test_without_the_data_the_pack_alone_is_read(tmp_path: Path) -> None:
     save(Pack([Text("g", "T", "Text.")], [Asked("Who?", "g", "nq", (), (Gold(0),))]), tmp_path / "mined.zip")
-    epochs, name = leg.what_to_read(settings(tmp_path / "leg", pack=tmp_path / "mined.zip"))
+    epochs, name = leg.choose_data(settings(tmp_path / "leg", pack=tmp_path / "mined.zip"))
     assert name.startswith("mined ") and next(pair.label for pair in epochs.epoch(1)) == 1.0
 
 
 def test_a_damaged_carried_checkpoint_is_refused(tmp_path: Path, carried: Path) -> None:
     carried.write_bytes(b"PK")
     with pytest.raises(ValueError, match="take it from git again"):
-        begun(settings(tmp_path / "leg"))
+        start(settings(tmp_path / "leg"))
 
 
 def test_nothing_is_carried_of_nothing(tmp_path: Path) -> None:
@@ -176,9 +176,9 @@ def test_the_line_has_the_weak_points_where_there_is_a_pack(tmp_path: Path) -> N
     ]
     save(Pack(texts, asked), tmp_path / "mined.zip")
     given = settings(tmp_path / "leg", pack=tmp_path / "mined.zip", stop=1)
-    line = leg.evaluated(trained(given), Given(), given)
+    line = leg.evaluate(trained(given), Given(), given)
     assert {"same document", "same document first", "title lift", "retrieval"} <= set(line)
-    assert leg.checks_named(line) == ["claim", "copied"]
+    assert leg.list_checks(line) == ["claim", "copied"]
 
 
 @pytest.fixture
@@ -192,13 +192,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Body:
 @pytest.mark.heavy
 def test_the_embedders_layers_learn_are_taken_up_and_exported(tmp_path: Path, small: Body, carried: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
-    from training.bodies import word_table
+    from training.bodies import read_word_table
     from training.minilm_graph import build_evaluator
     from training.samples import batched
     from training.torch_model import published_names
 
     torch.manual_seed(3)
-    run = begun(settings(tmp_path / "leg", body="e5-6", steps=60, stop=24, rate=6e-4))
+    run = start(settings(tmp_path / "leg", body="e5-6", steps=60, stop=24, rate=6e-4))
     samples = run.reader.read(PAIRS)
 
     def loss() -> float:
@@ -212,14 +212,14 @@ def test_the_embedders_layers_learn_are_taken_up_and_exported(tmp_path: Path, sm
     assert loss() < 0.8 * first
     state = load_state(tmp_path / "leg")
     assert state is not None and "words.weight" not in state["average"]
-    again = begun(settings(tmp_path / "leg", body="e5-6"))
+    again = start(settings(tmp_path / "leg", body="e5-6"))
     assert again.step == 24 and again.model.words is again.average.words
     assert np.allclose(scored(again.model, samples, CPU)[0], before, atol=1e-4)
     leg.carry(tmp_path / "leg")
-    assert begun(settings(tmp_path / "other", body="e5-6")).step == 24
-    assert begun(settings(tmp_path / "minilm")).step == 0
+    assert start(settings(tmp_path / "other", body="e5-6")).step == 24
+    assert start(settings(tmp_path / "minilm")).step == 0
     names = published_names(run._saved(run.average))
-    graph = build_evaluator(names, words=word_table())[0].SerializeToString()
+    graph = build_evaluator(names, words=read_word_table())[0].SerializeToString()
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
     [sample] = run.reader.read(PAIRS[:1])
     batch = batched([sample])

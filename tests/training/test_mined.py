@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from training.candidates import Asked, Gold, Pack, Text, save
-from training.filings import company_title
-from training.mine import joined_ranks, right_texts
-from training.mined import Mined, Mixed, near_miss
+from training.filings import make_company_title
+from training.mine import collect_right_texts, join_ranks
+from training.mined import Mined, Mixed, make_near_miss
 from training.pair import Pair, held_out
 from training.weak_points import WeakPoints
 
@@ -96,7 +96,7 @@ def test_chunks_of_one_report_have_one_title_and_foreign_ones_another(mined: Min
     assert titles and all(len(found) == 1 for found in titles.values())
     assert len({title for found in titles.values() for title in found}) > 5
     for group, found in titles.items():
-        assert found == {company_title(random.Random(f"5 {group}"))[2]}
+        assert found == {make_company_title(random.Random(f"5 {group}"))[2]}
 
 
 def test_a_question_and_its_texts_are_on_one_side(pairs: list[Pair]) -> None:
@@ -108,10 +108,10 @@ def test_a_question_and_its_texts_are_on_one_side(pairs: list[Pair]) -> None:
 
 def test_a_near_miss_names_what_the_text_does_not() -> None:
     dice, text = random.Random(1), "In 1990 the town had a population of 4,000."
-    made = {near_miss("What was the population in 1990?", text, dice) for _ in range(60)}
+    made = {make_near_miss("What was the population in 1990?", text, dice) for _ in range(60)}
     assert len(made) > 4 and "What was the population in 1990?" not in made
     assert all("1990" not in question or "population" not in question for question in made)
-    assert near_miss("Who built it?", text, dice) == "Who built it?"
+    assert make_near_miss("Who built it?", text, dice) == "Who built it?"
 
 
 def test_a_mixture_has_at_most_so_many_of_each_part(mined: Mined) -> None:
@@ -125,10 +125,10 @@ def test_a_mixture_has_at_most_so_many_of_each_part(mined: Mined) -> None:
 
 
 def test_two_rankings_are_joined_and_equal_questions_share_their_right_texts() -> None:
-    assert joined_ranks([[1, 2, 3], [3, 2, 9]])[:2] == [2, 3] or joined_ranks([[1, 2, 3], [3, 2, 9]])[:2] == [3, 2]
-    assert joined_ranks([[4, 5]]) == [4, 5]
+    assert join_ranks([[1, 2, 3], [3, 2, 9]])[:2] == [2, 3] or join_ranks([[1, 2, 3], [3, 2, 9]])[:2] == [3, 2]
+    assert join_ranks([[4, 5]]) == [4, 5]
     asked = [Asked("Who?", "a", "x", golds=(Gold(1),)), Asked("who", "b", "y", golds=(Gold(2),))]
-    assert list(right_texts(asked).values()) == [{1, 2}]
+    assert list(collect_right_texts(asked).values()) == [{1, 2}]
 
 
 def test_weak_points_are_seen_and_only_on_held_out_documents(mined: Mined) -> None:

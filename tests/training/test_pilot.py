@@ -54,5 +54,5 @@ def test_a_body_that_was_ended_early_is_not_done(clock: list[float]) -> None:
 
 def test_the_table_begins_with_the_best() -> None:
     line = {"step": 5, "pairs": 9, pilot.USED: 60, "same document": 0.7, "ms a pair": 3.0}
-    told = pilot.table({"minilm": {**line, "mean": 0.8}, "e5-6": {**line, "mean": 0.9}}).split("\n")
-    assert [row.split(" | ")[0].strip("| ") for row in told] == ["body", "---", "e5-6", "minilm"]
+    rows = pilot.format_table({"minilm": {**line, "mean": 0.8}, "e5-6": {**line, "mean": 0.9}}).split("\n")
+    assert [row.split(" | ")[0].strip("| ") for row in rows] == ["body", "---", "e5-6", "minilm"]

@@ -77,7 +77,7 @@ class Tabular:
                 continue
             yield from _told(base, passage, pieces, dice, rest=rest)
 
-    def told(self, name: str, passage: Passage) -> Iterator[tuple[Piece, tuple[Spot, ...] | None]]:
+    def label_pieces(self, name: str, passage: Passage) -> Iterator[tuple[Piece, tuple[Spot, ...] | None]]:
         """The pieces of a table, each with its lines of evidence; None: which rows answer is not known."""
         pieces = self._pieces[f"{name}\0{passage.text}"]
         marked = _rows(passage)
