@@ -92,6 +92,7 @@ PUBLIC = {
             "ModelError",
             "ModelFileError",
             "ModelMismatchError",
+            "UnexpectedError",
             "UnknownMediaError",
             "NotApprovedError",
             "NotFoundError",
