@@ -2,7 +2,9 @@
 
 from functools import partial
 
-from ui.app import navigation
+import streamlit as st
+
+from ui.app import guide, navigation
 from ui.app.session import Session
 from ui.ask import conversation, runview, stage, welcome
 from ui.kit import picker, problems
@@ -18,6 +20,10 @@ presented = False
 with problems.reported():
     presented = run is not None and stage.wanted() and stage.show(session, run)
 if not presented:
+    with problems.reported():
+        if run is None and guide.stuck(session):
+            welcome.show(session)
+            st.stop()
     past = conversation.sidebar(session)
     with problems.reported():
         if run is None:

@@ -1,6 +1,7 @@
 """people: List who signed in to the app, invite somebody, change a role, remove somebody.
 
-The app may run meanwhile: it follows within seconds. This is also the way in for the first admin, and back in for one
+The role shown is the one that counts, with the setting that gives it where one does. The app may run meanwhile: it
+follows within seconds. This is also the way in for the first admin, and back in for one
 who locked everybody out.
 """
 
@@ -57,10 +58,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _show(person: Person, output: Output) -> None:
     if output.json:
         said = {"id": person.id, "email": person.email, "name": person.name, "role": person.role}
+        said["source"] = person.source or "stored"
         times = {"made_at": person.made_at, "seen_at": person.seen_at, "removed_at": person.removed_at}
         output.record({**said, "standing": person.standing, "groups": list(person.groups), **times})
         return
-    by = " (by settings or group)" if person.fixed else ""
+    by = f" ({plain(person.source)})" if person.source else ""
     role = "removed" if person.removed_at else f"{person.role}{by}"
     seen = f"last seen {person.seen_at[:16]}" if person.seen_at else "invited"
     output.line(f"{person.id}  {plain(person.called)}  {role}, {seen}")

@@ -63,6 +63,13 @@ class ServingSettings(BaseModel):
         "are let in.",
         group="people",
     )
+    show_admins: bool = setting(
+        True,
+        "Show who the admins are",
+        "With sign-in: people who can't add documents see the admins' names and e-mails, to know whom to ask. "
+        "Turn this off where strangers may sign in.",
+        group="people",
+    )
     signin_hours: int = setting(
         12,
         "Hours of a sign-in",

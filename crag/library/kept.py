@@ -21,6 +21,8 @@ SIGNED_WITH = "keys.secret"
 """What the keys of private libraries are signed with."""
 CHOSEN = "settings.json"
 """The choices of the Settings page."""
+IN_USE = "people.json"
+"""What the app that runs goes by for people: see `crag.teams.people`."""
 
 
 class Kept:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -18,13 +17,14 @@ from crag.core.errors import AccessError, InputError, NotFoundError, StorageErro
 from crag.core.fields import meta
 from crag.core.roles import ROLES, Role, higher
 from crag.core.serving_settings import ServingSettings
-from crag.library.kept import CHOSEN, Kept
+from crag.library.kept import CHOSEN, IN_USE, Kept
 from crag.library.records import server_at
 from crag.teams.audit import AuditLog
+from crag.teams.identity import EMAIL, Identity
 from crag.teams.store import Store
 from crag.teams.tables import people, sign_ins
 
-__all__ = ["GIVEN_ROLES", "Identity", "People", "Person", "Standing", "people_of"]
+__all__ = ["GIVEN_ROLES", "People", "Person", "Standing", "people_of", "settings_in_use"]
 
 GIVEN_ROLES: tuple[Role, ...] = ROLES[1:]
 """What a person can be; a reader is whoever opens a link."""
@@ -33,46 +33,14 @@ Standing = Literal["here", "invited", "removed"]
 
 _SEEN = timedelta(minutes=5)
 """So often at most the time is stored when somebody was seen."""
-_LONGEST, _GROUPS = 200, 500
-_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Who somebody is, as their provider says: `subject` is one person at `issuer`, and no other ever.
-
-    `email` is empty where the provider says that it was not verified. Whoever makes one has checked the token.
-    """
-
-    issuer: str
-    subject: str
-    name: str = ""
-    email: str = ""
-    groups: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, claims: Mapping[str, Any], groups_claim: str = "groups") -> Identity:
-        """From the claims of an ID token. Raises AccessError where they name nobody."""
-        issuer, subject = claims.get("iss"), claims.get("sub")
-        if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and subject):
-            raise AccessError("The provider of the sign-in did not say who you are.", "Tell who runs this program.")
-        verified = str(claims.get("email_verified", True)).lower() not in ("false", "0", "none")
-        email = _line(claims.get("email")).lower() if verified else ""
-        names = (claims.get(each) for each in ("name", "preferred_username", "nickname"))
-        return cls(
-            issuer=issuer,
-            subject=subject,
-            name=next((_line(each) for each in names if _line(each)), ""),
-            email=email if _EMAIL.fullmatch(email) else "",
-            groups=_groups(claims.get(groups_claim)),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
     """One who signed in or is invited. `role`: what they may do at most, in any workspace.
 
-    `fixed`: settings or a group give that role, so that it can't be lowered here. Times are ISO 8601 in UTC.
+    `source`: the setting that gives the role, so that it can't be lowered here; empty where it is stored with the
+    person. Times are ISO 8601 in UTC.
     """
 
     id: str
@@ -82,7 +50,7 @@ class Person:
     email: str
     groups: tuple[str, ...]
     role: Role
-    fixed: bool
+    source: str
     made_at: str
     seen_at: str
     removed_at: str
@@ -136,6 +104,9 @@ class People:
         """
         now = _now()
         found = self.of(identity.issuer, identity.subject)
+        if found is not None and not anew and identity.unverified and identity.unverified == found.email:
+            # Its e-mail counted by an earlier rule, or counts by a later sign-in: only a new one can tell.
+            raise AccessError("Your sign-in no longer confirms your e-mail address.", "Sign in again.")
         if found is not None and not anew:
             identity = replace(identity, name=found.name, email=found.email, groups=found.groups)
         if found is not None and not found.removed_at and not _differs(found, identity, now):
@@ -149,14 +120,14 @@ class People:
             if row is None:
                 id, new = _new_id(), self._settings().new_people
                 if new == "none" and self._by_settings(identity.subject, identity.email, identity.groups) is None:
-                    raise _not_invited()
+                    raise _not_invited(identity.unverified)
                 said |= {"id": id, "issuer": identity.issuer, "subject": identity.subject, "made_at": now}
                 connection.execute(insert(people).values(**said, role="" if new == "none" else new))
             else:
                 id = row.id
                 connection.execute(update(people).where(people.c.id == id).values(**said))
             person = self._person(_row(connection, id))
-        return self._let_in(person)  # refused or not, what was said of groups is stored
+        return self._let_in(person, identity.unverified)  # refused or not, what was said of groups is stored
 
     def invite(self, email: str, role: Role, *, by: str) -> Person:
         """Let whoever signs in with this e-mail in, as `role`; who was removed may come back.
@@ -164,7 +135,7 @@ class People:
         Raises InputError for what is no e-mail or no role, and where somebody has it already.
         """
         wanted = email.strip().lower()
-        if not _EMAIL.fullmatch(wanted):
+        if not EMAIL.fullmatch(wanted):
             raise InputError("That is no e-mail address.", "Write it like name@example.org.")
         _check_role(role)
         with self._store.write() as connection:
@@ -199,7 +170,7 @@ class People:
             after = self._person(_row(connection, before.id))
             if after.role != role:
                 raise InputError(
-                    f"{before.called} is {after.role} by the program's settings or by a group.",
+                    f"{before.called} is {after.role} by the program's settings ({after.source}).",
                     "Change the setting, or the group at the provider.",
                 )
             self._check_admins(connection, before, after)
@@ -255,8 +226,9 @@ class People:
     def _person(self, row: Row[Any]) -> Person:
         groups = tuple(str(each) for each in row.groups or ())
         given = cast(Role, row.role) if row.role in GIVEN_ROLES else None
-        fixed = self._by_settings(row.subject, row.email, groups)
+        fixed, source = self._by_settings(row.subject, row.email, groups) or (None, "")
         roles = [each for each in (given, fixed) if each is not None]
+        counts = fixed is not None and (given is None or ROLES.index(fixed) >= ROLES.index(given))
         return Person(
             id=row.id,
             issuer=row.issuer,
@@ -265,25 +237,31 @@ class People:
             email=row.email,
             groups=groups,
             role=higher(roles[0], roles[-1]) if roles else "reader",
-            fixed=fixed is not None and (given is None or ROLES.index(fixed) >= ROLES.index(given)),
+            source=source if counts else "",
             made_at=row.made_at,
             seen_at=row.seen_at,
             removed_at=row.removed_at,
         )
 
-    def _by_settings(self, subject: str, email: str, groups: tuple[str, ...]) -> Role | None:
+    def _by_settings(self, subject: str, email: str, groups: tuple[str, ...]) -> tuple[Role, str] | None:
+        """The role that the settings give, and the setting that gives it."""
         settings = self._settings()
-        named = {each.strip().lower() for each in settings.admins if "@" in each}
-        subjects = {each.strip() for each in settings.admins}
-        if (email and email in named) or subject in subjects or _in(settings.admins_group, groups):
-            return "admin"
-        return "editor" if _in(settings.editors_group, groups) else None
+        named = {each.strip() for each in settings.admins}
+        emails = {each.lower() for each in named if EMAIL.fullmatch(each)}
+        # An entry that is an e-mail is no subject: a provider may let people choose theirs.
+        if email in emails or (subject in named and subject.lower() not in emails):
+            return "admin", "CRAG_ADMINS"
+        if _in(settings.admins_group, groups):
+            return "admin", f"CRAG_ADMINS_GROUP: {settings.admins_group}"
+        return (
+            ("editor", f"CRAG_EDITORS_GROUP: {settings.editors_group}") if _in(settings.editors_group, groups) else None
+        )
 
-    def _let_in(self, person: Person) -> Person:
+    def _let_in(self, person: Person, unverified: str = "") -> Person:
         if person.removed_at:
             raise _removed()
         if person.role == "reader":  # the group that let them in is gone
-            raise _not_invited()
+            raise _not_invited(unverified)
         return person
 
     def _invitation(self, connection: Connection, email: str) -> Row[Any] | None:
@@ -320,16 +298,26 @@ def people_of(config: AppConfig) -> Iterator[People]:
             server.close()
 
 
+def settings_in_use(config: AppConfig) -> bytes:
+    """What the app goes by for people, as it keeps it under IN_USE: its environment is not that of `crag people`."""
+    return json.dumps({name: getattr(config, name) for name in _fields()}, indent=2).encode() + b"\n"
+
+
 def _as_chosen(config: AppConfig, kept: Kept) -> AppConfig:
-    """With what was chosen of people in the app's Settings, where the environment does not say otherwise."""
-    try:
-        said = json.loads(kept.read(CHOSEN) or b"{}")
-    except (StorageError, ValueError):
-        return config
-    fields = [name for name in AppConfig.model_fields if meta(AppConfig, name)["group"] == "people"]
-    chosen = {name: said[name] for name in fields if isinstance(said, dict) and name in said}
+    """With what the app was started with and what was chosen in its Settings, unless this environment differs."""
+    chosen: dict[str, Any] = {}
+    for place in (CHOSEN, IN_USE):
+        try:
+            said = json.loads(kept.read(place) or b"{}")
+        except (StorageError, ValueError):
+            continue
+        chosen |= {name: said[name] for name in _fields() if isinstance(said, dict) and name in said}
     given = {name: getattr(config, name) for name in config.model_fields_set}
     return AppConfig.from_environment({}, **{**chosen, **given})
+
+
+def _fields() -> list[str]:
+    return [name for name in AppConfig.model_fields if meta(AppConfig, name)["group"] == "people"]
 
 
 def _differs(person: Person, identity: Identity, now: str) -> bool:
@@ -367,11 +355,18 @@ def _check_role(role: Role) -> None:
 
 
 def _removed() -> AccessError:
-    return AccessError("You were removed from this program.", "Ask who runs it to let you in again.")
+    return AccessError("You were removed from this program.", "Ask your administrator to invite you again.")
 
 
-def _not_invited() -> AccessError:
-    return AccessError("You are not invited to this program.", "Ask who runs it to invite you by your e-mail.")
+def _not_invited(unverified: str = "") -> AccessError:
+    if not unverified:
+        return AccessError("You are not invited to this program.", "Ask your administrator to invite you by e-mail.")
+    return AccessError(
+        f"You are not invited to this program, or your invitation does not count: your sign-in provider does not "
+        f"confirm that {unverified} is your address.",
+        "Verify the address at the provider and sign in again. If it is verified there, ask your administrator: this "
+        "provider may have to be set as one whose e-mails are trusted.",
+    )
 
 
 def _new_id() -> str:
@@ -384,16 +379,3 @@ def _now() -> str:
 
 def _in(group: str, groups: tuple[str, ...]) -> bool:
     return bool(group) and group in groups
-
-
-def _line(value: Any) -> str:
-    """What a claim says, on one line of a bounded length: providers hand on what people typed."""
-    if not isinstance(value, str):
-        return ""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in value).split())[:_LONGEST]
-
-
-def _groups(said: Any) -> tuple[str, ...]:
-    """A list of names, or one name; of anything else none. In one order, so that they can be compared."""
-    each = [said] if isinstance(said, str) else said if isinstance(said, list) else []
-    return tuple(sorted({_line(one) for one in each[:_GROUPS] if _line(one)}))

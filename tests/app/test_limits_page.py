@@ -83,7 +83,7 @@ def test_an_idle_workspace_names_its_end_on_its_pages_until_it_is_kept(app, monk
     monkeypatch.setenv("CRAG_IDLE_DAYS", "30")
     kept: set[str] = set()
     monkeypatch.setattr(Idle, "ends", lambda self, name: None if name in kept else date(2027, 1, 9))
-    monkeypatch.setattr(Idle, "touch", lambda self, name: kept.add(name))
+    monkeypatch.setattr(Idle, "keep", lambda self, name: kept.add(name))
     app.run()
     assert "on Saturday, 9 January 2027" in text(app)
     mine = name_of(app.query_params["w"])

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from crag.core.errors import AccessError
 from crag.limits.idle import Ending, Idle
 from crag.teams.actors import Actor
-from crag.teams.people import Identity
+from crag.teams.identity import Identity
 from crag.teams.spaces import own_name
 from tests.support.app_text import said
 from tests.support.small_pdf import small_pdf

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag.teams.actors import Actor
-from crag.teams.people import Identity
+from crag.teams.identity import Identity
 from tests.support.signing_in import SECRET, claims_of
 from tests.support.small_pdf import small_pdf
 from ui.app import signin
@@ -20,7 +20,7 @@ from ui.app.signin import Provider, SignIn
 TYPED = "What did the lighthouse guide?"
 AUTH = {
     **{"redirect_uri": "http://localhost:8501/oauth2callback", "cookie_secret": SECRET, "client_id": "crag-test"},
-    **{"client_secret": "x", "server_metadata_url": "http://localhost:1/openid"},
+    **{"client_secret": "x", "server_metadata_url": "http://localhost/.well-known/openid-configuration"},
 }
 
 
@@ -61,7 +61,7 @@ def test_what_was_typed_comes_back_after_the_next_sign_in_of_the_same_person(app
     if ended == "age":
         program().configure(signin_hours=1)
     else:
-        here = SignIn(providers=(Provider(name="default", title="", client="crag-test"),))
+        here = SignIn(providers=(Provider(name="default", title="", client="crag-test", issuer="http://localhost"),))
         found = signin.signed({"provider": "default", **said}, here, 12)
         engine.teams.people.sign_out(found.hash, found.forgotten_at, by="test")
     tab.chat_input(key="question").set_value(TYPED).run()

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag.core.errors import AccessError
-from crag.teams.people import Identity
+from crag.teams.identity import Identity
 from tests.support import local_models
 from tests.support.signing_in import SECRET, claims_of
 from ui.app import collector, drafts, removals, signin
@@ -22,7 +22,12 @@ from ui.app.signin import Provider, SignIn
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = "http://localhost:8501"
-PROVIDER = {"client_id": "crag-test", "client_secret": "x", "server_metadata_url": "http://localhost:1/openid"}
+ISSUER = "http://localhost"
+PROVIDER = {
+    "client_id": "crag-test",
+    "client_secret": "x",
+    "server_metadata_url": ISSUER + "/.well-known/openid-configuration",
+}
 AUTH: dict[str, Any] = {"redirect_uri": f"{HERE}/oauth2callback", "cookie_secret": SECRET, **PROVIDER}
 PAGES = ("ask", "documents", "tune", "compare", "evaluate", "settings")
 
@@ -205,6 +210,9 @@ WRONG = {
     "no address": ({"redirect_uri": ""}, "redirect_uri"),
     "an underscore": ({"my_house": PROVIDER}, "underscore"),
     "an empty provider": ({"house": {}}, "[auth.house] lacks"),
+    "no issuer": ({"server_metadata_url": f"{ISSUER}/openid"}, "needs issuer"),
+    "trust that is neither yes nor no": ({"trust_email": "yes"}, "trust_email must be"),
+    "no name of a claim": ({"email_verified_claim": ""}, "email_verified_claim must be"),
 }
 
 
@@ -245,6 +253,9 @@ def test_secrets_that_can_t_be_read_let_nobody_in(tmp_path, monkeypatch, broken)
         ({"aud": "other"}, "another program"),
         ({"aud": ["other"], "azp": "crag-test"}, "another program"),
         ({"provider": "other"}, "another program"),
+        ({"iss": "http://elsewhere.example"}, "another provider"),
+        ({"iss": f"{ISSUER}/realms/other"}, "another provider"),
+        ({"iss": None}, "another provider"),
         ({"iat": time.time() - 13 * 3600}, "ended"),
         ({"iat": None}, "ended"),
         ({"iat": True}, "ended"),
@@ -252,7 +263,7 @@ def test_secrets_that_can_t_be_read_let_nobody_in(tmp_path, monkeypatch, broken)
     ],
 )
 def test_claims_that_do_not_count(said, why) -> None:
-    here = SignIn(providers=(Provider(name="default", title="", client="crag-test"),), origin=HERE)
+    here = SignIn(providers=(Provider(name="default", title="", client="crag-test", issuer=ISSUER),), origin=HERE)
     good = {"provider": "default", **claims_of("ada")}
     assert signin.signed(good, here, 12).identity.subject == "ada"
     assert signin.signed({**good, "aud": ["crag-test", "x"]}, here, 12).hash != signin.signed(good, here, 12).hash
@@ -261,7 +272,7 @@ def test_claims_that_do_not_count(said, why) -> None:
 
 
 def test_without_hours_a_sign_in_ends_with_its_token() -> None:
-    here = SignIn(providers=(Provider(name="default", title="", client="crag-test"),), origin=HERE)
+    here = SignIn(providers=(Provider(name="default", title="", client="crag-test", issuer=ISSUER),), origin=HERE)
     said = {"provider": "default", **claims_of("ada", iat=int(time.time()) - 90_000)}
     assert signin.signed(said, here, 0).ends == said["exp"]
     with pytest.raises(AccessError, match="ended"):
@@ -270,3 +281,16 @@ def test_without_hours_a_sign_in_ends_with_its_token() -> None:
 
 def test_a_person_s_claims_are_theirs_wherever_they_come_from() -> None:
     assert Identity.of(claims_of("ada")) == Identity.of({**claims_of("ada"), "extra": 1})
+
+
+def test_who_has_no_verified_e_mail_gets_nothing_by_it_and_is_told_what_is_missing(opened) -> None:
+    """As at Entra: the claim is absent, and the address is an admin's."""
+    said = claims_of("ada")
+    del said["email_verified"]
+    app = opened(said)
+    drawn = " ".join(str(each.value) for each in app.markdown) + " ".join(str(each.body) for each in app.get("html"))
+    assert "does not confirm your e-mail address" in drawn and "ask an admin" in drawn
+    [ada] = program().engine.teams.people.all()
+    assert (ada.role, ada.email, ada.source) == ("viewer", "", "")
+    trusting = opened({**said, "nonce": "again"}, auth={**AUTH, "trust_email": True})
+    assert program().engine.teams.people.all()[0].source == "CRAG_ADMINS" and "sample" in keys(trusting)

@@ -11,7 +11,8 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.errors import AccessError, InputError, NotFoundError
 from crag.teams.audit import AuditLog
-from crag.teams.people import Identity, People
+from crag.teams.identity import Identity
+from crag.teams.people import People
 from crag.teams.store import Store
 
 ISSUER = "http://provider.example"
@@ -23,7 +24,14 @@ def of(data: Path, **settings: Any) -> People:
 
 
 def claims(subject: str, **more: Any) -> dict[str, Any]:
-    return {"iss": ISSUER, "sub": subject, "email": f"{subject}@example.org", "name": subject.capitalize(), **more}
+    return {
+        "iss": ISSUER,
+        "sub": subject,
+        "email": f"{subject}@example.org",
+        "email_verified": True,
+        "name": subject.capitalize(),
+        **more,
+    }
 
 
 def who(subject: str, **more: Any) -> Identity:
@@ -43,14 +51,48 @@ def test_who_signs_in_first_is_what_the_settings_say(tmp_path: Path) -> None:
     assert next(each.email for each in people.all()) == "ada@example.org"
 
 
-@pytest.mark.parametrize("said", [False, "false", 0])
+@pytest.mark.parametrize("said", [{"email_verified": each} for each in (False, "false", 0, None, "", "no", [])] + [{}])
 def test_an_unverified_e_mail_makes_nobody_admin_and_takes_nobody_s_invitation(tmp_path: Path, said: Any) -> None:
     people = of(tmp_path, admins="ada@example.org", new_people="none")
     people.invite("ben@example.org", "editor", by="owner")
     for subject in ("ada", "ben"):
-        with pytest.raises(AccessError, match="not invited"):
-            people.admit(who(subject, email_verified=said))
+        with pytest.raises(AccessError, match=f"does not confirm that {subject}@example.org is your") as refused:
+            people.admit(Identity.of(unsaid(subject, **said)))
+        assert "ask your administrator" in refused.value.remedy
     assert people.admit(who("ben", email_verified=True)).role == "editor"
+
+
+def unsaid(subject: str, **more: Any) -> dict[str, Any]:
+    """Claims that say nothing of whether the e-mail is verified, as Entra's and Okta's do."""
+    said = claims(subject)
+    del said["email_verified"]
+    return {**said, **more}
+
+
+def test_an_absent_claim_counts_where_the_provider_s_e_mails_are_trusted() -> None:
+    assert (Identity.of(unsaid("ada")).email, Identity.of(unsaid("ada")).unverified) == ("", "ada@example.org")
+    assert Identity.of(unsaid("ada"), trust_email=True).email == "ada@example.org"
+    assert Identity.of(claims("ada", email_verified=False), trust_email=True).email == "", "a no stays a no"
+    entra = unsaid("ada", xms_edov=True)
+    assert Identity.of(entra, email_claim="xms_edov").email == "ada@example.org"
+    assert Identity.of({**entra, "xms_edov": "1"}, email_claim="xms_edov").email == "ada@example.org"
+    assert Identity.of({**entra, "xms_edov": False, "email_verified": True}, email_claim="xms_edov").email == ""
+
+
+def test_an_e_mail_that_no_longer_counts_is_asked_for_again_and_gives_nothing_then(tmp_path: Path) -> None:
+    """A sign-in from before the rule changed: its person was admitted by an e-mail that gives nothing today."""
+    people = of(tmp_path, admins="ada@example.org")
+    assert people.admit(Identity.of(unsaid("ada"), trust_email=True)).role == "admin"
+    with pytest.raises(AccessError, match="no longer confirms"):
+        people.admit(Identity.of(unsaid("ada")), anew=False)
+    came = people.admit(Identity.of(unsaid("ada")))
+    assert (came.role, came.email) == ("viewer", "")
+
+
+def test_a_subject_that_looks_like_an_admin_s_e_mail_is_no_e_mail(tmp_path: Path) -> None:
+    people = of(tmp_path, admins="ada@example.org, sub-7")
+    assert people.admit(who("ada@example.org", email="eve@example.org")).role == "viewer"
+    assert people.admit(who("sub-7", email="x@example.org")).source == "CRAG_ADMINS"
 
 
 def test_an_invitation_becomes_the_person_who_signs_in_with_its_e_mail(tmp_path: Path) -> None:
@@ -104,7 +146,7 @@ def test_a_role_that_settings_or_a_group_give_is_not_lowered_here(tmp_path: Path
     people = of(tmp_path, admins="ada@example.org", editors_group="writers")
     ada, eve = people.admit(who("ada")), people.admit(who("eve", groups=["writers"]))
     for person, role in ((ada, "viewer"), (eve, "viewer")):
-        with pytest.raises(InputError, match="settings or by a group"):
+        with pytest.raises(InputError, match="by the program's settings \\("):
             people.change_role(person.id, role, by="x")  # type: ignore[arg-type]
     assert people.change_role(eve.id, "admin", by="x").role == "admin"
 

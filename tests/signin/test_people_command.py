@@ -9,8 +9,10 @@ import pytest
 
 from crag.cli.main import main
 from crag.core.config import AppConfig
+from crag.library.kept import IN_USE, Kept
 from crag.teams.audit import AuditLog
-from crag.teams.people import Identity, people_of
+from crag.teams.identity import Identity
+from crag.teams.people import people_of, settings_in_use
 from crag.teams.store import Store
 
 
@@ -43,11 +45,29 @@ def test_what_is_missing_is_said(wrong: list[str]) -> None:
     assert main(["people", *wrong]) == 2
 
 
+def test_the_role_that_counts_is_listed_with_its_source_where_the_app_alone_was_configured(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CRAG_ADMINS is in the environment of the app, and not in the shell of `crag people`."""
+    started = AppConfig.from_environment({}, data=data, admins=("ada@example.org",), editors_group="writers")
+    Kept(data).put(IN_USE, settings_in_use(started))
+    with people_of(AppConfig.from_environment()) as people:
+        for subject, groups in (("ada", ()), ("eve", ("writers",)), ("ben", ())):
+            people.admit(Identity(issuer="http://p", subject=subject, email=f"{subject}@example.org", groups=groups))
+    assert main(["people", "list", "--json"]) == 0
+    listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(each["role"], each["source"]) for each in listed] == [
+        ("admin", "CRAG_ADMINS"),
+        ("editor", "CRAG_EDITORS_GROUP: writers"),
+        ("viewer", "stored"),
+    ]
+
+
 def test_the_settings_of_the_app_count(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (data / "settings.json").write_text(json.dumps({"admins": ["ada@example.org"], "readers": 2}))
     with people_of(AppConfig.from_environment()) as people:
         people.admit(Identity(issuer="http://provider.example", subject="1", email="ada@example.org"))
     assert main(["people", "list"]) == 0
-    assert "admin (by settings or group)" in capsys.readouterr().out
+    assert "admin (CRAG_ADMINS)" in capsys.readouterr().out
     assert main(["people", "role", "ada@example.org", "viewer"]) == 1
     assert main(["people", "remove", "ada@example.org"]) == 1, "the last admin stays"

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,7 +19,8 @@ from websockets.typing import Origin, Subprotocol
 
 from crag.core.config import AppConfig
 from crag.teams.audit import AuditLog, Entry
-from crag.teams.people import Identity, People
+from crag.teams.identity import Identity
+from crag.teams.people import People
 from crag.teams.store import Store
 from tests.support.app_server import serving
 from tests.support.signing_in import (
@@ -46,6 +48,9 @@ class Place:
     def people(self) -> People:
         store = Store(self.data)
         return People(store, AuditLog(store), lambda: AppConfig(admins=("ada@example.org",)))
+
+    def claims(self, subject: str, **more: Any) -> dict[str, Any]:
+        return claims_of(subject, **{"iss": self.provider.url, **more})
 
     def refused(self) -> list[Entry]:
         return [each for each in AuditLog(Store(self.data)).entries() if each.refused]
@@ -134,7 +139,7 @@ def test_other_sites_sign_nobody_in_or_out(place, browser) -> None:
 @pytest.mark.slow
 def test_signing_out_by_hand_ends_the_sign_in_wherever_its_cookie_was_copied_to(place, browser) -> None:
     for age, noted in ((0, True), (3600, False), (20 * 3600, False)):  # seen by the gate, not yet, and ended by age
-        copy = cookie(claims_of("lea", iat=int(time.time()) - age, nonce=f"by hand {age}"), place.url)
+        copy = cookie(place.claims("lea", iat=int(time.time()) - age, nonce=f"by hand {age}"), place.url)
         if noted:
             assert "Add documents" in texts(arrive(place.url, copy)) or "Lea" in texts(arrive(place.url, copy))
         answer = browser.get(f"{place.url}/auth/logout", headers={"cookie": f"_streamlit_user={copy}"})
@@ -144,17 +149,20 @@ def test_signing_out_by_hand_ends_the_sign_in_wherever_its_cookie_was_copied_to(
         assert ("has ended" if age > 12 * 3600 else "You have signed out") in drawn
     noted = [each for each in AuditLog(Store(place.data)).entries(act="sign-out") if each.who == "lea@example.org"]
     assert len(noted) == 3
-    forged = cookie(claims_of("lea"), place.url, secrets.token_hex(32))
+    forged = cookie(place.claims("lea"), place.url, secrets.token_hex(32))
     assert browser.get(f"{place.url}/auth/logout", headers={"cookie": f"_streamlit_user={forged}"}).status_code == 302
     assert len(list(AuditLog(Store(place.data)).entries(act="sign-out"))) == len(noted)
 
 
 @pytest.mark.parametrize(
     "why",
-    ["another secret", "another audience", "another provider", "too old", "another address", "no subject", "no time"],
+    [
+        *("another secret", "another audience", "another provider", "another issuer", "another client", "too old"),
+        *("another address", "no subject", "no time"),
+    ],
 )
 def test_a_cookie_that_does_not_count_shows_nothing_and_is_noted(place, why) -> None:
-    claims = claims_of("mallory", email="ada@example.org")
+    claims = place.claims("mallory", email="ada@example.org")
     secret, origin = SECRET, place.url
     if why == "another secret":
         secret = secrets.token_hex(32)
@@ -162,6 +170,10 @@ def test_a_cookie_that_does_not_count_shows_nothing_and_is_noted(place, why) -> 
         claims |= {"aud": "another-program", "azp": "crag-test"}
     elif why == "another provider":
         claims |= {"provider": "elsewhere"}
+    elif why == "another issuer":  # as before server_metadata_url was changed
+        claims |= {"iss": "https://login.before.example"}
+    elif why == "another client":  # as before client_id was changed
+        claims |= {"aud": "crag-before"}
     elif why == "too old":
         claims |= {"iat": int(time.time()) - 13 * 3600}
     elif why == "another address":
@@ -177,14 +189,14 @@ def test_a_cookie_that_does_not_count_shows_nothing_and_is_noted(place, why) -> 
 
 
 def test_a_socket_without_the_xsrf_token_is_nobody_s(place) -> None:
-    ada = cookie(claims_of("ada"), place.url)
+    ada = cookie(place.claims("ada"), place.url)
     assert "Add documents" in texts(arrive(place.url, ada))
     assert "Add documents" not in texts(arrive(place.url, ada, xsrf=False))
 
 
 def test_files_are_taken_from_editors_alone(place, browser) -> None:
     """A socket is open to anybody, as the sign-in page needs one; its session alone lets nobody send bytes."""
-    viewer, editor = claims_of("vera"), claims_of("ed")
+    viewer, editor = place.claims("vera"), place.claims("ed")
     place.people.admit(Identity.of(viewer))
     place.people.change_role(place.people.admit(Identity.of(editor)).id, "editor", by="test")
     address = place.url.replace("http://", "ws://") + "/_stcore/stream"

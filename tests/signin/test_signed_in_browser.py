@@ -152,7 +152,7 @@ def test_each_role_is_offered_what_it_may(place: Place, tab: Any) -> None:
 def test_who_is_removed_while_working_is_out_at_the_next_touch(place: Place, tab: Any) -> None:
     place.people.invite("ben@example.org", "editor", by="test")
     tab.context.add_cookies(
-        [{"name": "_streamlit_user", "value": cookie(claims_of("ben"), place.url), "url": place.url}]
+        [{"name": "_streamlit_user", "value": cookie(claims_of("ben", iss=place.issuer), place.url), "url": place.url}]
     )
     tab.goto(f"{place.url}/documents")
     tab.get_by_test_id("stFileUploaderDropzoneInput").wait_for(state="attached")

@@ -19,7 +19,12 @@ from ui.edge import start
 from ui.edge.signing import Attempts, Signing
 from ui.edge.sizes import TooMuch
 
-AUTH = {"cookie_secret": SECRET, "client_id": "a", "client_secret": "x", "server_metadata_url": "https://p.example/x"}
+AUTH = {
+    "cookie_secret": SECRET,
+    "client_id": "a",
+    "client_secret": "x",
+    "server_metadata_url": "https://p.example/.well-known/openid-configuration",
+}
 
 
 @pytest.fixture

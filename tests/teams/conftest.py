@@ -12,8 +12,9 @@ from crag.core.roles import Role
 from crag.library.records import server_at
 from crag.teams.actors import Actor
 from crag.teams.audit import AuditLog
+from crag.teams.identity import Identity
 from crag.teams.links import Links
-from crag.teams.people import Identity, People, Person
+from crag.teams.people import People, Person
 from crag.teams.spaces import Workspaces
 from crag.teams.store import Store
 

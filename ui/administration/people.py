@@ -56,7 +56,7 @@ def _row(person: Person) -> dict[str, str]:
     return {
         "Name": guarded(visible(person.name)),
         "E-mail": guarded(visible(person.email)),
-        "Role": f"{person.role} (by the settings or a group)" if person.fixed else person.role,
+        "Role": guarded(visible(f"{person.role} ({person.source})")) if person.source else person.role,
         "Last seen": words.ago(person.seen_at) if person.seen_at else _STANDINGS[person.standing],
         "Groups": guarded(visible(", ".join(person.groups))),
         "Standing": _STANDINGS[person.standing] or "may sign in",

@@ -131,7 +131,7 @@ def _change(session: Session, row: _Row) -> None:
                     _anew()
             _owner(session, row)
             with st.popover("Delete…"):
-                removing.ask(session.entered, row.name, row.title, _anew)
+                removing.ask(row.name, row.title, _anew)
         with st.expander("Limits"):
             limits.edit(session, row.name)
 

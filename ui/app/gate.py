@@ -37,12 +37,24 @@ def person() -> Person | None:
     return seen.person if seen else None
 
 
+def person_now() -> Person | None:
+    """As `person`, and asked at this moment: for who is about to change something. Raises as `person`."""
+    st.session_state.pop(_HERE, None)
+    return person()
+
+
+def unverified() -> str:
+    """The e-mail of who is here that gives them nothing, because their provider does not confirm it; "" for none."""
+    seen: _Seen | None = st.session_state.get(_HERE)
+    return seen.signed.identity.unverified if seen is not None else ""
+
+
 def _seen() -> _Seen | None:
     sign_in = signin.configured()
     if sign_in is None:
         return None
     if sign_in.problem:
-        raise AccessError("Sign-in is not set up rightly, so nobody is let in.", "Who runs this program is told why.")
+        raise AccessError("Sign-in is not set up correctly, so nobody is let in.", "Ask your administrator.")
     seen: _Seen | None = st.session_state.get(_HERE)
     if seen is not None and time.monotonic() - seen.at < _KEPT and time.time() < seen.signed.ends and arrived():
         return seen

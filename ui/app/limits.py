@@ -8,8 +8,10 @@ import streamlit as st
 
 from crag.core.errors import CragError
 from crag.limits import told
+from ui.app.presence import Presence
 from ui.app.program import program
 from ui.app.session import Session
+from ui.kit import problems
 from ui.kit.drawing import keep_places
 from ui.kit.safe import markdown
 
@@ -51,4 +53,12 @@ def ending(workspace: str, *, keep: bool) -> None:
             f"{day:%A}, {day.day} {day:%B %Y}, unless somebody asks, adds something or keeps it."
         )
         if keep:
-            st.button("Keep it", key="ending-keep", on_click=program().engine.teams.idle.touch, args=(workspace,))
+            st.button("Keep it", key="ending-keep", on_click=_keep, args=(workspace,))
+
+
+def _keep(workspace: str) -> None:
+    with problems.reported(by=problems.announce):
+        here = Presence()
+        here.require("ask", "keep an idle workspace")
+        if here.workspace == workspace:
+            program().engine.teams.idle.keep(workspace)

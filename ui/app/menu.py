@@ -6,9 +6,8 @@ import streamlit as st
 
 from crag.core.errors import AccessError, CragError
 from crag.core.roles import may
-from crag.teams.actors import Actor
 from crag.teams.spaces import own_name
-from ui.app import entering, sharing
+from ui.app import entering, gate, sharing
 from ui.app.entering import Entered
 from ui.app.program import program
 from ui.kit import problems
@@ -64,7 +63,7 @@ def _of_key(entered: Entered) -> None:
 def _of_person(entered: Entered) -> None:
     row = st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center", key="whose")
     with row:
-        with st.popover(markdown(_called(entered.workspace, entered.title, entered.actor.id)[:_FEW]), type="tertiary"):
+        with st.popover(markdown(called(entered.workspace, entered.title, entered.actor.id)[:_FEW]), type="tertiary"):
             _menu(entered)
         # Beside the menu, which would lie above what is opened from within it.
         if entered.manages and st.button("Share…", key="share", type="tertiary"):
@@ -78,7 +77,7 @@ def _of_person(entered: Entered) -> None:
 def _menu(entered: Entered) -> None:
     found = {each.workspace.name: each.workspace.title for each in entered.choices}
     found.setdefault(entered.workspace, entered.title)
-    titles = {name: _called(name, title, entered.actor.id) for name, title in found.items()}
+    titles = {name: called(name, title, entered.actor.id) for name, title in found.items()}
     if len(titles) > 1:
         st.selectbox(
             "Workspace",
@@ -90,16 +89,15 @@ def _menu(entered: Entered) -> None:
             args=(entered.workspace,),
         )
     st.caption(f"Here you {sharing.MAY[entered.visitor.role]}.")
-    own = entered.visitor.administers or any(may(each.role, "edit") for each in entered.choices)
-    if own:
+    if _may_make(entered):
         with st.expander("New workspace"):
             st.text_input("Title", key=_TITLE, max_chars=80)
-            st.button("Make it", key="ws-make", on_click=_make, args=(entered.actor,))
+            st.button("Make it", key="ws-make", on_click=_make)
     if (problem := st.session_state.pop("ws-problem", None)) is not None:
         problems.show(problem)
 
 
-def _called(name: str, title: str, id: str) -> str:
+def called(name: str, title: str, id: str) -> str:
     """A workspace as its menu names it: everybody's own is theirs, whatever others call it."""
     return "My workspace" if name == own_name(id) else visible(title)
 
@@ -108,9 +106,18 @@ def _chose(before: str) -> None:
     entering.go(st.session_state[f"{_CHOSEN}-{before}"])
 
 
-def _make(by: Actor) -> None:
+def _may_make(entered: Entered) -> bool:
+    """Who may edit anywhere may make workspaces; a viewer has no use for an empty one."""
+    return entered.visitor.administers or any(may(each.role, "edit") for each in entered.choices)
+
+
+def _make() -> None:
     try:
-        entering.go(program().engine.teams.spaces.make(st.session_state[_TITLE], by).name)
+        engine = program().engine
+        entered = entering.enter(engine, gate.person_now)
+        if not _may_make(entered):
+            raise AccessError("Your role does not let you make a workspace.", "Ask an admin for the editor role.")
+        entering.go(engine.teams.spaces.make(st.session_state[_TITLE], entered.actor).name)
     except CragError as error:
         st.session_state["ws-problem"] = error
     else:

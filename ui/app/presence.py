@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -10,6 +11,7 @@ import streamlit as st
 from crag.core.errors import AccessError, CragError
 from crag.core.roles import Act
 from crag.teams.audit import AuditedAct
+from crag.teams.people import Person
 from ui.app import entering, gate
 from ui.app.entering import Entered
 from ui.app.jobs import Job
@@ -20,12 +22,13 @@ _BELIEVED = 2.0
 """Seconds for which it is believed who may do what here."""
 
 REFUSALS: dict[Act, str] = {
-    "see": "This can't be seen with your role.",
-    "ask": "With your role runs are read and nothing is asked.",
-    "edit": "With your role documents, labels and settings of this library are not changed.",
-    "administer": "Only an admin changes the program.",
+    "see": "Your role does not let you see this.",
+    "ask": "Your role here is read-only: you can't ask questions.",
+    "edit": "Your role does not let you add or change documents, labels or settings of this workspace.",
+    "administer": "Only an admin can change the program's settings.",
 }
 """Why something is not offered, or not done, in a sentence."""
+_REMEDY = "Nothing was changed. Ask an admin, or the owner of this workspace, for a role that may."
 
 
 _ARRIVED = "presence-arrived"
@@ -61,11 +64,14 @@ class Presence:
         Raises AccessError for who may not enter it any more, StorageError.
         """
         if time.monotonic() - self._asked >= _BELIEVED:
-            now = entering.enter(program().engine, gate.person)
-            if now.workspace != self._entered.workspace:
-                raise AccessError("You may no longer enter this workspace.", "Reload the page.")
-            self._entered, self._asked = now, time.monotonic()
+            self._ask(gate.person)
         return self._entered
+
+    def _ask(self, who: Callable[[], Person | None]) -> None:
+        now = entering.enter(program().engine, who)
+        if now.workspace != self._entered.workspace:
+            raise AccessError("You may no longer enter this workspace.", "Reload the page.")
+        self._entered, self._asked = now, time.monotonic()
 
     @property
     def workspace(self) -> str:
@@ -80,14 +86,18 @@ class Presence:
         return self.entered.visitor
 
     def may(self, act: Act) -> bool:
-        """Whether whoever is here may do this. Each page asks before it offers, and whatever does it asks again."""
+        """Whether whoever is here may do this, as far as is known: what a page offers, and no more than that."""
         return self.visitor.may(act)
 
     def require(self, act: Act, what: str = "") -> None:
-        """Called by whatever does something. Raises AccessError for who may not, which the audit log has then."""
+        """Called by whatever does something. Nothing that was known before is believed.
+
+        Raises AccessError for who may not, which the audit log has then.
+        """
+        self._ask(gate.person_now)
         if not self.may(act):
             self.note("refused", what or act, refused=True)
-            raise AccessError(REFUSALS[act])
+            raise AccessError(REFUSALS[act], _REMEDY)
 
     def note(self, act: AuditedAct, what: str, detail: str = "", *, refused: bool = False) -> None:
         """Have it in the audit log that whoever is here did this in this workspace."""
@@ -96,6 +106,14 @@ class Presence:
 
     def stop(self, job: Job[Any]) -> None:
         """End work of this workspace. Raises AccessError for who could not have begun it."""
-        self.require("ask" if job.kind == "run" else "edit")
-        if job.workspace == self.workspace:
+        if self._require_for(job, "stop"):
             job.stop()
+
+    def answer(self, job: Job[Any], number: int, yes: bool) -> None:
+        """Answer the question of this number that work of this workspace waits with. Raises as `stop`."""
+        if self._require_for(job, "answer"):
+            job.answer(number, yes)
+
+    def _require_for(self, job: Job[Any], what: str) -> bool:
+        self.require("ask" if job.kind == "run" else "edit", what)
+        return job.workspace == self.workspace

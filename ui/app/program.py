@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -17,13 +18,15 @@ from crag.core.errors import SettingsError, StorageError
 from crag.core.keys import Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.library.kept import CHOSEN, Kept
+from crag.library.kept import CHOSEN, IN_USE, Kept
 from crag.library.records import server_at
 from crag.providers.registry import FOLDER
 from crag.teams.audit import told
-from crag.teams.people import Person
+from crag.teams.people import Person, settings_in_use
 from ui.app import removals, signin, tidying, warmup, workspaces
 from ui.app.jobs import Jobs
+
+_log = logging.getLogger(__name__)
 
 _PLACE = ("data", "database_url", "index", "milvus_uri")
 """What can't be chosen in the app: where libraries, their index and the choices themselves are stored."""
@@ -59,6 +62,7 @@ class Program:
         with self._lock:
             if self._engine is None:
                 self._engine = self.make(self._configured())
+                _note_settings(self._engine.config)
                 self._engine.watchers.extend(self._watchers)
                 self._engine.teams.quotas.opened = self.opened
                 self._engine.private_libraries.settle(self._engine.config.empty_days)
@@ -105,6 +109,7 @@ class Program:
             _store(config)
             before = engine.config
             engine.reconfigure(config)
+            _note_settings(config)
         for name in AppConfig.model_fields:
             if (was := before.get(name)) != (now := config.get(name)):
                 engine.teams.audit.note("setting", by, what=name, detail=f"{told(was)} → {told(now)}")
@@ -205,6 +210,17 @@ def _store(config: AppConfig) -> None:
             kept.put(CHOSEN, (json.dumps(chosen, indent=2) + "\n").encode())
     except StorageError as error:
         raise StorageError(f"The settings can't be stored. {error.message}", error.remedy) from error
+
+
+def _note_settings(config: AppConfig) -> None:
+    """Let `crag people` know what people are admitted by here. The app works without it."""
+    if not signin.on():
+        return
+    try:
+        with _kept(config) as kept:
+            kept.put(IN_USE, settings_in_use(config))
+    except StorageError as error:
+        _log.warning("crag people may show other roles than the app: %s", error.message)
 
 
 @contextmanager

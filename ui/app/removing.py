@@ -7,13 +7,13 @@ from collections.abc import Callable
 import streamlit as st
 
 from crag.core.errors import AccessError, NotFoundError
-from ui.app.entering import Entered
+from ui.app import entering, gate
 from ui.app.program import program
 from ui.kit import problems
 from ui.kit.safe import markdown
 
 
-def ask(entered: Entered, name: str, title: str, then: Callable[[], object]) -> None:
+def ask(name: str, title: str, then: Callable[[], object]) -> None:
     """Says what goes, and deletes it after a tick and a click."""
     st.caption(
         "Deletes its documents, runs, question sets and links for good. Nobody can bring them back but from a backup."
@@ -21,14 +21,14 @@ def ask(entered: Entered, name: str, title: str, then: Callable[[], object]) -> 
     sure = st.checkbox(f"Delete all of {markdown(title)}", key=f"delete-sure-{name}")
     if st.button("Delete for good", key=f"delete-{name}", type="primary", disabled=not sure):
         with problems.reported():
-            delete(entered, name)
+            delete(name)
             then()
 
 
-def delete(entered: Entered, name: str) -> None:
-    """Ends what is under way there, shuts everybody out and removes the library. Raises CragError."""
+def delete(name: str) -> None:
+    """Ends what is under way there, shuts everybody out and removes the library, for who may. Raises CragError."""
     engine = program().engine
-    actor = entered.actor
+    actor = entering.enter(engine, gate.person_now).actor
     try:
         owner = engine.teams.spaces.get(name).owner
     except NotFoundError:

@@ -38,7 +38,7 @@ def dialog() -> None:
     """Members and links of the workspace that is shown; whatever is done in it is asked for anew each time."""
     with problems.reported():
         engine = program().engine
-        entered = entering.enter(engine, gate.person)
+        entered = entering.enter(engine, gate.person_now)
         if not entered.manages:
             raise AccessError("Only the owner of a workspace says who may enter it.", "Ask the owner.")
         if entered.title:
@@ -59,7 +59,7 @@ def _workspace(engine: Engine, entered: Entered) -> None:
                 engine.teams.spaces.rename(entered.workspace, title, entered.actor)
                 st.rerun()
         with st.popover("Delete…"):
-            removing.ask(entered, entered.workspace, entered.title, _gone)
+            removing.ask(entered.workspace, entered.title, _gone)
 
 
 def _gone() -> None:

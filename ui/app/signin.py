@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,10 +23,14 @@ from streamlit.errors import StreamlitSecretNotFoundError
 
 from crag.core.access import is_loopback
 from crag.core.errors import AccessError
-from crag.teams.people import Identity
+from crag.teams.identity import EMAIL_CLAIM, Identity
+
+_log = logging.getLogger(__name__)
 
 NO_AUTHLIB = "Sign-in needs the package Authlib: pip install -r requirements/signin.txt, then start again."
 _NEEDED = ("client_id", "client_secret", "server_metadata_url")
+_DISCOVERY = "/.well-known/openid-configuration"
+"""What OpenID Connect Discovery appends to the issuer; the rest of the address is the issuer itself."""
 _SECRET = 32
 """Characters of a cookie secret at least: who guesses it can be anybody."""
 _COOKIE_SECONDS, _LAST = 40 * 86_400.0, 4e9
@@ -42,11 +47,18 @@ _KNOWN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Where one can sign in. `name`: as `st.login` takes it; `title`: as a person reads it, "" where nobody said."""
+    """Where one can sign in. `name`: as `st.login` takes it; `title`: as a person reads it, "" where nobody said.
+
+    Tokens count from this `issuer`, for this `client` alone. `email_claim`: the claim that says that an e-mail is
+    verified; `trust_email`: e-mails count although the token does not have that claim.
+    """
 
     name: str
     title: str
     client: str
+    issuer: str
+    email_claim: str = EMAIL_CLAIM
+    trust_email: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +156,14 @@ def _read(section: Mapping[str, Any]) -> SignIn:
     parts = urlsplit(redirect)
     return SignIn(
         providers=tuple(
-            Provider(name=name, title=_title(name, each), client=str(each["client_id"]))
+            Provider(
+                name=name,
+                title=_title(name, each),
+                client=str(each["client_id"]),
+                issuer=_issuer(each),
+                email_claim=str(each.get("email_verified_claim", EMAIL_CLAIM)).strip(),
+                trust_email=each.get("trust_email") is True,
+            )
             for name, each in sections.items()
         ),
         origin=f"{parts.scheme}://{parts.netloc}",
@@ -182,7 +201,23 @@ def _lacking(name: str, section: Mapping[str, Any]) -> str:
     parts = _parts(section["server_metadata_url"])
     if parts is None or not _safe(parts):
         return f"{where} server_metadata_url must begin with https://, but on this machine."
+    if not _issuer(section):
+        return f"{where} needs issuer, because server_metadata_url does not end in {_DISCOVERY}."
+    if not isinstance(section.get("trust_email", False), bool):
+        return f"{where} trust_email must be true or false."
+    claim = section.get("email_verified_claim", EMAIL_CLAIM)
+    if not (isinstance(claim, str) and claim.strip()):
+        return f"{where} email_verified_claim must be the name of a claim."
     return ""
+
+
+def _issuer(section: Mapping[str, Any]) -> str:
+    """Whose tokens count: the issuer that the section names, else the one that the discovery address is of."""
+    given = section.get("issuer")
+    if isinstance(given, str) and given.strip():
+        return given.strip()
+    address = str(section["server_metadata_url"]).strip()
+    return address.removesuffix(_DISCOVERY) if address.endswith(_DISCOVERY) else ""
 
 
 def _parts(address: str) -> SplitResult | None:
@@ -212,14 +247,21 @@ def _title(name: str, section: Mapping[str, Any]) -> str:
 def signed(claims: Mapping[str, Any], sign_in: SignIn, hours: int, groups_claim: str = "groups") -> Signed:
     """The sign-in that a cookie holds, its signature checked by Streamlit. `hours`: 0 goes by the token's own end.
 
-    Raises AccessError where it was made for another program or provider, or is over.
+    Raises AccessError where it was made for another program, another provider or another client, or is over.
     """
     provider = next((each for each in sign_in.providers if each.name == claims.get("provider")), None)
     audience = claims.get("aud")
     meant = audience if isinstance(audience, list) else [audience]
     if provider is None or provider.client not in meant:
         raise AccessError("This sign-in was made for another program.", "Sign in again.")
-    identity = Identity.of(claims, groups_claim)
+    if not _same_issuer(claims.get("iss"), provider.issuer):
+        _log.warning(
+            "A sign-in was refused: its issuer is %.200r, and that of the provider %s is %r. If people can't sign in "
+            "at all, set issuer in this provider's section of the secrets.",
+            *(claims.get("iss"), provider.name, provider.issuer),
+        )
+        raise AccessError("This sign-in is from another provider than the one in use.", "Sign in again.")
+    identity = Identity.of(claims, groups_claim, email_claim=provider.email_claim, trust_email=provider.trust_email)
     begun, now = _seconds(claims.get("iat")), time.time()
     ends = begun + hours * 3600 if hours else _seconds(claims.get("exp"))
     if begun > now + _AHEAD:
@@ -229,6 +271,11 @@ def signed(claims: Mapping[str, Any], sign_in: SignIn, hours: int, groups_claim:
     said = {name: each for name, each in claims.items() if name not in ("tokens", "is_logged_in", "origin")}
     digest = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
     return Signed(identity=identity, begun=begun, ends=ends, hash=digest)
+
+
+def _same_issuer(said: Any, issuer: str) -> bool:
+    """Some providers end their name in a slash that the discovery address does not have twice."""
+    return isinstance(said, str) and bool(said) and said.rstrip("/") == issuer.rstrip("/")
 
 
 def _seconds(said: Any) -> float:

@@ -15,7 +15,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.core.wording import stored_sentence
-from ui.app import moving
+from ui.app import clicks, moving
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.ask import conversation, files, followups, sliders, stage, turns
@@ -78,7 +78,7 @@ def show(session: Session, run: str, past: Any) -> None:
     with right:
         asking = st.empty()
         with asking.container():
-            approval.ask(job if session.may("ask") else None, trace)
+            approval.ask(session, job if session.may("ask") else None, trace)
         _right(session, run, shown)
     if job is not None and running:
         keep_places(_WELCOME)
@@ -143,8 +143,8 @@ def _left(session: Session, run: str, trace: Trace, slots: Slots, job: Job[Event
         stop.button(
             "Stopping…" if job.stopping else "Stop",
             key=f"stop-{run}",
-            on_click=session.stop,
-            args=(job,),
+            on_click=clicks.stop,
+            args=(session, job),
             disabled=job.stopping or not session.may("ask"),
             help="Ends this run; what was found stays.",
         )

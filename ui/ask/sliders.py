@@ -15,6 +15,7 @@ from crag.core.wording import decision_sentence, words_text
 from crag.strategies import STRATEGIES
 from crag.text.words import counted
 from crag.whatif.whatif import WhatIf, redecide
+from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.kit import forms, words
 from ui.kit import html as h
@@ -87,12 +88,9 @@ def change(session: Session, trace: Trace, settings: Settings, what: WhatIf) -> 
         st.button("Back to the run's own", key="tune-back", on_click=_back)
 
 
+@requires("edit")
 def _adopt(session: Session, trace: Trace, settings: Settings) -> None:
-    """The next question is asked with exactly these, so with the run's strategy too; of what is chosen for it.
-
-    Raises AccessError.
-    """
-    session.require("edit")
+    """The next question is asked with exactly these, so with the run's strategy too; of what is chosen for it."""
     strategy = trace.strategy
     if trace.scope is not None:
         settings = settings.changed(where=session.settings(strategy).where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from crag.core.types import Action
+from ui.app import guide
 from ui.app.program import providers
 from ui.app.session import Session
 from ui.ask import conversation
@@ -35,7 +36,10 @@ def status(session: Session) -> Html:
 
 
 def show(session: Session) -> None:
-    """The page before any question: what is added here goes on here, and is asked about here."""
+    """The page before any question: what is added here goes on here, and is asked about here. Raises CragError."""
+    if guide.stuck(session) and uploads.current(session) is None:
+        guide.show(session)
+        return
     correct, ambiguous, incorrect = (chip(action) for action in Action)
     draw(
         h.div("cx hero")[
@@ -84,8 +88,6 @@ def leave(session: Session) -> None:
 
 def _offer(session: Session) -> None:
     st.subheader("No documents yet", anchor=False)
-    if not session.may("edit"):
-        return
     if st.button("Load the sample library", key="sample", type="primary"):
         with problems.reported():
             uploads.load_sample(session)

@@ -91,8 +91,8 @@ def _head(each: Lane) -> Html:
     ]
 
 
-def lay_out(each: Lane, number: int, *, asks: bool) -> None:
-    """Lay out one lane's fixed places in its column. `asks`: who is there may answer what it asks."""
+def lay_out(session: Session, each: Lane, number: int) -> None:
+    """Lay out one lane's fixed places in its column."""
 
     def slot(part: str) -> Any:
         with st.container(key=f"cmp-{part}-{number}"):
@@ -104,7 +104,7 @@ def lay_out(each: Lane, number: int, *, asks: bool) -> None:
     with each.asking.container():
         if each.job is not None and each.job.problem:
             problems.show(each.job.problem)
-        approval.ask(each.job if asks else None, each.trace, f"-{number}")
+        approval.ask(session, each.job if session.may("ask") else None, each.trace, f"-{number}")
     for part in ("path", "action", "answer", "sources", "chunks", "web", "meter"):
         setattr(each.slots, part, slot(part))
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag.comparing.differences import Differences, differences, figures, table
 from crag.core.errors import CragError, InputError
-from ui.app import navigation
+from ui.app import clicks, guide, navigation
 from ui.app.session import Session
 from ui.compare import lanes as compare_lanes
 from ui.compare import setup, state
@@ -61,8 +61,7 @@ def show(session: Session) -> None:
     tools = st.container(horizontal=True)
     with tools:
         stop, files = st.empty(), st.empty()
-    asks = session.may("ask")
-    labels = thumbs.labels_of(session, lanes[0].trace.meant) if asks else None
+    labels = thumbs.labels_of(session, lanes[0].trace.meant) if session.may("ask") else None
     found = None if any(each.following for each in lanes) else _found(lanes)
     lead, summary, listed = st.empty(), st.empty(), st.empty()
     with st.container(key="cmp-above"):
@@ -71,7 +70,7 @@ def show(session: Session) -> None:
     with st.container(key="cmp-lanes"):
         for number, (column, each) in enumerate(zip(st.columns(len(lanes), gap="medium"), lanes, strict=True)):
             with column:
-                compare_lanes.lay_out(each, number, asks=asks)
+                compare_lanes.lay_out(session, each, number)
                 if len(lanes) <= _BESIDE:
                     with st.container(key=f"cmp-page-{number}"):
                         _beside(session, [each], True)
@@ -104,7 +103,10 @@ def show(session: Session) -> None:
 
 
 def _first(session: Session) -> None:
-    """Before there is anything to compare."""
+    """Before there is anything to compare. Raises CragError."""
+    if guide.stuck(session):
+        guide.show(session)
+        return
     draw(
         h.div("cx hero")[
             h.p[
@@ -168,7 +170,7 @@ def _stop(session: Session, lanes: Sequence[Lane], place: Any) -> None:
 
     def stop() -> None:
         for job in jobs:
-            session.stop(job)
+            clicks.stop(session, job)
 
     label = "Stopping…" if stopping else "Stop all"
     place.button(label, key="compare-stop", on_click=stop, disabled=stopping, help="What was found stays.")

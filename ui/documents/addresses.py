@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag.core.metadata import kept_from_web
+from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
@@ -55,8 +56,8 @@ def _add(session: Session, addresses: Sequence[str]) -> None:
     uploads.index(session, label, addresses, lambda cancel: pages.add(addresses, workspace, cancel=cancel))
 
 
+@requires("edit")
 def _again(session: Session, ids: Sequence[str], names: Sequence[str]) -> None:
     pages, workspace = program().engine.pages, session.workspace
     label = words.count(len(ids), "web page")
-    with problems.reported():
-        uploads.index(session, label, names, lambda cancel: pages.refresh(workspace, ids, cancel=cancel))
+    uploads.index(session, label, names, lambda cancel: pages.refresh(workspace, ids, cancel=cancel))

@@ -7,6 +7,7 @@ from datetime import datetime
 import streamlit as st
 
 from crag.library.begun import BegunWork
+from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.kit import problems, words
 from ui.kit.drawing import keep_places
@@ -52,5 +53,6 @@ def _notice(session: Session, work: BegunWork, missing: list[str]) -> None:
             )
 
 
+@requires("edit")
 def _close(session: Session, id: str) -> None:
     session.library.begun.over(id)

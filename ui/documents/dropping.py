@@ -11,7 +11,7 @@ import streamlit as st
 
 from crag.ingest.identity import safe_name
 from crag.ingest.media import ENDINGS
-from ui.app import limits, returning
+from ui.app import guide, limits, returning
 from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.documents import addresses, uploads
@@ -28,7 +28,10 @@ def drop_zone(session: Session) -> None:
     Who may not add documents is told so. Takes one place.
     """
     if not session.may("edit"):
-        st.caption(REFUSALS["edit"])
+        if guide.stuck(session):
+            keep_places()  # the page says it
+        else:
+            st.caption(REFUSALS["edit"])
         return
     with st.container():
         _drop_zone(session)

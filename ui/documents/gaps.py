@@ -11,6 +11,7 @@ from crag.gaps.coverage import RUNS, FoundPage, Gap, found_pages, gaps
 from crag.ingest.media import ENDINGS
 from crag.library.library import Library
 from ui.app import navigation
+from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import uploads
@@ -106,16 +107,16 @@ def _page(found: FoundPage) -> None:
     )
 
 
+@requires("edit")
 def _keep(session: Session, found: FoundPage) -> None:
-    with problems.reported():
-        trace = session.library.runs.trace(found.run)
-        shelf.told(shelf.kept(session, trace, found.page.id))
+    trace = session.library.runs.trace(found.run)
+    shelf.told(shelf.kept(session, trace, found.page.id))
 
 
+@requires("ask")
 def _ask(session: Session, question: str) -> None:
-    with problems.reported():
-        session.ask(question)
-        navigation.go("ask")
+    session.ask(question)
+    navigation.go("ask")
 
 
 def _add(session: Session, number: int) -> None:

@@ -9,6 +9,8 @@ import streamlit as st
 
 from crag.core.errors import CragError, ModelMismatchError
 from crag.core.ingesting import Embedding
+from ui.app import guide
+from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.documents import choosing, document, purged, table, together, uploads
@@ -88,8 +90,8 @@ class LibraryView:
 
 
 def _empty(session: Session) -> None:
-    if not session.may("edit"):
-        draw(h.div("cx hero")[h.p["The library is empty."]])
+    if guide.stuck(session):
+        guide.show(session)
         return
     draw(h.div("cx hero")[h.p["The library is empty. Drop documents above, or begin with the sample."]])
     if st.button("Load the sample library", key="sample", type="primary"):
@@ -111,6 +113,7 @@ def _warn_of_model(session: Session) -> None:
         problems.show(error)
 
 
+@requires("edit")
 def _reindex(session: Session) -> None:
     engine, workspace = program().engine, session.workspace
 
@@ -119,5 +122,4 @@ def _reindex(session: Session) -> None:
             on_progress=lambda done, total: emit(Embedding(name="The library", done=done, total=total)), cancel=cancel
         )
 
-    with problems.reported():
-        uploads.begin(session, "re-indexing the library", work)
+    uploads.begin(session, "re-indexing the library", work)

@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -14,6 +15,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from crag.ingest.identity import safe_name
 from crag.library.begun import BegunWork
+from ui.app import clicks
 from ui.app.jobs import Job, Work
 from ui.app.program import program
 from ui.app.session import Session
@@ -105,7 +107,7 @@ def current(session: Session) -> Job[UploadEvent] | None:
 
 def ender(session: Session, job: Job[UploadEvent]) -> Callable[[], None] | None:
     """What stops it, for who may; None for others."""
-    return (lambda: session.stop(job)) if session.may("edit") else None
+    return partial(clicks.stop, session, job) if session.may("edit") else None
 
 
 def note_address(job: Job[UploadEvent] | None) -> None:

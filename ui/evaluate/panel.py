@@ -9,6 +9,7 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.core.trace import Approval, Trace
 from crag.core.types import Action
+from ui.app import clicks
 from ui.app.jobs import Job
 from ui.app.session import Session
 from ui.evaluate.measures import as_text
@@ -36,13 +37,13 @@ def show_live(session: Session, job: Job[Event]) -> None:
     with st.container(key="eval-live"):
         draw(_progress(job, state, _at_hand(session, state)))
         if session.may("edit"):
-            _ask(job, state)
+            _ask(session, job, state)
         draw(so_far(state.parts))
         st.button(
             "Stopping…" if job.stopping else "Stop",
             key="eval-stop",
-            on_click=session.stop,
-            args=(job,),
+            on_click=clicks.stop,
+            args=(session, job),
             disabled=job.stopping or not session.may("edit"),
             help="Ends after what is whole. What is done stays, and the evaluation can go on later.",
         )
@@ -95,14 +96,14 @@ def _waits(job: Job[Event], state: State) -> bool:
     return bool(state.queries) and not job.answered(len(state.queries)) and not job.stopping
 
 
-def _ask(job: Job[Event], state: State) -> None:
+def _ask(session: Session, job: Job[Event], state: State) -> None:
     """The query that waits for a word, if one does."""
     if state.begun is None or not _waits(job, state):
         return
     provider = state.begun.provider
     asked = [Approval(query=query, provider=provider, approved=True) for query in state.queries[:-1]]
     waiting = Approval(query=state.queries[-1], provider=provider)
-    approval.ask(job, Trace(approvals=(*asked, waiting)))  # type: ignore[arg-type]
+    approval.ask(session, job, Trace(approvals=(*asked, waiting)))  # type: ignore[arg-type]
 
 
 def so_far(parts: Sequence[Part]) -> Html:

@@ -15,8 +15,9 @@ from crag.evaluation.evaluate import Evaluation, add_set, question_set
 from crag.library.evaluations import StoredSet
 from crag.library.library import Library
 from crag.questions.sets import MOST_BYTES, MOST_QUESTIONS, QuestionSet, read_set
+from ui.app import guide
 from ui.app.program import program
-from ui.app.session import Session
+from ui.app.session import REFUSALS, Session
 from ui.documents import uploads
 from ui.evaluate.names import file_name
 from ui.evaluate.rows import paged
@@ -69,8 +70,10 @@ def add(session: Session, *, first: bool) -> None:
     `first`: nothing is stored yet.
     """
     if not session.may("edit"):
-        if first:
-            draw(h.div("cx hero")[h.p["No questions yet."]])
+        if first and guide.stuck(session):
+            guide.show(session)
+        elif first:
+            draw(h.div("cx hero")[h.p["No questions yet."], h.p("quiet")[REFUSALS["edit"]]])
         return
     if first:
         draw(_EMPTY)

@@ -10,6 +10,7 @@ from crag.core.config import AppConfig
 from crag.evaluation.evaluate import Evaluation
 from crag.library.evaluations import StoredSet
 from crag.strategies import STRATEGIES
+from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
 from ui.documents import progress, uploads
 from ui.evaluate.estimate import sentence, without_outside
@@ -122,12 +123,12 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
             _drop(session, each)
 
 
+@requires("edit")
 def _resume(session: Session, each: Evaluation) -> None:
     plan = Plan(strategy=each.strategy, settings=each.settings, resumes=each.id)
     config, wiring = session.config, session.wiring()
     others = [without_outside(config, wiring)] if wiring.asks else []
-    with problems.reported():
-        start(session, each.set_id, each.set_name, [plan], config, *others)
+    start(session, each.set_id, each.set_name, [plan], config, *others)
 
 
 def _ask_to_drop(id: str) -> None:

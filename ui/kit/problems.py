@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import streamlit as st
@@ -19,6 +19,11 @@ def show(error: CragError) -> None:
     st.error(f"**{markdown(about(error.cause, error.who, named))}**  \n{markdown(error.remedy)}", icon=None)
 
 
+def announce(error: CragError) -> None:
+    """The same above the page until it is closed: what a callback draws takes the place of the page's first element."""
+    st.toast(f"**{markdown(about(error.cause, error.who, named))}**  \n{markdown(error.remedy)}", duration="infinite")
+
+
 def of_system(error: OSError) -> CragError | None:
     """What the system ran out of, in our words; None for any other trouble, which is a defect."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
@@ -32,14 +37,17 @@ def of_system(error: OSError) -> CragError | None:
 
 
 @contextmanager
-def reported(*, stop: bool = False) -> Iterator[None]:
-    """Work whose failure is shown on the page; the page then goes on below, or ends here with `stop`."""
+def reported(*, stop: bool = False, by: Callable[[CragError], None] = show) -> Iterator[None]:
+    """Work whose failure is shown on the page; the page then goes on below, or ends here with `stop`.
+
+    `by` shows it: `announce` in a callback.
+    """
     try:
         yield
     except (CragError, OSError) as error:
         known = of_system(error) if isinstance(error, OSError) else error
         if known is None:
             raise
-        show(known)
+        by(known)
         if stop:
             st.stop()

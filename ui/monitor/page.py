@@ -12,7 +12,7 @@ from crag.core.makers import maker
 from crag.monitoring import figures
 from crag.monitoring.choice import behind
 from crag.monitoring.drift import FEWEST, FEWEST_BEFORE
-from ui.app import navigation
+from ui.app import guide, navigation
 from ui.app.session import Session
 from ui.kit import charts, downloads, words
 from ui.kit import html as h
@@ -56,7 +56,7 @@ def show(session: Session) -> None:
     if seen.missing:
         _reading(seen.missing)
     if not seen.runs:
-        _empty()
+        _empty(session)
         return
     _view(session, seen, workspace)
 
@@ -71,7 +71,10 @@ def _reading(missing: int) -> None:
     st.session_state[_LEFT] = missing
 
 
-def _empty() -> None:
+def _empty(session: Session) -> None:
+    if guide.stuck(session):
+        guide.show(session)
+        return
     draw(
         h.div("cx hero")[
             h.p[
@@ -82,7 +85,8 @@ def _empty() -> None:
             h.p["Ask a question: each run is counted from then on."],
         ]
     )
-    st.button("Ask a question", key="mon-to-ask", type="primary", on_click=navigation.go, args=("ask",))
+    if session.may("ask"):
+        st.button("Ask a question", key="mon-to-ask", type="primary", on_click=navigation.go, args=("ask",))
 
 
 @st.fragment

@@ -6,7 +6,9 @@ import streamlit as st
 
 from crag.core.events import Event
 from crag.core.trace import Approval, Trace
+from ui.app import clicks
 from ui.app.jobs import Job
+from ui.app.session import Session
 from ui.kit import html as h
 from ui.kit import words
 from ui.kit.drawing import draw, keep_places
@@ -43,10 +45,11 @@ def card(trace: Trace, *, sending: bool = False) -> Html:
     ]
 
 
-def ask(job: Job[Event] | None, trace: Trace, scope: str = "") -> None:
+def ask(session: Session, job: Job[Event] | None, trace: Trace, scope: str = "") -> None:
     """The card with its two buttons, where the run waits. An answer reaches the run from any tab, once.
 
-    `scope` tells the cards of several runs on one page apart. Takes one place.
+    Nothing without a `job`: who is there may not answer. `scope` tells the cards of several runs on one page apart.
+    Takes one place.
     """
     number = pending(trace)
     if job is None or not number:
@@ -58,8 +61,11 @@ def ask(job: Job[Event] | None, trace: Trace, scope: str = "") -> None:
     with st.container(key=f"approval{scope}"):
         draw(card(trace))
         with st.container(horizontal=True, gap="small"):
-            st.button("Send it", key=f"send-{number}{scope}", type="primary", on_click=job.answer, args=(number, True))
-            st.button("Don't send", key=f"keep-{number}{scope}", on_click=job.answer, args=(number, False))
+            given = session, job, number
+            st.button(
+                "Send it", key=f"send-{number}{scope}", type="primary", on_click=clicks.answer, args=(*given, True)
+            )
+            st.button("Don't send", key=f"keep-{number}{scope}", on_click=clicks.answer, args=(*given, False))
 
 
 def outcome_text(approval: Approval) -> str:

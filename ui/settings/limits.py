@@ -13,6 +13,7 @@ from crag.core.fields import meta
 from crag.limits import told
 from crag.limits.quantities import QUANTITIES, Bound
 from crag.limits.quotas import Standing
+from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import forms, problems
@@ -34,7 +35,7 @@ def show(session: Session) -> None:
     st.subheader("All workspaces together", anchor=False)
     if session.visitor.administers:
         draw(_bars([(each, each.all) for each in found if each.all is not None]))
-        _clock()
+        _clock(session)
         st.subheader("Change limits", anchor=False)
         whose = st.segmented_control(
             "Whose",
@@ -114,6 +115,7 @@ def _field(name: str, value: float, key: str) -> None:
     )
 
 
+@requires("administer")
 def _save(session: Session, workspace: str, keys: dict[str, str], seen: dict[str, int]) -> None:
     """Store what was changed on this page; what somebody else changed meanwhile is not overwritten."""
     quotas = program().engine.teams.quotas
@@ -126,6 +128,7 @@ def _save(session: Session, workspace: str, keys: dict[str, str], seen: dict[str
     _change(session, workspace, wanted, seen)
 
 
+@requires("administer")
 def _back(session: Session, workspace: str, seen: dict[str, int]) -> None:
     """Every limit that was changed here is as it was set before."""
     changed = program().engine.teams.quotas.overrides.all()
@@ -135,9 +138,6 @@ def _back(session: Session, workspace: str, seen: dict[str, int]) -> None:
 
 def _change(session: Session, workspace: str, wanted: Any, seen: dict[str, int]) -> None:
     engine, who = program().engine, session.visitor.name
-    if not session.may("administer"):
-        engine.teams.audit.note("limit", who, workspace=workspace, refused=True)
-        return
     state = st.session_state
     try:
         for name, value in wanted.items():
@@ -151,7 +151,7 @@ def _change(session: Session, workspace: str, wanted: Any, seen: dict[str, int])
     state[f"limits-turn-{workspace}"] += 1  # the form begins anew with what holds now
 
 
-def _clock() -> None:
+def _clock(session: Session) -> None:
     """Says where use is counted to a day that is not today, and offers to end that."""
     ledger = program().engine.teams.quotas.ledger
     day, today = ledger.today(), ledger.now().date()
@@ -162,6 +162,7 @@ def _clock() -> None:
         "counted to it, so that a clock that is set back gives no day back."
     )
     if st.button("The clock is right now: begin today", key="limits-day"):
+        session.require("administer", "begin a day")
         ledger.begin_day()
         st.rerun()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from crag.providers.gguf import free_memory, model_files
-from crag.providers.gguf_server import server_of
+from crag.providers.gguf_server import GgufServer, server_of
 from crag.providers.registry import GGUF
 from crag.run.status import gigabytes
 from crag.run.wiring import model_folder, model_place
+from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.kit.safe import markdown
 from ui.settings import controls
@@ -45,7 +46,19 @@ def _state(session: Session) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(f"Loaded: {needs}.", width="content")
             if not session.shared:
-                st.button("Give the memory back", key="models-unload", type="tertiary", on_click=server.end)
+                st.button(
+                    "Give the memory back",
+                    key="models-unload",
+                    type="tertiary",
+                    on_click=_unload,
+                    args=(session, server),
+                )
         return
     left = f"; {gigabytes(free)} are free" if free is not None else ""
     st.caption(f"{needs}{left}. Loaded when it is first asked, given back after a while without a question.")
+
+
+@requires("administer")
+def _unload(session: Session, server: GgufServer) -> None:
+    """Give the memory of a model back; it is everybody's model."""
+    server.end()

@@ -15,7 +15,7 @@ from crag.providers import registry
 from crag.providers.discovery import Trial, listed_models, running_servers, tried, tried_reranker
 from crag.providers.endpoint import Endpoint
 from crag.run.status import problem
-from crag.run.wiring import Service, Wiring
+from crag.run.wiring import Service
 from ui.app import keys, permits
 from ui.app.session import Session
 from ui.kit import html as h
@@ -36,7 +36,7 @@ def language_model(session: Session) -> None:
         return
     if session.config.llm == registry.GGUF.name:
         modelfile.choose(session)
-        _test("llm", session.wiring(), "answer", session.wiring().model, tried)
+        _test(session, "llm", "answer", session.wiring().model, tried)
         return
     if session.config.llm == registry.COMPATIBLE.name:
         controls.address(session, registry.COMPATIBLE)
@@ -47,8 +47,7 @@ def language_model(session: Session) -> None:
         controls.key(session, "llm", "Key", hint=_hint(session))
     with right:
         _model(session)
-    wiring = session.wiring()
-    _test("llm", wiring, "answer", wiring.model, tried)
+    _test(session, "llm", "answer", session.wiring().model, tried)
 
 
 def reranker(session: Session) -> None:
@@ -59,8 +58,7 @@ def reranker(session: Session) -> None:
         controls.key(session, "rerank", "Key", hint="Not every server needs one.")
     with right:
         controls.text(session, "rerank_model")
-    wiring = session.wiring()
-    _test("rerank", wiring, "evaluate", wiring.grader, tried_reranker)
+    _test(session, "rerank", "evaluate", session.wiring().grader, tried_reranker)
 
 
 def _hint(session: Session) -> str:
@@ -145,10 +143,10 @@ def _ask_for_list() -> None:
 
 
 def _test(
-    name: str, wiring: Wiring, step: Step, service: Service[Any] | None, work: Callable[[Endpoint], Trial]
+    session: Session, name: str, step: Step, service: Service[Any] | None, work: Callable[[Endpoint], Trial]
 ) -> None:
-    """A button, and below it what came of pressing it, until something it depends on changes."""
-    lacks = wiring.lacks(step)
+    """A button, and below it what came of pressing it, until something it depends on changes. Raises AccessError."""
+    lacks = session.wiring().lacks(step)
     if lacks is not None or service is None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Test", key=f"models-test-{name}", disabled=True)
@@ -158,6 +156,7 @@ def _test(
         return
     endpoint = service.endpoint
     if st.button("Test", key=f"models-test-{name}"):
+        session.require("ask", "test a model")  # a call that costs
         with st.spinner("Asking for one small reply…"):
             st.session_state[f"tried-{name}"] = (endpoint, _outcome(endpoint, work))
     known: tuple[Endpoint, Trial | CragError] | None = st.session_state.get(f"tried-{name}")

@@ -5,30 +5,26 @@ from __future__ import annotations
 import streamlit as st
 
 from crag.teams.people import Person
-from ui.app import gate
+from ui.app import gate, guide
 from ui.kit import drawing
 from ui.kit import html as h
 from ui.kit.safe import markdown
 
-_MEANS = {
-    "viewer": "reads and asks",
-    "editor": "adds documents, tunes and evaluates",
-    "admin": "settings, people and all workspaces",
-    "reader": "reads",
-}
 _LONGEST = 22
 
 
 def show(person: Person) -> None:
     """A button with the name; it opens what there is to know, and the way out."""
     name = person.name or person.called
+    notice = guide.unverified()
     short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
     with st.container(key="who"), st.popover(markdown(short), key="who-menu", help=None):
         drawing.draw(
             h.div("cx who")[
                 h.p[h.b[name]],
                 h.p("quiet")[person.email] if person.email and person.email != name else None,
-                h.p("small")[f"{person.role}: {_MEANS[person.role]}"],
+                h.p("small")[h.b[person.role], ". ", guide.MEANS[person.role]],
+                notice and h.div("small note")[notice],
             ]
         )
         st.button("Sign out", key="sign-out", on_click=gate.leave, width="stretch")

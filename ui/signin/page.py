@@ -74,7 +74,7 @@ def _unready(sign_in: SignIn) -> None:
     if sign_in.problem == NO_AUTHLIB:
         st.error(markdown(NO_AUTHLIB))
         return
-    st.error("**Sign-in is not set up rightly, so nobody is let in.**  \nWho runs this program finds why in its log.")
+    st.error("**Sign-in is not set up correctly, so nobody is let in.**  \nAsk your administrator: the log says why.")
 
 
 def _elsewhere(sign_in: SignIn) -> str:

@@ -13,7 +13,8 @@ from crag.strategies import STRATEGIES
 from crag.thresholds.labelled import ChunkScore
 from crag.thresholds.recommend import crowded
 from crag.whatif.flips import Outcome
-from ui.app import entering, moving, navigation
+from ui.app import entering, guide, moving, navigation
+from ui.app.clicks import requires
 from ui.app.session import REFUSALS, Session
 from ui.kit import html as h
 from ui.kit import words
@@ -50,7 +51,7 @@ def show(session: Session) -> None:
     runs = tune_material.read(session)
     _unreadable(runs.unreadable)
     if not runs.runs:
-        _empty()
+        _empty(session)
         return
     with st.container(key="tune-choices"):
         first, second = st.columns([7, 5], gap="large")
@@ -70,7 +71,10 @@ def _unreadable(unread: Sequence[UnreadableRun]) -> None:
     draw(h.div("cx")[h.details("fold", data_keep="tune-unread")[h.summary[said], h.ul[listed]]])
 
 
-def _empty() -> None:
+def _empty(session: Session) -> None:
+    if guide.stuck(session):
+        guide.show(session)
+        return
     draw(
         h.div("cx hero")[
             h.p[
@@ -82,8 +86,10 @@ def _empty() -> None:
         ]
     )
     with st.container(horizontal=True):
-        st.button("Ask a question", key="tune-to-ask", type="primary", on_click=navigation.go, args=("ask",))
-        st.button("Evaluate a question set", key="tune-to-evaluate", on_click=navigation.go, args=("evaluate",))
+        if session.may("ask"):
+            st.button("Ask a question", key="tune-to-ask", type="primary", on_click=navigation.go, args=("ask",))
+        if session.may("edit"):
+            st.button("Evaluate a question set", key="tune-to-evaluate", on_click=navigation.go, args=("evaluate",))
 
 
 @moving.alone
@@ -144,9 +150,9 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
     draw(h.div("cx")[h.p("small", role="status")[said]])
 
 
+@requires("edit")
 def _use(session: Session, name: str, settings: Settings) -> None:
-    """Questions are asked with exactly these from now on. Raises AccessError."""
-    session.require("edit")
+    """Questions are asked with exactly these from now on."""
     session.change(name, settings)
     session.use(name)
     st.session_state["strategy-choice"] = name

@@ -1,0 +1,295 @@
+"""Permission at the moment of a click: a role that was lowered since the button was drawn refuses it, and all ask."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import threading
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from crag.core.errors import AccessError
+from crag.core.trace import Trace
+from crag.limits.idle import Idle
+from crag.teams.actors import Actor
+from crag.teams.identity import Identity
+from crag.teams.spaces import own_name
+from tests.support.product import ROOT, modules, tree_of
+from tests.support.whole_run import asked_outside
+from ui.app.clicks import CLICKS
+from ui.app.jobs import Job
+from ui.app.presence import Presence
+from ui.app.program import program
+
+OWN_TAB = {
+    "ui/administration/spaces.py: _open",
+    "ui/app/guide.py: entering.go",
+    "ui/app/menu.py: _chose",
+    "ui/app/menu.py: entering.leave_link",
+    "ui/app/returning.py: _close",
+    "ui/app/workspaces.py: _leave",
+    "ui/ask/conversation.py: session.begin_conversation",
+    "ui/ask/conversation.py: session.reset",
+    "ui/ask/runview.py: stage.enter",
+    "ui/ask/runview.py: state.prepare",
+    "ui/ask/scope.py: _chosen",
+    "ui/ask/scope.py: _limit",
+    "ui/ask/sliders.py: _back",
+    "ui/ask/turns.py: _widen",
+    "ui/compare/page.py: navigation.go",
+    "ui/compare/page.py: state.select",
+    "ui/compare/setup.py: _add",
+    "ui/compare/setup.py: _remove",
+    "ui/compare/setup.py: _take",
+    "ui/documents/contents.py: _to_page",
+    "ui/documents/progress.py: close",
+    "ui/documents/table.py: lambda: _take(ids)",
+    "ui/documents/together.py: _ask",
+    "ui/documents/together.py: table.pick",
+    "ui/evaluate/results.py: navigation.go",
+    "ui/evaluate/sets.py: _later",
+    "ui/evaluate/start.py: _ask_to_drop",
+    "ui/monitor/page.py: _to_gaps",
+    "ui/monitor/page.py: navigation.go",
+    "ui/monitor/page.py: partial(_clicked, key)",
+    "ui/run/pageview.py: _turn",
+    "ui/run/pageview.py: close",
+    "ui/settings/choices.py: _use",
+    "ui/settings/controls.py: _forget",
+    "ui/settings/controls.py: _took",
+    "ui/settings/models.py: session.unchoose",
+    "ui/settings/servers.py: _ask_for_list",
+    "ui/settings/servers.py: _running.clear",
+    "ui/settings/servers.py: controls.use",
+    "ui/signin/menu.py: gate.leave",
+    "ui/signin/page.py: gate.leave",
+    "ui/tune/advice.py: sliders.move",
+    "ui/tune/page.py: navigation.go",
+    "ui/tune/page.py: sliders.move",
+}
+"""Callbacks that change nothing but what their own browser tab shows, remembers or chooses for its next question."""
+HANDED_IN = {"ui/documents/progress.py: end": "ui/documents/uploads.py: clicks.stop"}
+"""A callback that is a parameter: what is handed in for it."""
+CHANGES = re.compile(
+    r"(documents\.(delete|describe)|runs\.delete|labels\.(save|delete)|evaluations\.(delete|delete_set)"
+    r"|purges\.(purge|undo)|begun\.over|\.reindex|idle\.(keep|touch)|people\.(invite|change_role|remove)"
+    r"|spaces\.(make|adopt|rename|hand_over|share|unshare|delete)|links\.(issue|end)|ledger\.begin_day|quotas\.change"
+    r"|jobs\(?\)?\.(begin|start)|job\.(answer|stop)|server\.end|engine\.(remove|add|add_files|reconfigure)|\.configure"
+    r"|pages\.(add|refresh))$|^(add_set|keep|verify)$"
+)
+"""Calls by which the app changes what is stored, or what other people's tabs and runs depend on."""
+ELSEWHERE = {
+    "ui/app/program.py: Program.configure": "each page that calls it asks",
+    "ui/app/removals.py: stop_of_removed": "the program itself, for who may no longer",
+    "ui/app/session.py: Session._begun": "called by start, which asks",
+    "ui/app/sharing.py: _workspace": "called by dialog, which asks in each run of it; the engine asks again",
+    "ui/app/sharing.py: _members": "as _workspace",
+    "ui/app/sharing.py: _member": "as _workspace",
+    "ui/app/sharing.py: _links": "as _workspace",
+    "ui/app/sharing.py: _link": "as _workspace",
+    "ui/app/presence.py: Presence.stop": "asks by _require_for",
+    "ui/app/presence.py: Presence.answer": "asks by _require_for",
+    "ui/edge/start.py: prepared": "another keep: of what the process is started with",
+    "ui/documents/addresses.py: _add": "begun by uploads.begin, which asks",
+    "ui/documents/uploads.py: start": "begun by uploads.begin, which asks",
+    "ui/evaluate/work.py: _stepped": "within the job that start began, which asks",
+    "ui/settings/limits.py: _change": "called by _save and _back, which ask",
+    "ui/settings/costs.py: _keep": "called by _prices, which asks",
+    "ui/app/jobs.py: _stop_all": "the end of the process",
+}
+
+
+def app_modules() -> Iterator[tuple[str, Path]]:
+    for path in modules():
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith("crag/"):
+            yield name, path
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The functions and methods of a module by name; what is defined within one belongs to it."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.{each.name}", each) for each in node.body if isinstance(each, ast.FunctionDef))
+
+
+def asks(function: ast.FunctionDef, before: int = 10**9) -> bool:
+    """Whether it asks for a permission, before that line."""
+    if any("requires(" in ast.unparse(each) for each in function.decorator_list):
+        return True
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and node.lineno < before]
+    said = [f"{ast.unparse(node.func)}|{'person_now' in ast.unparse(node)}" for node in calls]
+    return any(re.search(r"(\.require|^clicks\.(stop|answer))\||\|True$", each) for each in said)
+
+
+def callbacks() -> dict[str, bool]:
+    """Each callback of the app, and whether it asks."""
+    found: dict[str, bool] = {}
+    for name, path in app_modules():
+        tree = tree_of(path)
+        known = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.keyword) and (node.arg or "").startswith("on_")):
+                continue
+            if isinstance(node.value, ast.Constant) or node.arg in ("on_pick_change", "on_progress"):
+                continue
+            said = ast.unparse(node.value)
+            of = known.get(said)
+            found[f"{name}: {said}"] = said in ("clicks.stop", "clicks.answer") or (of is not None and asks(of))
+    return found
+
+
+def test_every_callback_asks_at_the_click_or_changes_its_own_tab_alone() -> None:
+    found = callbacks()
+    assert len(found) > 50
+    silent = {name for name, asking in found.items() if not asking} - HANDED_IN.keys()
+    assert silent - OWN_TAB == set(), "let it ask: ui.app.clicks.requires"
+    assert not OWN_TAB - silent, "no longer there, or it asks by now"
+    assert all(
+        "partial(clicks.stop, session, job)" in (ROOT / each.split(":")[0]).read_text() for each in HANDED_IN.values()
+    )
+
+
+def test_whatever_changes_something_asks_before_it() -> None:
+    silent, seen = set(), 0
+    for name, path in app_modules():
+        for function, node in functions(tree_of(path)):
+            for call in (each for each in ast.walk(node) if isinstance(each, ast.Call)):
+                if not CHANGES.search(ast.unparse(call.func)):
+                    continue
+                seen += 1
+                if not asks(node, call.lineno):
+                    silent.add(f"{name}: {function}")
+    assert silent == ELSEWHERE.keys() and seen > 40
+
+
+def test_each_click_that_is_refused_says_so_and_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, path in app_modules():
+        if name.startswith("ui/"):
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    shown: list[AccessError] = []
+    monkeypatch.setattr("ui.kit.problems.announce", shown.append)
+
+    class Refusing(Presence):
+        def __init__(self) -> None: ...
+
+        def require(self, act: str, what: str = "") -> None:
+            raise AccessError(f"{act}: {what}")
+
+    assert len(CLICKS) >= 10
+    for name, act in CLICKS.items():
+        module, _, function = name.rpartition(".")
+        getattr(importlib.import_module(module), function)(Refusing())  # what it does needs more, and would raise
+        assert shown.pop().message.startswith(f"{act}: ")
+
+
+# Drawn for who may, clicked by who may no longer
+
+
+@pytest.fixture
+def people(data):
+    """Anna, an editor, Ben, a viewer with whom she shares her workspace, and Cleo, an admin."""
+    teams = program().engine.teams
+    found = {}
+    for name, role in (("anna", "editor"), ("ben", "viewer"), ("cleo", "admin"), ("dora", "admin")):
+        teams.people.invite(f"{name}@example.org", role, by="owner")
+        found[name] = teams.people.admit(Identity(issuer="http://p", subject=name, email=f"{name}@example.org"))
+        teams.spaces.own(found[name])
+    share(found, "viewer")
+    program().who = lambda: teams.people.get(found[st.session_state["as"]].id)
+    return found
+
+
+def share(people, role) -> None:
+    anna = people["anna"]
+    by = Actor(name=anna.email, id=anna.id)
+    program().engine.teams.spaces.share(own_name(anna.id), "person", people["ben"].id, role, by)
+
+
+def tab_of(who: str, script, **given) -> AppTest:
+    tab = AppTest.from_function(script, default_timeout=60)
+    tab.session_state["as"] = who
+    for name, value in given.items():
+        tab.session_state[name] = value
+    return tab
+
+
+def refused(tab: AppTest) -> str:
+    assert not tab.exception
+    return " ".join(each.value for each in tab.toast).replace("\\", "")
+
+
+def approving() -> None:
+    import streamlit as st
+
+    from ui.app.session import Session
+    from ui.run import approval
+
+    approval.ask(Session(), st.session_state["job"], st.session_state["trace"])
+
+
+@pytest.mark.parametrize("role", ["viewer", "reader"])
+def test_a_web_query_is_approved_by_who_may_ask_when_they_click(people, role) -> None:
+    space, over = own_name(people["anna"].id), threading.Event()
+    job: Job = program().jobs.begin(Job("run", "q", lambda cancel, emit: over.wait(60), space))
+    tab = tab_of("ben", approving, job=job, trace=Trace.from_events(asked_outside()))
+    tab.query_params["ws"] = space
+    tab.run()
+    share(people, role)
+    tab.button(key="send-1").click().run()
+    over.set()
+    assert job.answered(1) is (role == "viewer")
+    assert ("read-only" in refused(tab)) is (role == "reader")
+    if role == "reader":
+        [entry] = program().engine.teams.audit.entries(act="refused")
+        assert (entry.who, entry.what, entry.workspace) == ("ben@example.org", "answer", space)
+
+
+def ending() -> None:
+    import streamlit as st
+
+    from ui.app import limits
+
+    limits.ending(st.session_state["space"], keep=True)
+
+
+@pytest.mark.parametrize("role", ["viewer", "reader"])
+def test_an_idle_workspace_is_kept_by_who_may_ask_when_they_click(people, monkeypatch, role) -> None:
+    space, kept = own_name(people["anna"].id), []
+    monkeypatch.setattr(Idle, "ends", lambda self, workspace: date(2027, 1, 4))
+    monkeypatch.setattr(Idle, "keep", lambda self, workspace: kept.append(workspace))
+    tab = tab_of("ben", ending, space=space)
+    tab.query_params["ws"] = space
+    tab.run()
+    share(people, role)
+    tab.button(key="ending-keep").click().run()
+    assert kept == ([space] if role == "viewer" else [])
+    assert ("read-only" in refused(tab)) is (role == "reader")
+
+
+def unloading() -> None:
+    import streamlit as st
+
+    from ui.app.session import Session
+    from ui.settings import modelfile
+
+    st.button("Unload", key="unload", on_click=modelfile._unload, args=(Session(), st.session_state["server"]))
+
+
+@pytest.mark.parametrize("role", ["admin", "editor"])
+def test_a_model_is_unloaded_by_who_is_admin_when_they_click(people, role) -> None:
+    ended: list[bool] = []
+    tab = tab_of("cleo", unloading, server=SimpleNamespace(end=lambda: ended.append(True))).run()
+    program().engine.teams.people.change_role(people["cleo"].id, role, by="dora@example.org")
+    tab.button(key="unload").click().run()
+    assert ended == ([True] if role == "admin" else [])
+    assert ("Only an admin" in refused(tab)) is (role == "editor")

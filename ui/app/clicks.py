@@ -1,0 +1,52 @@
+"""Clicks that change something: each asks for permission at the moment of the click, and says where it is refused.
+
+A button is drawn for who may press it, and may be pressed after their role was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
+
+from crag.core.roles import Act
+from ui.app.jobs import Job
+from ui.app.presence import Presence
+from ui.kit import problems
+
+P = ParamSpec("P")
+
+CLICKS: dict[str, Act] = {}
+"""What each callback that `requires` decorates asks for, by its module and name."""
+
+
+def requires(act: Act) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """Let a callback do its work for who may do this, and show the refusal to others.
+
+    It asks for the session that the callback is given, else for the tab. What fails of the work is shown as well.
+    """
+
+    def decorate(work: Callable[P, None]) -> Callable[P, None]:
+        @wraps(work)
+        def clicked(*args: P.args, **given: P.kwargs) -> None:
+            with problems.reported(by=problems.announce):
+                session = next((each for each in args if isinstance(each, Presence)), None) or Presence()
+                session.require(act, work.__name__.strip("_").replace("_", " "))
+                work(*args, **given)
+
+        CLICKS[f"{work.__module__}.{work.__qualname__}"] = act
+        return clicked
+
+    return decorate
+
+
+def stop(session: Presence, job: Job[Any]) -> None:
+    """End work of the session's workspace, for who may begin it."""
+    with problems.reported(by=problems.announce):
+        session.stop(job)
+
+
+def answer(session: Presence, job: Job[Any], number: int, yes: bool) -> None:
+    """Answer what work of the session's workspace waits for, for who may begin it."""
+    with problems.reported(by=problems.announce):
+        session.answer(job, number, yes)

@@ -1,0 +1,128 @@
+"""For somebody who can do nothing in an empty workspace: what their role lets them do, whom to ask, what is shared."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crag.core.roles import Role
+from ui.app import entering, gate
+from ui.app.entering import Entered
+from ui.app.menu import called
+from ui.app.program import program
+from ui.app.session import Session
+from ui.app.sharing import MAY
+from ui.kit import html as h
+from ui.kit import words
+from ui.kit.drawing import draw
+from ui.kit.html import Html
+from ui.kit.safe import markdown
+
+MEANS: dict[Role, str] = {
+    "reader": "Read-only: you can open documents, answers and reports. You can't ask questions or change anything.",
+    "viewer": "View-only: you can read documents, answers and reports, and ask questions about the documents. You "
+    "can't add, change or delete documents.",
+    "editor": "You can ask, add and change documents, tune and evaluate.",
+    "admin": "You can do everything, also change settings, people and all workspaces.",
+}
+"""What each role lets a person do in a workspace."""
+_MOST = 10
+"""Workspaces that have a button; all of them are in the menu."""
+
+
+def stuck(session: Session) -> bool:
+    """Whether there is nothing to ask about, and who is here can't add anything. Raises CragError."""
+    return not session.may("edit") and session.library.documents.count() == 0
+
+
+def show(session: Session) -> None:
+    """In place of a page that is empty and stays so. Raises CragError."""
+    entered = session.entered
+    with st.container(key="guide"):
+        if not entered.actor.id:
+            draw(
+                h.div("cx hero")[
+                    h.h1["This workspace is empty"],
+                    h.p["There is nothing to read yet. Ask the person who shared it with you to add documents."],
+                ]
+            )
+            return
+        draw(_role(entered))
+        _shared(entered)
+        draw(_admins())
+
+
+def unverified() -> Html | None:
+    """That an e-mail gives its person nothing, and what to do; nothing where it counts, or there is none."""
+    email = gate.unverified()
+    if not email:
+        return None
+    return h.fragment(
+        h.p["Your sign-in provider does not confirm your e-mail address ", h.b[email], "."],
+        h.p[
+            "Roles, invitations and workspaces that are given to this address do not reach you. Verify the address at "
+            "the provider, then sign in again. If it is verified there, ask an admin to check how this app trusts "
+            "the provider's e-mails."
+        ],
+    )
+
+
+def _role(entered: Entered) -> Html:
+    own = called(entered.workspace, entered.title, entered.actor.id)
+    notice = unverified()
+    return h.div("cx hero")[
+        h.h1["There are no documents here yet"],
+        h.p[h.b[own], " is empty, and your role does not let you add documents."],
+        h.p["Your role: ", h.b[entered.visitor.role], ". ", MEANS[entered.visitor.role]],
+        notice and h.div("note")[notice],
+    ]
+
+
+def _shared(entered: Entered) -> None:
+    st.subheader("Shared with you", anchor=False)
+    others = [each for each in entered.choices if each.workspace.name != entered.workspace]
+    if not others:
+        how = (
+            "It can be shared with a group of yours, or with your e-mail address once that is confirmed."
+            if gate.unverified()
+            else f"Ask an admin or a colleague to share one with {entered.visitor.name}: it appears here."
+        )
+        draw(h.div("cx")[h.p["No workspace is shared with you yet. ", how]])  # Markdown would make a link of an e-mail
+    for each in others[:_MOST]:
+        title = called(each.workspace.name, each.workspace.title, entered.actor.id)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.button(
+                markdown(f"Open {title}"),
+                key=f"guide-{each.workspace.name}",
+                type="primary",
+                on_click=entering.go,
+                args=(each.workspace.name,),
+            )
+            st.caption(f"You can {MAY[each.role]}.", width="content")
+    if len(others) > _MOST:
+        st.caption(f"{words.count(len(others) - _MOST, 'more workspace')} in the menu at the top.")
+
+
+def _admins() -> Html:
+    found = admins()
+    ask = "To add documents, ask for the editor role. To see documents of others, ask for a share."
+    return h.div("cx")[
+        h.h2["Your admins"],
+        h.ul[[h.li[h.b[name], f", {email}" if name and email else email] for name, email in found]]
+        if found
+        else h.p["Ask the person who gave you the address of this app."],
+        h.p("small")[ask],
+    ]
+
+
+def admins() -> list[tuple[str, str]]:
+    """Names and e-mails of those who administer; none where the settings say not to show them. Raises StorageError."""
+    config = program().config
+    if not config.show_admins:
+        return []
+    here = [each for each in program().engine.teams.people.all() if each.welcome and each.role == "admin"]
+    known = {each.email for each in here}
+    named = [each.strip().lower() for each in config.admins if "@" in each]
+    return [
+        *((each.name or each.email or each.subject, each.email if each.name else "") for each in here),
+        *(("", email) for email in named if email not in known),
+    ]
