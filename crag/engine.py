@@ -39,6 +39,7 @@ from crag.run.admission import QUESTION_CHARS as QUESTION_CHARS
 from crag.run.admission import named_client, storable, unfiltered
 from crag.run.asking import Asking
 from crag.run.composition import Asked, Local, grader
+from crag.run.guarded import guard_evaluator
 from crag.run.indexing import index_files
 from crag.run.libraries import OpenLibraries
 from crag.run.living import Events, Living
@@ -128,7 +129,7 @@ class Engine:
         if self._given_generator is not None:
             return self._given_generator
         reader = self.evaluator if isinstance(self.evaluator, AnswerReader) else None
-        return ExtractiveGenerator(self.evaluator, reader)
+        return ExtractiveGenerator(guard_evaluator(self.evaluator), reader)
 
     def _local(self, config: AppConfig) -> Local:
         return Local(

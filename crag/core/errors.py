@@ -35,6 +35,7 @@ CragError
 │   └── NotApprovedError   the person said no to the query
 ├── AccessError            who asks may not do or see this
 ├── QuotaError             more was asked or added than may be in a while
+├── UnexpectedError        a part of a run raised what it must not
 ├── CutOffError            the program ended in the middle of the run
 └── CancelledError         the person stopped the run
 """
@@ -82,6 +83,7 @@ __all__ = [
     "SettingsError",
     "SignInError",
     "StorageError",
+    "UnexpectedError",
     "UnknownMediaError",
     "UnreachableError",
     "WebSearchError",
@@ -290,6 +292,10 @@ class QuotaError(CragError, reason="limit", remedy="Try again later, or ask who 
 
 class CancelledError(CragError, reason="stopped", remedy="Ask again when ready."):
     """The person stopped the run."""
+
+
+class UnexpectedError(CragError, remedy="The log has the details. Ask again; if it fails the same way, report it."):
+    """A part of a run raised what it must not: a defect of this program, or of a part that was given to it."""
 
 
 class CutOffError(CragError, reason="cut off", remedy="Ask again; nothing that was stored before is lost."):

@@ -199,10 +199,15 @@ class Meter:
         CancelledError, BudgetError, RestingError, what `translate` gives.
         """
         service = Service(name or provider, whose)
+        self.check()
         if self._circuits is not None:
-            self.check()
             self._circuits.check(service, self.step, self._number)
-        seconds = self._admit()
+        try:
+            seconds = self._admit()
+        except BaseException:
+            if self._circuits is not None:  # nothing was tried, so another run may
+                self._circuits.left(service, self.step, self._number)
+            raise
         others = others if others is not None else set()
         begun = Call(step=self.step, provider=provider, model=model, seconds=0.0, attempt=attempt)
         call = OpenCall(

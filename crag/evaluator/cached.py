@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from crag.core.errors import LibraryError
 from crag.core.protocols import GradeCache, RetrievalEvaluator, StripGrader
 from crag.core.types import Grade, Passage
+
+_log = logging.getLogger(__name__)
 
 
 class CachedEvaluator:
@@ -20,7 +24,7 @@ class CachedEvaluator:
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         """Known grades first, then new ones as they come; new ones are saved when all have come."""
         keys = {passage.id: _key(self.id, question, passage.text) for passage in passages}
-        known = self.cache.load_grades(list(dict.fromkeys(keys.values())))
+        known = _load(self.cache, list(keys.values()))
         todo = []
         for passage in passages:
             found = known.get(keys[passage.id])
@@ -37,18 +41,17 @@ class CachedEvaluator:
                     fresh[keys[grade.passage_id]] = grade
                 yield grade
         finally:
-            if fresh:
-                self.cache.save_grades(fresh)
+            _save(self.cache, fresh)
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         """The stored joint grade over exactly these texts, or a new one."""
         key = _key(self.id, question, *(passage.text for passage in passages), "joint")
-        found = self.cache.load_grades([key]).get(key)
+        found = _load(self.cache, [key]).get(key)
         if found is not None:
             return replace(found, cached=True, seconds=0.0)
         grade = self.inner.grade_joint(question, passages)
         if not grade.failed and not grade.instead_of:
-            self.cache.save_grades({key: grade})
+            _save(self.cache, {key: grade})
         return grade
 
 
@@ -63,15 +66,32 @@ class CachedStripGrader:
         if not isinstance(passage.text, str):
             return self.inner.grade_strips(question, passage, spans)
         keys = [_key(self.id, question, passage.text, "strip", str(start), str(end)) for start, end in spans]
-        known = self.cache.load_grades(list(dict.fromkeys(keys)))
+        known = _load(self.cache, keys)
         if all(key in known for key in keys):
             return [known[key].score for key in keys]
         found = self.inner.grade_strips(question, passage, spans)
         scored = [(key, score) for key, score in zip(keys, found, strict=True) if score is not None]
-        self.cache.save_grades(
-            {key: Grade(passage_id="strip", score=score, evaluator=self.id) for key, score in scored}
-        )
+        _save(self.cache, {key: Grade(passage_id="strip", score=score, evaluator=self.id) for key, score in scored})
         return found
+
+
+def _load(cache: GradeCache, keys: Sequence[str]) -> dict[str, Grade]:
+    """The stored grades; none where the cache can't be read, because a cache never ends a run."""
+    try:
+        return cache.load_grades(list(dict.fromkeys(keys)))
+    except LibraryError as error:
+        _log.info("stored grades can't be read: %s", error.message)
+        return {}
+
+
+def _save(cache: GradeCache, grades: dict[str, Grade]) -> None:
+    """Store the grades where that is possible: a full disk or a limit costs the next run time, not this one its end."""
+    if not grades:
+        return
+    try:
+        cache.save_grades(grades)
+    except LibraryError as error:
+        _log.info("grades are not stored: %s", error.message)
 
 
 def _key(*parts: str) -> str:

@@ -69,7 +69,7 @@ class Begun:
         """It is over, and whoever began it was told. Where that can't be stored, this process knows it all the same."""
         with suppress(LibraryError):
             if self.known(id):
-                with self._database.write() as connection:
+                with self._database.write(grows=False) as connection:
                     ended(connection, id)
             with _lock:
                 _here.discard(id)

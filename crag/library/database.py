@@ -20,7 +20,16 @@ from crag.core.errors import IndexUnavailableError, StorageError
 from crag.library.faults import damaged, full, named, replaced, translated
 from crag.library.room import unlimited
 from crag.library.schema import inspect, prepare
-from crag.library.sqlite import Identity, Idle, connect, driver, wait_for_others, write_ahead
+from crag.library.sqlite import (
+    Identity,
+    Idle,
+    connect,
+    connect_read_only,
+    driver,
+    wait_for_others,
+    writable,
+    write_ahead,
+)
 
 _log = logging.getLogger(__name__)
 _TURN_SECONDS = 0.05
@@ -57,8 +66,9 @@ class Database:
         self._seen: Identity | None = None
         """The file that is used; None: an empty library in memory."""
         with translated(path):
-            _placeable(path.parent)
             self._seen = _identity(path)
+            if self._seen is None:
+                _placeable(path.parent)
             if self._seen is not None:
                 with self._borrowed():
                     pass  # what is wrong with the file is said at once
@@ -84,13 +94,15 @@ class Database:
                 transaction.rollback()
 
     @contextmanager
-    def write(self, more: int = 0) -> Iterator[Connection]:
+    def write(self, more: int = 0, *, grows: bool = True) -> Iterator[Connection]:
         """A write transaction: on disk when the block ends, or, if it raises, nothing of it happened.
 
-        `more`: about how many bytes it adds. Raises RoomError where no more may be stored.
+        `more`: about how many bytes it adds. Raises RoomError where no more may be stored, unless it never `grows`.
         """
         with translated(self.path), self._writing:
-            self._may_grow(more, makes=_identity(self.path) is None)
+            makes = _identity(self.path) is None
+            if grows or makes:
+                self._may_grow(more, makes=makes)
             self._make()
             self._check_disk(more)
             with self._transaction() as connection:
@@ -244,6 +256,8 @@ class Database:
         """A connection to the file, brought up to date; where there is none, to an empty library in memory."""
         if of is None:
             return self._connected(":memory:")
+        if not writable(self.path):
+            return self._connected_read_only()
         try:
             return self._connected(self.path)
         except (sqlite3.OperationalError, DBAPIError):
@@ -251,6 +265,17 @@ class Database:
             if shutil.disk_usage(self.path.parent).free >= _SPARE or not self._give_up():
                 raise
             return self._connected(self.path)
+
+    def _connected_read_only(self) -> Connection:
+        """Looking and asking go on where nothing can be written: a write fails, and says why."""
+        connection = connect_read_only(self.path)
+        try:
+            wait_for_others(driver(connection))
+            inspect(driver(connection), self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _connected(self, name: Path | str) -> Connection:
         connection = connect(name)

@@ -175,7 +175,7 @@ class Evaluations:
 
     def finish(self, id: str) -> None:
         """Note the time at which the last result came, once. Raises NotFoundError."""
-        with self._database.write() as connection:
+        with self._database.write(grows=False) as connection:
             its_own = and_(evaluations.c.number == _number(connection, id), evaluations.c.finished_at == "")
             connection.execute(update(evaluations).where(its_own).values(finished_at=_now()))
 
@@ -213,7 +213,7 @@ class Evaluations:
 
     def drop_results(self, id: str, places: Iterable[int]) -> None:
         """Forget the results at these places, so that their questions are asked again. Raises NotFoundError."""
-        with self._database.write() as connection:
+        with self._database.write(grows=False) as connection:
             its_own = results.c.evaluation == _number(connection, id)
             dropped = [{"dropped": place} for place in places]
             if dropped:

@@ -273,10 +273,12 @@ class SchemaRecords:
                 yield empty
 
     @contextmanager
-    def write(self, more: int = 0) -> Iterator[Connection]:
+    def write(self, more: int = 0, *, grows: bool = True) -> Iterator[Connection]:
         self._check_open()
         with self._writing, self._server.translated():
-            self._may_grow(more, makes=not self.made)
+            makes = not self.made
+            if grows or makes:
+                self._may_grow(more, makes=makes)
             with self._server.writing() as connection:
                 with connection.begin():
                     found = self._locked(connection)

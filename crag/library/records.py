@@ -31,10 +31,10 @@ class Records(Protocol):
         """A read transaction: all that is read in the block is of one moment."""
         ...
 
-    def write(self, more: int = 0) -> AbstractContextManager[Connection]:
+    def write(self, more: int = 0, *, grows: bool = True) -> AbstractContextManager[Connection]:
         """A write transaction: lasting when the block ends, or, if it raises, nothing of it happened.
 
-        `more`: about how many bytes it adds. Raises RoomError where no more may be stored.
+        `more`: about how many bytes it adds. Raises RoomError where no more may be stored, unless it never `grows`.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -11,7 +12,7 @@ from typing import cast
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine
 
-__all__ = ["Identity", "Idle", "connect", "driver", "wait_for_others", "write_ahead"]
+__all__ = ["Identity", "Idle", "connect", "connect_read_only", "driver", "wait_for_others", "writable", "write_ahead"]
 
 Identity = tuple[int, int]
 """Device and number of a file: another file under the same name has another one."""
@@ -26,6 +27,24 @@ def connect(name: Path | str, *, uri: bool = False) -> Connection:
     """A connection to a file, or to ":memory:". Who uses it says BEGIN to its driver: nothing else does."""
     _next.name, _next.uri = name, uri
     return _engine().connect()
+
+
+def writable(path: Path) -> bool:
+    """Whether a file and its folder can be written: SQLite needs both."""
+    return os.access(path.parent, os.W_OK | os.X_OK) and os.access(path, os.W_OK)
+
+
+def connect_read_only(path: Path) -> Connection:
+    """A connection to a file that can't be written, for reading; it is not kept for reuse, since that may change.
+
+    SQLite can't read a file in a folder that it can't write to unless the two files beside it are there, or it is
+    promised that nobody writes: that holds where the write-ahead log is empty.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    still = "" if log.exists() and log.stat().st_size else "&immutable=1"
+    connection = connect(f"{path.absolute().as_uri()}?mode=ro{still}", uri=True)
+    connection.info["read only"] = True
+    return connection
 
 
 def driver(connection: Connection) -> sqlite3.Connection:
@@ -78,7 +97,7 @@ class Idle:
         """Kept, or closed: where there are enough, after `end`, and where it was left in the middle of something."""
         with self._lock:
             kept = not self.ended and of == self._of and len(self._kept) < _IDLE
-            kept = kept and not driver(connection).in_transaction
+            kept = kept and not driver(connection).in_transaction and "read only" not in connection.info
             if kept:
                 self._kept.append(connection)
         if not kept:

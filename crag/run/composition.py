@@ -22,11 +22,12 @@ from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
 from crag.core.types import Grade, RetrievedChunk, Step, Wanted
 from crag.core.waiting import CLOCK, Clock
-from crag.correct.rewriting import LlmRewriter
+from crag.correct.rewriting import KeywordRewriter, LlmRewriter
 from crag.correct.selection import LlmStripSelector
 from crag.correct.strips import StripRefiner
 from crag.evaluator.cached import CachedEvaluator, CachedStripGrader
 from crag.evaluator.fallback import FallbackEvaluator
+from crag.generate.extractive import ExtractiveGenerator
 from crag.generate.llm import LlmGenerator
 from crag.generate.verification import CitationVerifier
 from crag.library.documents import Documents
@@ -41,7 +42,14 @@ from crag.run.fallback import (
     FallbackRewriter,
     FallbackWeb,
 )
-from crag.run.guarded import guarded_evaluator, guarded_web
+from crag.run.guarded import (
+    GuardedGenerator,
+    GuardedRetriever,
+    GuardedRewriter,
+    guard_evaluator,
+    guarded_evaluator,
+    guarded_web,
+)
 from crag.run.guiding import Guide
 from crag.run.parts import Outlet, Parts
 from crag.run.status import problem
@@ -137,7 +145,8 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     )
     chat = _chat(wiring, config, meter)
     inner = local.evaluator
-    scorer = CachedEvaluator(inner, library.cache)
+    checked = guard_evaluator(inner)
+    scorer = CachedEvaluator(checked, library.cache)
     outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
 
     def behind(evaluator: RetrievalEvaluator) -> RetrievalEvaluator:
@@ -150,7 +159,8 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
 
     evaluator, support = (behind(each) for each in outside) if outside else (scorer, None)
     rules = RuleContextualizer()
-    rewriters = [LlmRewriter(chat), local.rewriter] if chat else [local.rewriter]
+    rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
+    rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
     webs = _webs(wiring, config, meter, local.folder, problems)
     allowed = (asked.allowed or _refused) if config.ask_before_web else None
     hours = float(config.web_cache_hours)
@@ -158,12 +168,12 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         _Scoped(library.search, asked.settings), _Scoped(library.search_records, asked.settings), outlet
     )
     if asked.retriever is not None:
-        retriever = _Given(asked.retriever, library.documents)
+        retriever = _Given(GuardedRetriever(asked.retriever), library.documents)
     about = partial(library.about, where=asked.settings.where, min_confidence=asked.settings.min_confidence)
     reached = wiring.webs if asked.settings.web_on else wired(config, asked.keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and wiring.writer else None
     # What else the library holds is no help where it is not what was searched.
-    guide = None if asked.retriever else Guide(about, retriever, inner, web=bool(reached))
+    guide = None if asked.retriever else Guide(about, retriever, checked, web=bool(reached))
     parts = Parts(
         settings=asked.settings,
         wanted=asked.wanted,
@@ -175,7 +185,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, outlet),
         web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
-        generator=FallbackGenerator(writer, local.generator, outlet) if writer else local.generator,
+        generator=_generator(writer, local.generator, scorer, outlet),
         contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, outlet) if chat else rules,
         verifier=CitationVerifier(scorer, support),
         meter=meter,
@@ -235,6 +245,13 @@ def _evaluators(
     except ProviderError as error:
         problems.append(("evaluate", error))
         return None
+
+
+def _generator(writer: Generator | None, local: Generator, scorer: RetrievalEvaluator, outlet: Outlet) -> Generator:
+    """What writes, each with what stands in for it; quoting, which is ours, needs nothing."""
+    if not isinstance(local, ExtractiveGenerator):
+        local = FallbackGenerator(GuardedGenerator(local), ExtractiveGenerator(scorer), outlet)
+    return FallbackGenerator(writer, local, outlet) if writer else local
 
 
 def _webs(

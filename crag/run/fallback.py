@@ -135,7 +135,7 @@ class FallbackWeb:
         """What `web` finds. Raises ProviderError where it fails, and where the person said no; CancelledError."""
         key = hashlib.sha256(f"{web.id}\n{max_results}\n{query}".encode("utf-8", "replace")).hexdigest()
         memory = self._memory if web.leaves else None
-        if memory is not None and (known := memory.load_search(key, hours=self._hours)) is not None:
+        if memory is not None and (known := self._remembered(memory, key)) is not None:
             found_at, pages = known
             return ev.Searched(query=query, provider=web.name, pages=pages, found_at=found_at, at=self._outlet.now())
         if web.leaves and self._allowed is not None:
@@ -147,6 +147,13 @@ class FallbackWeb:
             except LibraryError as error:
                 self._outlet.worked_around("search", error, "not remembered")
         return ev.Searched(query=query, provider=web.name, pages=pages, problems=problems, at=self._outlet.now())
+
+    def _remembered(self, memory: SearchCache, key: str) -> tuple[str, tuple[WebPage, ...]] | None:
+        """What was found before; None where it can't be read, because a cache never ends a run."""
+        try:
+            return memory.load_search(key, hours=self._hours)
+        except LibraryError:
+            return None
 
     def _approve(self, query: str, provider: str, allowed: Callable[[str], bool]) -> None:
         """Asks the person. Raises NotApprovedError on a no, CancelledError on Stop."""

@@ -1,17 +1,25 @@
-"""What other packages' providers make, held to what a run relies on: whatever else they do is a failure of theirs."""
+"""Parts that other programs bring, checked against what a run relies on: whatever else they do is a failure of theirs.
+
+This is the one boundary at which their exceptions and their wrong values become errors of ours, with the part's name.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from crag.core.errors import CragError, ProviderError, WebSearchError
-from crag.core.protocols import RetrievalEvaluator, WebSearch
+from crag.core.errors import CragError, ProviderError, ReplyError, RetrieverError, WebSearchError
+from crag.core.protocols import Generator, RetrievalEvaluator, Retriever, Rewriter, WebSearch
 from crag.core.provider import EvaluatorParts, EvaluatorProvider, WebParts, WebProvider
-from crag.core.types import Grade, Passage, Unread, WebPage
+from crag.core.settings import Settings
+from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, Strip, Unread, WebPage
 from crag.providers.registry import PROVIDERS
+from crag.web.folder import FolderWeb
 from crag.web.searching import usable_address
+
+_log = logging.getLogger(__name__)
 
 ELSEWHERE = "Choose another in Settings, or ask who made it."
 
@@ -19,9 +27,15 @@ ELSEWHERE = "Choose another in Settings, or ask who made it."
 def guarded_web(provider: WebProvider, parts: WebParts) -> WebSearch:
     """The provider's web. Raises ProviderError where it can't be made."""
     if provider in PROVIDERS:
-        return provider.make(parts)
+        made = provider.make(parts)
+        if made is not parts.folder or isinstance(made, FolderWeb):
+            return made
+        return GuardedWeb(made, f"The web {name_of(made)}", name=made.name, id=made.id, leaves=made.leaves)
     with _theirs(ProviderError, f"{provider.title} can't be used"):
-        return _Web(provider, provider.make(parts))
+        made = provider.make(parts)
+        return GuardedWeb(
+            made, provider.title, name=provider.name, id=f"{provider.name}:{made.id}", leaves=provider.leaves
+        )
 
 
 def guarded_evaluator(
@@ -31,7 +45,10 @@ def guarded_evaluator(
     if provider in PROVIDERS:
         return make(parts)
     with _theirs(ProviderError, f"{provider.title} can't be used"):
-        return _Evaluator(provider, make(parts))
+        made = make(parts)
+        return GuardedEvaluator(
+            made, provider.title, id=f"{provider.name}:{made.id}", calls_models=provider.calls == "chunk"
+        )
 
 
 @contextmanager
@@ -42,15 +59,82 @@ def _theirs(kind: type[ProviderError], what: str) -> Iterator[None]:
     except CragError:
         raise
     except Exception as error:
+        _log.warning("%s", what, exc_info=error)
         raise kind(f"{what} ({type(error).__name__}).", ELSEWHERE) from error
 
 
-class _Web:
-    """Its record says what it is called and whether queries leave."""
+def name_of(part: object) -> str:
+    """What a part that came as an object is called in messages."""
+    return str(getattr(part, "by", "") or getattr(part, "name", "") or getattr(part, "id", "") or type(part).__name__)
 
-    def __init__(self, provider: WebProvider, web: WebSearch) -> None:
-        self._web, self._title = web, provider.title
-        self.name, self.leaves, self.id = provider.name, provider.leaves, f"{provider.name}:{web.id}"
+
+def guard_evaluator(evaluator: RetrievalEvaluator) -> GuardedEvaluator:
+    """An evaluator that was given as an object, under its own id."""
+    return GuardedEvaluator(
+        evaluator, f"The evaluator {evaluator.id}", id=evaluator.id, calls_models=evaluator.calls_models
+    )
+
+
+class GuardedRetriever:
+    """At most k chunks, whatever the retriever returns. Raises RetrieverError."""
+
+    def __init__(self, retriever: Retriever) -> None:
+        self._retriever, self._title = retriever, f"The retriever {name_of(retriever)}"
+
+    def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        with _theirs(RetrieverError, f"{self._title} failed"):
+            found = list(self._retriever.search(query, k))
+        if not all(isinstance(each, RetrievedChunk) for each in found):
+            raise RetrieverError(f"{self._title} returned something else than chunks.", ELSEWHERE)
+        return found[:k]
+
+
+class GuardedRewriter:
+    """A query that is text. Raises ProviderError."""
+
+    def __init__(self, rewriter: Rewriter) -> None:
+        self._rewriter, self._title = rewriter, f"The rewriter {name_of(rewriter)}"
+
+    @property
+    def by(self) -> str:
+        return name_of(self._rewriter)
+
+    def rewrite(
+        self, question: str, *, max_keywords: int, failed: Sequence[Chunk] = (), tried: Sequence[str] = ()
+    ) -> str:
+        with _theirs(ProviderError, f"{self._title} failed"):
+            query = self._rewriter.rewrite(question, max_keywords=max_keywords, failed=failed, tried=tried)
+        if not isinstance(query, str) or not query.strip():
+            raise ReplyError(f"{self._title} returned no query.", ELSEWHERE)
+        return query
+
+
+class GuardedGenerator:
+    """Text in pieces, then an Answer. Raises ProviderError."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator, self._title = generator, f"The generator {name_of(generator)}"
+
+    @property
+    def by(self) -> str:
+        return name_of(self._generator)
+
+    def answer(
+        self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
+    ) -> Iterator[str | Answer]:
+        with _theirs(ProviderError, f"{self._title} failed"):
+            for piece in self._generator.answer(question, knowledge, sources, settings):
+                if not isinstance(piece, str | Answer):
+                    raise ReplyError(f"{self._title} returned something else than text.", ELSEWHERE)
+                yield piece
+
+
+class GuardedWeb:
+    """A web provider of another program, under the name and with the promise that its record gives."""
+
+    def __init__(self, web: WebSearch, title: str, *, name: str, id: str, leaves: bool) -> None:
+        self._web, self._title = web, title
+        self.name, self.leaves, self.id = name, leaves, id
         self.problems: tuple[Unread, ...] = ()
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
@@ -65,12 +149,12 @@ class _Web:
         return [replace(page, provider=self.name, rank=rank) for rank, page in enumerate(pages[:max_results], 1)]
 
 
-class _Evaluator:
+class GuardedEvaluator:
     """One grade a passage, whatever is raised or left out: what is missing has failed."""
 
-    def __init__(self, provider: EvaluatorProvider, evaluator: RetrievalEvaluator) -> None:
-        self._evaluator, self._title = evaluator, provider.title
-        self.id, self.calls_models = f"{provider.name}:{evaluator.id}", provider.calls == "chunk"
+    def __init__(self, evaluator: RetrievalEvaluator, title: str, *, id: str, calls_models: bool) -> None:
+        self._evaluator, self._title = evaluator, title
+        self.id, self.calls_models = id, calls_models
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         waiting, why, who = {passage.id for passage in passages}, f"{self._title} gave no grade.", ""

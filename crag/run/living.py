@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError
+from crag.core.errors import CancelledError, CragError, UnexpectedError
 from crag.core.eventlog import event_to_json
 from crag.core.trace import Trace
 from crag.core.turns import Turns
@@ -117,6 +117,10 @@ class Living:
         except CragError as error:
             ended = error
             yield seen(ev.Failed.of(error, step, now(), fatal=True))
+        except Exception as error:  # noqa: BLE001 - whatever a part raises, a run ends with RunFinished and is stored
+            _log.exception("the step %s failed", step)
+            ended = UnexpectedError(f"The step {step!r} failed with {type(error).__name__}.")
+            yield seen(ev.Failed.of(ended, step, now(), fatal=True))
         finally:
             if turn is not None:
                 turn.leave()

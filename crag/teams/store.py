@@ -15,7 +15,7 @@ from sqlalchemy import inspect as inspected
 from crag.core.errors import StorageError
 from crag.library.database import own_folder
 from crag.library.faults import translated
-from crag.library.sqlite import Idle, connect, driver, wait_for_others, write_ahead
+from crag.library.sqlite import Idle, connect, connect_read_only, driver, wait_for_others, writable, write_ahead
 from crag.teams.tables import VERSION, meta, metadata
 
 if TYPE_CHECKING:
@@ -111,10 +111,13 @@ class Store:
             self._idle.give_back(identity, connection)
 
     def _connected(self) -> Connection:
-        connection = connect(self._file)
+        readable_only = not writable(self._file)
+        connection = connect_read_only(self._file) if readable_only else connect(self._file)
         try:
             file = driver(connection)
             wait_for_others(file)
+            if readable_only:
+                return connection
             write_ahead(file)
             file.execute("PRAGMA synchronous = FULL")
             version = int(file.execute("PRAGMA user_version").fetchone()[0])

@@ -216,6 +216,8 @@ def test_a_batch_says_how_long_it_still_takes_from_the_rate_measured_by_size():
     assert progress.seconds_left(60.0) is None, "nothing is done yet"
     progress.apply([DuplicateFound(name="a.pdf", document=document)], 50.1)
     assert progress.seconds_left(60.0) is None, "a file that is known took no work"
+    progress.apply([ReadingPage(name="b.pdf", page=8, pages=8), Embedding(name="b.pdf", done=0, total=9)], 55.0)
+    assert progress.seconds_left(60.0) is None, "nothing is indexed yet"
     progress.apply([DocumentAdded(name="b.pdf", document=document)], 60.0)
     assert progress.seconds_left(60.0) == pytest.approx(80.0)
     assert "2 of 4 files" in (told := heading(progress, "4 files", True, 60.0)) and "about 1 min left" in told

@@ -216,3 +216,16 @@ def test_a_run_too_long_skips_moments_but_never_its_end(share):
     frames = json.loads(less)["frames"]
     if share > 0.5:
         assert frames[-1]["said"] == "the whole run" and len(frames) < len(json.loads(whole)["frames"])
+
+
+def test_how_a_run_ended_is_announced_in_a_sentence_and_the_verdict_without_marks():
+    over = Trace.from_events(events())
+    told = answer.announcement(over)
+    assert told.startswith("Answer ready: ") and told.endswith(" Retrieval: AMBIGUOUS.") and "[1]" not in told
+    stopped = answer.announcement(replace(over, answer=None, cancelled=True))
+    assert stopped.startswith("Stopped.") and stopped.endswith(" Retrieval: AMBIGUOUS.")
+    none = Answer(text="Not said. Nothing near it.", by="extractive", abstained=True)
+    assert answer.announcement(replace(over, answer=none)) == "No answer found: Not said. Retrieval: AMBIGUOUS."
+    assert "data-announce" not in answer.question(over), "only in the tab that asked"
+    assert Inspector(answer.question(over, announced=True)).open == []
+    assert "data-announce" not in answer.question(Trace.from_events(events()[:6]), announced=True), "it is not over"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from crag.core.circuit import LONGEST_REST, REST, RUNS, Circuits, Service
-from crag.core.errors import CragError, KeyRejectedError, RestingError, UnreachableError
+from crag.core.errors import BudgetError, CancelledError, CragError, KeyRejectedError, RestingError, UnreachableError
+from crag.core.meter import UNLIMITED, Budget, Call, Meter
 from crag.testing.fakes import FakeClock
 
 MODEL, OTHER_KEY = Service("qwen", ("http://one", 1)), Service("qwen", ("http://one", 2))
@@ -104,3 +107,31 @@ def test_a_trial_that_nobody_heard_of_again_does_not_keep_it_open(circuits: Circ
     assert not rests(circuits, 10)
     clock.ahead += 61
     assert not rests(circuits, 11)
+
+
+class Empty:
+    """A day on which nothing may be spent."""
+
+    def take(self) -> None:
+        raise BudgetError("The day's calls are used up.")
+
+    def paid(self, call: Call) -> None:
+        raise AssertionError("nothing was taken")
+
+
+@pytest.mark.parametrize("refused", ["day", "run", "stop"])
+def test_a_run_that_may_not_call_leaves_the_trial_to_others(refused: str, clock: FakeClock, circuits: Circuits) -> None:
+    for run in range(RUNS):
+        circuits.ended(Service("slow"), "answer", -run - 1, DOWN, 60.0)
+    clock.ahead += REST + 1
+    cancel = threading.Event()
+    budget = Budget(calls=0) if refused == "run" else Budget()
+    allowance = Empty() if refused == "day" else UNLIMITED
+    if refused == "stop":
+        cancel.set()
+    meter = Meter(budget, cancel, step="answer", clock=clock, allowance=allowance, circuits=circuits)
+    with pytest.raises(CancelledError if refused == "stop" else BudgetError), meter.call("slow"):
+        raise AssertionError("it was admitted")
+    with Meter(step="answer", clock=clock, circuits=circuits).call("slow"):
+        pass
+    assert not circuits.open()

@@ -93,6 +93,7 @@ PUBLIC = {
             "ModelError",
             "ModelFileError",
             "ModelMismatchError",
+            "UnexpectedError",
             "UnknownMediaError",
             "NotApprovedError",
             "NotFoundError",

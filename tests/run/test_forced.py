@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -88,16 +87,6 @@ def test_where_nothing_is_graded_nothing_can_be_forced() -> None:
         STRATEGIES["plain-rag"].settings.changed(forced="CORRECT")
     with pytest.raises(SettingsError, match="forced"):
         STRATEGIES["balanced"].settings.changed(forced="WRONG")
-
-
-def test_a_decision_stored_before_actions_could_be_forced_is_readable() -> None:
-    trace = Case("balanced", [GOOD]).trace
-    old = json.loads(trace.to_json())
-    old = old["trace"]
-    del old["settings"]["forced"], old["rounds"][0]["decision"]["instead_of"]
-    again = Trace.from_json(json.dumps(old))
-    assert again.decision == trace.decision and again.settings != trace.settings
-    assert outcome_sentence(again) == outcome_sentence(trace)
 
 
 def test_without_one_the_decision_stays_as_it_is() -> None:

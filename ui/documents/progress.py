@@ -111,17 +111,18 @@ class Progress:
     def seconds_left(self, now: float) -> float | None:
         """How long the rest of several files takes at the rate so far; None where there is no rate yet.
 
-        Files that were in the library already took no time, so they say nothing of it.
+        Files that were in the library already took no time, so they say nothing of it; nor does reading alone.
         """
         if self.began is None or self.total < 2 or now - self.began < _MEASURED:
             return None
-        sizes, at = self._weights(), len(self.results)
-        done = sum(
-            size for size, result in zip(sizes, self.results, strict=False) if not isinstance(result, DuplicateFound)
-        )
-        done += (here := self._under_way(sizes))
-        left = sum(sizes[at:]) - here
-        return (now - self.began) / done * left if done and left > 0 else None
+        sizes = self._weights()
+        added = [not isinstance(result, DuplicateFound) for result in self.results]
+        if not any(added) and not (isinstance(self.step, Embedding) and self.step.done):
+            return None
+        here = self._under_way(sizes)
+        done = sum(size for size, took in zip(sizes, added, strict=False) if took) + here
+        left = sum(sizes[len(added) :]) - here
+        return (now - self.began) / done * left if left > 0 else None
 
     def _weights(self) -> Sequence[float]:
         """How much of the work each file is."""

@@ -1,0 +1,92 @@
+"""Asking goes on where nothing more can be stored: the answer comes, and the run says that it is not in the history."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.errors import StorageError
+from crag.core.trace import Trace
+from crag.engine import Engine
+from crag.library.cache import Cache
+from crag.testing.fakes import ScriptedEvaluator
+from tests.support.kills import ROOT
+from tests.support.library_makers import HashEmbedder
+
+TEXT = b"The bridge was opened in 1890 by the mayor. It is four hundred metres long.\n"
+
+
+def engine_on(data: Path, **limits: int) -> Engine:
+    config = AppConfig(data=data, **limits)  # type: ignore[arg-type]
+    return Engine(config, embedder=HashEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.9))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Iterator[Path]:
+    """Two workspaces with a document each, of some two megabytes; the first one has three more."""
+    with closing(engine_on(tmp_path)) as engine:
+        for workspace in ("default", "other"):
+            list(engine.add("bridge.txt", TEXT, workspace))
+    (tmp_path / "workspaces" / "default" / "large").write_bytes(bytes(3_000_000))
+    yield tmp_path
+
+
+def asked(engine: Engine, workspace: str) -> Trace:
+    return Trace.from_events(engine.ask("How long is the bridge?", workspace=workspace))
+
+
+@pytest.mark.parametrize(("limit", "unsaved"), [("library_mb", {"default"}), ("all_mb", {"default", "other"})])
+def test_over_a_limit_questions_are_answered_and_said_not_to_be_stored(
+    data: Path, limit: str, unsaved: set[str]
+) -> None:
+    with closing(engine_on(data, **{limit: 4})) as engine:
+        for workspace in ("default", "other"):
+            trace = asked(engine, workspace)
+            assert trace.answer is not None and "four hundred" in trace.answer.text
+            said = ["not stored"] if workspace in unsaved else []
+            assert [each.instead for each in trace.failures] == said and trace.failure is None
+            assert len(engine.library(workspace).runs.latest()) == (0 if said else 1)
+            assert not engine.library(workspace).begun.cut_off()
+
+
+def test_a_run_that_began_before_the_limit_was_reached_leaves_no_note(data: Path) -> None:
+    with closing(engine_on(data)) as engine:
+        events = engine.ask("How long is the bridge?")
+        next(events)
+        engine.teams.quotas.change("", "all_mb", 1.0, seen=0, by="test")
+        trace = Trace.from_events(events)
+        assert trace.answer is not None
+        assert not engine.library().begun.known(trace.run_id)
+
+
+def test_a_cache_that_fails_ends_no_run(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageError("There is no room left.")
+
+    for name in ("load_grades", "save_grades", "load_search", "save_search"):
+        monkeypatch.setattr(Cache, name, refuse)
+    with closing(engine_on(data)) as engine:
+        trace = asked(engine, "default")
+    assert trace.answer is not None and trace.failures == ()
+
+
+def test_a_folder_that_can_only_be_read_is_looked_at_and_asked(tmp_path: Path) -> None:
+    unshare = shutil.which("unshare")
+    child = [sys.executable, "-m", "tests.support.read_only_child", str(tmp_path)]
+    mounts = unshare and not subprocess.run([unshare, "-m", "true"], capture_output=True, check=False).returncode
+    if not mounts:
+        pytest.skip("no namespace of mounts can be made here: unshare is not there, or not allowed")
+    ran = subprocess.run([str(unshare), "-m", *child], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert "four hundred" in found["answer"] and not found["fatal"]
+    assert found["instead"] == ["records", "not stored"]
+    assert (found["documents"], found["runs"]) == (["bridge.txt"], ["When was the bridge opened?"])
