@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from crag.core.errors import FilterError
 from crag.core.guidance import About
+from crag.core.lru import LruCache
 from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
 from crag.core.scope import narrowed, scope_of
 from crag.core.types import Chunk, Document, FromWeb
@@ -21,6 +22,8 @@ from crag.library.cards import Cards
 
 _NAMED = 8
 """So many documents that a question names are searched by themselves, too."""
+_ENTRIES, _BYTES = 256, 32 * 1024 * 1024
+"""Filters whose documents are remembered at most, and bytes of these. Clients name filters, so they are bounded."""
 _NEARLY = 0.5
 """The share of the best name's score that a document needs for that."""
 
@@ -38,8 +41,8 @@ class Catalog:
     generation: int
     cards: Cards
     documents: Sequence[tuple[Document, Fields]]
-    _passing: dict[str, Numbers] = field(default_factory=dict, repr=False)
-    abouts: dict[tuple[str, float], About] = field(default_factory=dict, repr=False)
+    _passing: LruCache[str, Numbers] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
+    abouts: LruCache[tuple[str, float], About] = field(default_factory=lambda: LruCache(_ENTRIES, _BYTES), repr=False)
 
     @cached_property
     def fields(self) -> list[dict[str, Value]]:
@@ -77,14 +80,15 @@ class Catalog:
 
     def _meeting(self, where: str) -> Numbers:
         """The documents that meet a filter; remembered, since one filter is asked many times."""
-        if where not in self._passing:
+        met = self._passing.get(where)
+        if met is None:
             filter = parse(where)
             check(filter, known_fields(self.fields))
             met = self.numbers[np.fromiter(map(filter.matches, self.fields), bool, len(self.fields))]
             if not len(met):
                 raise _none_meets(where)
-            self._passing[where] = met
-        return self._passing[where]
+            self._passing.put(where, met, met.nbytes + 4 * len(where))
+        return met
 
     def decay(self, half_life_days: float, now: datetime) -> Scores:
         """What is left of each document's similarity (n,), 0..1, if it halves every so many days."""

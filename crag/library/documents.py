@@ -138,7 +138,7 @@ class Documents:
         """The fields that people gave to these documents, or to all, by their ids; those without are left out."""
         with self._database.read() as connection:
             if ids is None:
-                return {document.id: given for document, given in store.described(connection) if given}
+                return {document.id: given for _, (document, given) in store.described(connection) if given}
             asked = select(documents.c.id, documents.c.meta)
             found = store.select_in(connection, asked, documents.c.id, ids)
             return {id: stored_fields(given) for id, given in found if given}

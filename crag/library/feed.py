@@ -49,14 +49,26 @@ def generation(connection: Connection) -> int:
 
 def catalog(connection: Connection, earlier: Catalog | None = None) -> Catalog:
     """All documents, as this transaction sees them; what an `earlier` one of this library knew is not read again."""
-    library = store.meta(connection, "library")
-    known = earlier.cards if earlier is not None and earlier.library == library else None
-    return Catalog(
-        library=library,
-        generation=generation(connection),
-        cards=Cards.read(connection, known),
-        documents=store.described(connection),
-    )
+    library, now = store.meta(connection, "library"), generation(connection)
+    known = earlier if earlier is not None and earlier.library == library else None
+    cards = Cards.read(connection, known.cards if known is not None else None)
+    touched = _touched(connection, known.generation, now) if known is not None else None
+    if known is None or touched is None:
+        documents = dict(store.described(connection))
+    else:
+        documents = dict(zip(known.numbers.tolist(), known.documents, strict=True))
+        documents.update(store.described(connection, touched))
+    numbers = cards.numbers.tolist()
+    return Catalog(library=library, generation=now, cards=cards, documents=[documents[number] for number in numbers])
+
+
+def _touched(connection: Connection, since: int, now: int) -> list[int] | None:
+    """The documents that changed between two generations; None where it may be all of them."""
+    asked = select(changes.c.document, changes.c.kind).where(changes.c.generation > since)
+    noted = connection.execute(asked).all()
+    if len(noted) != now - since or any(kind == "embedded" for _, kind in noted):
+        return None
+    return [*dict.fromkeys(document for document, _ in noted)]
 
 
 def changed_since(connection: Connection, since: int) -> Changes | None:

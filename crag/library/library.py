@@ -25,6 +25,7 @@ from crag.library.documents import Documents
 from crag.library.evaluations import Evaluations
 from crag.library.facts import Facts
 from crag.library.labels import Labels
+from crag.library.newvectors import NewVectors
 from crag.library.purges import Purges
 from crag.library.ranking import Mode
 from crag.library.records import Records
@@ -215,28 +216,29 @@ class Library:
 
         `on_progress(done, total)` after each batch. Raises CancelledError, and then nothing has changed.
         """
-        done: dict[int, NDArray[np.float32]] = {}
-        while True:
-            with self._database.read() as connection:
-                wanted = store.chunk_numbers(connection)
-            missing = [number for number in wanted if number not in done]
-            for at in range(0, len(missing), _EMBED_BATCH):
-                if cancel is not None and cancel.is_set():
-                    raise CancelledError("Re-indexing was stopped; the library is as it was.", "Start it again later.")
+        with NewVectors(self._embedder.dimension) as done:
+            while True:
                 with self._database.read() as connection:
-                    batch = store.chunks_numbered(connection, missing[at : at + _EMBED_BATCH])
-                if batch:
-                    texts = [chunk.indexed_text for chunk in batch.values()]
-                    done.update(zip(batch, self._embedder.embed(texts), strict=True))
-                if on_progress is not None:
-                    on_progress(min(len(wanted), len(done)), len(wanted))
-            with self._database.write() as connection:
-                numbers = store.chunk_numbers(connection)
-                # Something was added meanwhile: embed that too, then try again.
-                if not all(number in done for number in numbers):
-                    continue
-                store.replace_vectors(connection, numbers, [done[number] for number in numbers], self._embedder)
-                return
+                    wanted = store.chunk_numbers(connection)
+                missing = [number for number in wanted if number not in done]
+                for at in range(0, len(missing), _EMBED_BATCH):
+                    if cancel is not None and cancel.is_set():
+                        raise CancelledError(
+                            "Re-indexing was stopped; the library is as it was.", "Start it again later."
+                        )
+                    with self._database.read() as connection:
+                        batch = store.chunks_numbered(connection, missing[at : at + _EMBED_BATCH])
+                    if batch:
+                        done.add([*batch], self._embedder.embed([chunk.indexed_text for chunk in batch.values()]))
+                    if on_progress is not None:
+                        on_progress(min(len(wanted), len(done)), len(wanted))
+                with self._database.write() as connection:
+                    numbers = store.chunk_numbers(connection)
+                    # Something was added meanwhile: embed that too, then try again.
+                    if not all(number in done for number in numbers):
+                        continue
+                    store.replace_vectors(connection, done.batches(numbers), self._embedder)
+                    return
 
     def verify(self, *, repair: bool = False) -> Differences:
         """Read the whole library and compare its parts; where its index differs from the records. Slow on a large one.

@@ -93,7 +93,7 @@ class Search:
         known = catalog.abouts.get((where, min_confidence))
         if known is None:
             known = about(connection, catalog, catalog.allowed(where, min_confidence))
-            catalog.abouts[where, min_confidence] = known
+            catalog.abouts.put((where, min_confidence), known, sum(map(len, (*known.titles, *known.headings, where))))
         return known
 
     def forget(self) -> None:

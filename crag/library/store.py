@@ -4,7 +4,7 @@ transaction."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -120,12 +120,12 @@ def put_vectors(connection: Connection, numbers: Sequence[int], rows: NDArray[np
 
 
 def replace_vectors(
-    connection: Connection, numbers: Sequence[int], rows: Sequence[NDArray[np.float32]], embedder: Embedder
+    connection: Connection, batches: Iterable[tuple[Sequence[int], NDArray[np.float32]]], embedder: Embedder
 ) -> None:
-    """All vectors at once, and the model that made them on every document; `numbers` must be all chunks."""
+    """All vectors, and the model that made them on every document; the numbers in `batches` must be all chunks."""
     connection.execute(delete(vectors))
-    if numbers:
-        put_vectors(connection, numbers, np.stack(rows))
+    for numbers, rows in batches:
+        put_vectors(connection, numbers, rows)
     set_model(connection, embedder)
     connection.execute(update(documents).values(model=embedder.id))
     bump(connection, "embedded")
@@ -162,10 +162,17 @@ def chunk_of(row: Sequence[Any]) -> Chunk:
     )
 
 
-def described(connection: Connection) -> list[tuple[Document, dict[str, Value]]]:
-    """All documents in order of number, each with the fields that it was given."""
-    asked = select(documents.c.record, documents.c.model, documents.c.meta).order_by(documents.c.number)
-    return [(document_of(record, model), stored_fields(given)) for record, model, given in connection.execute(asked)]
+def described(
+    connection: Connection, numbers: Sequence[int] | None = None
+) -> Iterator[tuple[int, tuple[Document, dict[str, Value]]]]:
+    """All documents in order of number, each with the fields that it was given; or those of these numbers."""
+    asked = select(documents.c.number, documents.c.record, documents.c.model, documents.c.meta)
+    if numbers is None:
+        found: Iterable[Any] = connection.execute(asked.order_by(documents.c.number))
+    else:
+        found = select_in(connection, asked, documents.c.number, numbers)
+    for number, record, model, given in found:
+        yield number, (document_of(record, model), stored_fields(given))
 
 
 def document_of(record: str, model: str) -> Document:
