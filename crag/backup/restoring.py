@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,21 +76,30 @@ class Restore:
     def libraries(
         self, watch: Watch = lambda what, done, of: None, cancel: threading.Event | None = None
     ) -> Iterator[Restored]:
-        """Restore one library after another, and put all in their place when the last was made.
+        """Look at all of the backup, restore one library after another, and put all in their place after the last.
 
-        The same again goes on after a kill. Raises StorageError where the place is in use or not empty, InputError for
-        a backup that is damaged, and CancelledError; then everything is as it was.
+        The same again goes on after a kill; what is refused leaves nothing behind. Raises StorageError where the place
+        is in use or not empty, InputError for a backup that is damaged, and CancelledError; then everything is as it
+        was.
         """
         adds = self._workspace is not None and not any(map(self._target.has, self._libraries))
         with self._target.alone(adds=adds):
             self._check_free()
             self._archive.verify(lambda name, done, of: watch("verified", done, of), cancel)
             unpacked = self._target.begin(self._archive.digest, self._libraries)
-            self._check_room(unpacked)
-            for name, stored in self._libraries.items():
-                yield self._made(name, stored, unpacked, watch, cancel)
-            if self._workspace is None:
-                self._keep(unpacked, cancel)
+            try:
+                self._check_room(unpacked)
+                for at, stored in enumerate(self._libraries.values(), start=1):
+                    self._check_library(stored, unpacked, cancel)
+                    watch("checked", at, len(self._libraries))
+                for name, stored in self._libraries.items():
+                    yield self._made(name, stored, unpacked, watch, cancel)
+                if self._workspace is None:
+                    self._keep(unpacked, cancel)
+            except (InputError, StorageError):
+                with suppress(StorageError):  # what it was refused for is what counts
+                    self._target.give_up()
+                raise
             self.aside = self._target.swap(list(self._libraries), whole=self._workspace is None)
             AuditLog(self._target.teams).note(
                 "restore",
@@ -100,6 +109,15 @@ class Restore:
                 detail=f"made at {self._archive.contents.made_at}; before: {self.aside or 'nothing'}",
             )
 
+    def _check_library(self, stored: Stored, unpacked: Path, cancel: threading.Event | None) -> None:
+        """That a library is one, before the first is made. Raises InputError."""
+        file = unpacked / "checked.db"
+        try:
+            self._archive.extract(member_of(stored.workspace), file, cancel)
+            _check_tables(file, self._archive.path.name)
+        finally:
+            file.unlink(missing_ok=True)
+
     def _made(
         self, name: str, stored: Stored, unpacked: Path, watch: Watch, cancel: threading.Event | None
     ) -> Restored:
@@ -108,7 +126,6 @@ class Restore:
             folder.mkdir(mode=0o700, parents=True)
         file = folder / "library.db"
         self._archive.extract(member_of(stored.workspace), file, cancel)
-        _check_tables(file, self._archive.path.name)
         copy = copied(
             FolderPlace(folder),
             self._target.place(name),

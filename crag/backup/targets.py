@@ -69,6 +69,10 @@ class Target(Protocol):
         """Go on with what was begun of the backup of this digest, or begin; a folder for what is unpacked."""
         ...
 
+    def give_up(self) -> None:
+        """Remove all that was begun."""
+        ...
+
     def place(self, workspace: str) -> Place:
         """Where a library is made."""
         ...
@@ -137,6 +141,9 @@ class FolderTarget:
                 (self._coming / name).unlink(missing_ok=True)
             return _emptied(self._coming / "unpacked")
 
+    def give_up(self) -> None:
+        shutil.rmtree(self._coming, ignore_errors=True)
+
     def place(self, workspace: str) -> Place:
         return DataFolder(self._coming).place(workspace)
 
@@ -200,6 +207,10 @@ class DatabaseTarget:
         own_folder(self._config.data)
         with translated(self._config.data / RESTORING):
             return _emptied(self._config.data / RESTORING)
+
+    def give_up(self) -> None:
+        self._server.discard()
+        shutil.rmtree(self._config.data / RESTORING, ignore_errors=True)
 
     def place(self, workspace: str) -> ServerPlace:
         return ServerPlace(self._server, workspace, schema=self._staged(workspace))

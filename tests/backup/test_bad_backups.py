@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from crag.backup.archive import Archive
-from crag.backup.restoring import put_back, refusals
+from crag.backup.restoring import Restore, put_back, refusals
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, StorageError
 from crag.engine import Engine
@@ -176,12 +176,27 @@ def test_each_is_refused_in_words_and_noted_and_nothing_changes(filled: World, t
             attempt(filled, file, replace=True)
         assert "/" not in raised.value.message, name
         assert filled.stored() == before, name
+        assert not (filled.config.data / "restoring").exists(), name
         assert (filled.noted()[0].act, filled.noted()[0].refused) == ("restore", True), name
         file.unlink()
     new = {path for path in set(tmp_path.rglob("*")) - set(outside) if "restoring" not in path.parts}
     assert {path.name for path in new} <= {"in-use", "guard", "restoring"}
     filled.restore(filled.backup().file, replace=True)
     assert filled.stored() == before and not (filled.config.data / "restoring").exists()
+
+
+def test_every_library_is_looked_at_before_the_first_is_made(filled: World, tmp_path: Path) -> None:
+    members = members_of(filled.backup().file)
+    name = "libraries/zebra/library.db"
+    hostile = with_database_file(members, "CREATE VIEW extra AS SELECT * FROM runs")["libraries/default/library.db"]
+    libraries = [*_libraries(members), {**_libraries(members)[0], "workspace": "zebra"}]
+    file = written(tmp_path / "late.zip", said_otherwise({**members, name: hostile}, libraries=libraries))
+    seen: list[str] = []
+    with Archive(file) as archive:
+        restore = Restore(archive, filled.target(), replace=True)
+        with pytest.raises(InputError, match="holds what none does"):
+            list(restore.libraries(lambda what, done, of: seen.append(what)))
+    assert seen[-1] == "checked" and not any(":" in what for what in seen)
 
 
 def test_a_bit_that_is_flipped_anywhere_is_found_or_means_nothing(filled: World, tmp_path: Path) -> None:

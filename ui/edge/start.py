@@ -39,6 +39,7 @@ from ui.edge import processes
 from ui.edge.batches import hand_over_together
 from ui.edge.callers import Callers, is_loopback
 from ui.edge.headers import inline_scripts, security_headers
+from ui.edge.logs import bound_logs
 from ui.edge.middleware import Edge, Rules
 from ui.edge.seats import Most, Seats
 from ui.edge.sessions import keep, room_for
@@ -60,6 +61,7 @@ def prepared() -> dict[str, Any]:
     part = processes.own_part()
     if part is not None:
         processes.settle_in(part)
+    bound_logs()
     hand_over_together()
     forget_stale_widgets()
     files = room_for_files()
