@@ -32,6 +32,7 @@ PRONOUN = re.compile(
     r"|\b(?:of|for|by|from|than|was|is|are|were|did|does) (?:that|those|these|this)(?= [a-z]+ed\b|$| based\b| are\b)",
     re.IGNORECASE,
 )
+_ENDING = re.compile(r" (?:in|by|at|for|as of|during)$")
 _THERE = re.compile(r"(?<!is )(?<!are )(?<!was )(?<!were )\bthere$", re.IGNORECASE)
 _EXPLETIVE = re.compile(
     r"\bit (?:true|possible|likely|legal|necessary|that|take|takes|took|rain|snow)\b|\btime is it\b"
@@ -83,7 +84,7 @@ def lacks(text: str) -> bool:
     """Whether it asks of something that has to be something's, and does not say of what."""
     bare = text
     for each in reversed(periods(text)):
-        bare = re.sub(r"(?: (?:in|by|at|for|as of|during))?\s*$", "", text[: each.start]) + text[each.end :]
+        bare = _ENDING.sub("", text[: each.start].rstrip()) + text[each.end :]
     return any(form.match(bare) for form in (_DEFINITE, _COUNTING, LACKING))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 
 from crag.conversation.periods import periods
@@ -17,6 +18,8 @@ _OPENING = _ASKING | FUNCTION_WORDS | frozenset("name list explain describe tell
 _CAPITAL = r"(?:[A-Z]\.(?= [A-Z])|[A-Z][\w.&-]*\w|[A-Z]|\d[\w]*-[\w-]*\w|\d{3}[A-Z]?(?![\d,]))"
 _JOINED = rf"(?:(?: of(?: the)?| &)? (?={_CAPITAL})|, (?=[A-Z]\w+ & |Inc\b))"
 _NAME = re.compile(rf"(?<![\w$.,-]){_CAPITAL}(?:{_JOINED}{_CAPITAL}){{0,7}}(?: of (?:1[5-9]|20)\d\d)?\.?(?=\W|$)")
+_BEFORE = 80
+"""Characters before a name that say what it is."""
 _LEAD = re.compile(
     r"(?:(?:in|at|by|for|on|from|to|with|of) )?"
     r"(?:how (?:much|many|long|old|large|often|far|fast|high|big)|what|which|who|whom|whose|when|where|why|how)\b",
@@ -44,10 +47,12 @@ def sentence(question: str) -> str:
 def names(text: str) -> list[Name]:
     """Capitalised names and such with figures (737, PA-22-150), in order; not years, nor how a sentence begins."""
     taken = [(each.start, each.end) for each in periods(text)]
+    ends = [end for _, end in taken]
     found: list[Name] = []
     for match in _NAME.finditer(text):
         start, end = match.span()
-        if start == 0 or text[:start].rstrip().endswith((".", "?", "!")):
+        before = text[max(0, start - _BEFORE) : start]
+        if start == 0 or before.rstrip().endswith((".", "?", "!")):
             first = match.group().split()[0]
             ordinary = first.casefold() in _OPENING or (
                 match.group() == first and not any(letter.isupper() or letter.isdigit() for letter in first[1:])
@@ -56,16 +61,17 @@ def names(text: str) -> list[Name]:
                 start += len(first)
                 start += len(text[start:end]) - len(text[start:end].lstrip())
         dated = re.search(r" of \d{4}$", match.group()) is not None
-        if start >= end or any(not dated and start < stop and begin < end for begin, stop in taken):
+        after = bisect_right(ends, start)
+        if start >= end or (not dated and after < len(taken) and taken[after][0] < end):
             continue
         said = text[start:end].removesuffix(".") if not text[start:end].endswith("Inc.") else text[start:end]
-        found.append(Name(said, start, start + len(said), _is_place(text[:start], found)))
+        found.append(Name(said, start, start + len(said), _is_place(text, start, found)))
     return [each for each in found if each.text.casefold() not in FUNCTION_WORDS]
 
 
-def _is_place(before: str, earlier: list[Name]) -> bool:
-    words = [word for word in before.casefold().split() if word != "the"]
-    beside = bool(earlier) and earlier[-1].place and before == before[: earlier[-1].end] + ", "
+def _is_place(text: str, start: int, earlier: list[Name]) -> bool:
+    words = [word for word in text[max(0, start - _BEFORE) : start].casefold().split() if word != "the"]
+    beside = bool(earlier) and earlier[-1].place and text[earlier[-1].end : start] == ", "
     return beside or (bool(words) and words[-1] in PLACES)
 
 

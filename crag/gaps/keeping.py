@@ -24,7 +24,7 @@ from crag.ingest.record import record_of
 from crag.library.library import Library
 
 _MOST_QUESTION = 1_000
-_PARTS = re.compile(r"\s*[|:]\s+")
+_PARTS = re.compile(r"(?<!\s)\s*+[|:]\s++")
 """What parts a page's title and can't stand in a file's name."""
 
 

@@ -43,5 +43,5 @@ def abstention(
 
 def pieces_of(whole: Answer) -> Iterator[str | Answer]:
     """A whole answer word by word, then itself: as a model would have written it."""
-    yield from re.findall(r"\s*\S+\s*", whole.text)
+    yield from re.findall(r"(?:\A\s*+)?\S++\s*+", whole.text)
     yield whole

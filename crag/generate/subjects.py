@@ -26,7 +26,7 @@ _SHORT_YEAR = re.compile(r"\b(?:FY|CY|fiscal)\s?'?(\d\d)(?!\d)", re.IGNORECASE)
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _TOKEN = re.compile(r"[^\W_]+")
 _ACRONYM = re.compile(r"[A-Z](?:[A-Z&.]|n(?=[A-Z])){1,5}s?")
-_RUN = re.compile(r"[A-Z][\w'’]*(?:[ \-](?:(?:of|the|for|and|on|&) )*[A-Z][\w'’]*)+")
+_RUN = re.compile(r"[A-Z][\w'’]{0,60}(?:[ \-](?:(?:of|the|for|and|on|&) )*[A-Z][\w'’]{0,60})+")
 _PLAIN_NAME = re.compile(r"[^\W\d_]{4,}")
 
 

@@ -34,11 +34,11 @@ _COUNT = re.compile(
     r"(?P<number>\d[\d,]*(?:\.\d+)?(?: (?:million|billion|thousand))?) (?P<noun>[a-z][a-z-]*(?: [a-z][a-z-]*){0,3})"
     r"(?P<rest>.*)$"
 )
-_ROW = re.compile(r"^(?P<label>[^:;|\n]{6,110}?):\s+(?P<cells>.*\d.*)$")
+_ROW = re.compile(r"^(?P<label>[^:;|\n]{6,110}?):\s++(?P<cells>[^\d\n]*+\d.*)$")
 _ONE_CELL = 24
 """A row of one cell is a row where that is no longer."""
 _YEAR = re.compile(r"\b(?:FY ?|fiscal year )?(?:19|20)\d\d\b")
-_CUT = re.compile(r"\s*\(|,? (?:that|which|who|while|because|so|but|including|such as) ")
+_CUT = re.compile(r"(?<!\s)\s*+\(|,? (?:that|which|who|while|because|so|but|including|such as) ")
 _EDGE = re.compile(rf"[,;:()–—]|{_CUT.pattern}")
 _POINTS_BACK = frozenset(
     """this these that those it they he she we i you such its their his her our there here however further also
@@ -115,7 +115,7 @@ def _made(chunk: Chunk) -> Iterator[Proposal]:
 
 def _of_row(row: re.Match[str]) -> str:
     """What a row's label says, in the latest year that a column of it names; empty of a label that is no measure."""
-    label, cells = re.sub(r"\s*\(\w{1,3}\)$", "", row["label"]).strip(" .*"), row["cells"]
+    label, cells = re.sub(r"(?<!\s)\s*+\(\w{1,3}\)$", "", row["label"]).strip(" .*"), row["cells"]
     spoken = [word for word in re.findall(r"[^\W\d_]{3,}", label) if word.casefold() not in STOP_WORDS]
     if len(spoken) < 2 or not label[0].isalpha() or _EDGE.search(label) or _YEAR.search(label):
         return ""

@@ -106,7 +106,7 @@ class Server:
             client = pymilvus.MilvusClient(self._uri, token=self._token, timeout=CONNECT_SECONDS, dedicated=True)
             version = str(client.get_server_version(timeout=CONNECT_SECONDS))
         self.lite = version.startswith("milvus_lite")
-        found = re.search(r"(\d+)\.(\d+)", version)
+        found = re.search(r"(?<!\d)(\d++)\.(\d+)", version)
         if not self.lite and found and (int(found[1]), int(found[2])) < _OLDEST:
             client.close()
             raise IndexUnavailableError(

@@ -7,6 +7,8 @@ from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from crag.text.marks import few_marks
+
 _LONGEST = 200
 """Bytes of the longest word that is kept: no person writes a longer one, and base64 is no word."""
 
@@ -20,7 +22,7 @@ def plain(text: str) -> str:
     """The text with each character in one form, and none that can't be written as UTF-8."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", text).encode("utf-8", "replace").decode()
+    return unicodedata.normalize("NFKC", few_marks(text)).encode("utf-8", "replace").decode()
 
 
 @cache

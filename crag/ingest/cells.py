@@ -9,7 +9,8 @@ from crag.ingest.boxes import Box, around
 from crag.ingest.layout import Row, Segment
 
 _VALUE = re.compile(
-    r"^[(\[<>≤≥~+±−–—-]*\s*(?:US|C|A|HK)?[$€£¥]?\s*[(+−–-]?\s*[$€£¥]?\s*\d[\d,.\s]*(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\s)*$"
+    r"^[(\[<>≤≥~+±−–—-]*+\s*+(?:US|C|A|HK)?[$€£¥]?\s*+[(+−–-]?\s*+[$€£¥]?\s*+\d[\d,.\s]*+"
+    r"(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\s)*+$"
     r"|^[$€£¥]?\s*[-–—−]+\s*%?$|^\d+\.\d+ years?$|^(?:n/?[am]|nm|nil|\*+|✓|[xX])\)?$",
     re.IGNORECASE,
 )

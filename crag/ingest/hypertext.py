@@ -36,8 +36,8 @@ _BLOCKS = _HEADINGS | frozenset(
     "header hr html legend li main ol option p pre section summary table tbody td tfoot th thead tr ul".split()
 )
 _GONE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0*\.?0+\s*(?:;|$|!)|"
-    r"font-size\s*:\s*0*\.?0+\s*(?:[a-z%]+\s*)?(?:;|$|!)",
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*+:\s*+(?:0++(?:\.0++)?|\.0++)\s*+(?:;|$|!)|"
+    r"font-size\s*+:\s*+(?:0++(?:\.0++)?|\.0++)\s*+(?:[a-z%]++\s*+)?(?:;|$|!)",
     re.IGNORECASE,
 )
 _WHITE = re.compile(

@@ -12,13 +12,13 @@ from crag.ingest.sections import Block, parts
 from crag.text.encodings import guessed
 
 _BREAK = re.compile(r"\n[ \t]*\n")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]++(.+)")
 _UNDERLINE = re.compile(r" {0,3}(?:={3,}|-{3,})[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_RULE = re.compile(r"[ \t]*+\|?+[ \t]*+:?-++:?+[ \t]*+(?:\|[ \t]*+:?-++:?+[ \t]*+)*+\|?[ \t]*+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_TITLE = re.compile(r"title[ \t]*:[ \t]*[\"']?(.+?)[\"']?[ \t]*", re.IGNORECASE)
+_TITLE = re.compile(r"title[ \t]*+:[ \t]*+[\"']?(.+)", re.IGNORECASE)
 
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -32,9 +32,20 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     text, unseen = _COMMENT.subn("", text[front.end() :] if front else text)
     found = list(parts(_blocks(text.split("\n"))))
     titled = [_TITLE.fullmatch(line) for line in front[1].split("\n")] if front else []
-    title = next((match[1] for match in titled if match), "")
+    title = next((_title(match[1]) for match in titled if match), "")
     opening = found[0].headings[0][1] if found and found[0].headings else ""
     yield from messages(found, job, title or opening, {"remarks": unseen})
+
+
+def _title(said: str) -> str:
+    """A title of the front matter without the quote and the blanks behind it."""
+    bare = said.rstrip(" \t")
+    return bare[:-1] if len(bare) > 1 and bare[-1] in "\"'" else bare or said[:1]
+
+
+def _heading(said: str) -> str:
+    """A heading without the number signs that close it."""
+    return said.rstrip("#").rstrip(" \t") or said[:1]
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[Block]:
@@ -53,7 +64,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[Block]:
             held.append(line)
         elif heading := _HEADING.fullmatch(line):
             yield from _paragraph(held)
-            yield Block(text=heading[1], heading=True)
+            yield Block(text=_heading(heading[1]), heading=True)
         elif not held and line.strip() and _UNDERLINE.fullmatch(following) and "|" not in line:
             yield Block(text=line.strip(), heading=True)
             at += 1

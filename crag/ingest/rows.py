@@ -8,7 +8,7 @@ from itertools import chain
 
 from crag.ingest.sections import PART, Block
 
-_VALUE = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+(]?\d[\d\s.,:/'%)-]*(?:[eE][-+]?\d+)?%?\)?")
+_VALUE = re.compile(r"[-+(]?\s*+[$€£¥]?\s*+[-+(]?\d[\d\s.,:/'%)-]*(?:[eE][-+]?\d+)?%?\)?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _MOST_NAME, _MOST_HEADER = 60, 300
 

@@ -17,7 +17,7 @@ from crag.ingest.layout import Row, Segment
 
 _GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$", re.I)
 _HEADS = re.compile(r":(?:\s*\((?:[a-z]|\d{1,2})\))?$")  # the end of a line that heads the rows below it
-_DOTS = re.compile(r"(?:\s*\.){3,}\s*$")
+_DOTS = re.compile(r"(?<![\s.])(?:\s*+\.){3,}+\s*+$")
 _PERIOD = re.compile(
     r"\b(?:(?:19|20)\d\d|years?|months?|weeks?|quarters?|fiscal|(?:january|march|june|september|december)\s+\d+)\b",
     re.I,
@@ -370,4 +370,4 @@ def _told(columns: Sequence[Column], labels: Sequence[Segment], values: Sequence
 
 def _tight(text: str) -> str:
     """An amount without inner white space: "$ (1,234 )" is "$(1,234)"."""
-    return re.sub(r"(?<=[$€£¥(])\s+|\s+(?=[)%])", "", text)
+    return re.sub(r"(?<=[$€£¥(])\s++|(?<!\s)\s++(?=[)%])", "", text)

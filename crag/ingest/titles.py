@@ -20,7 +20,7 @@ _BOILERPLATE = re.compile(
     re.IGNORECASE,
 )
 _PERIOD = re.compile(
-    r"\b(?:for\s+the\s+)?(fiscal\s+year|year|quarterly\s+period|quarter|transition\s+period)\s+end(?:ed|ing)\s*:?\s*"
+    r"\b(?:for\s+the\s+)?(fiscal\s+year|year|quarterly\s+period|quarter|transition\s+period)\s+end(?:ed|ing)\s*+:?\s*+"
     r"([A-Z][a-z]+\.?\s+\d{1,2},?\s+\d{4})",
     re.IGNORECASE,
 )

@@ -12,12 +12,13 @@ from crag.ingest.tables import Table
 
 _SCALE = r"(?:millions?|thousands?|billions?|000['’]?s|mm)\b"
 _IN_BRACKETS = re.compile(
-    rf"\(((?:[a-z ,;'’-]*\b(?:in|of)\s+)?(?:US|U\.S\.|C|A|HK)?\s*[$€£¥]?\s*{_SCALE}[^()\d]{{0,100}})\)"
-    rf"|\(([a-z ,;'’$€£¥-]*\bin\s+[$€£¥]?\s*{_SCALE}[^()\d]{{0,100}})\)",
+    rf"\(((?:[a-z ,;'’-]*\b(?:in|of)\s++)?(?:US|U\.S\.|C|A|HK)?\s*+[$€£¥]?\s*+{_SCALE}[^()\d]{{0,100}})\)"
+    rf"|\(([a-z ,;'’$€£¥-]*\bin\s++[$€£¥]?\s*+{_SCALE}[^()\d]{{0,100}})\)",
     re.IGNORECASE,
 )
 _WHOLE = re.compile(rf"^[a-z$€£¥(),;'’ -]*\bin\s+{_SCALE}[^.\d]{{0,60}}$", re.IGNORECASE)
-_NOTES = re.compile(r"\bnotes\s+to\b.*\bfinancial\s+statements\b", re.IGNORECASE)
+_NOTES = re.compile(r"\bnotes\s+to\b", re.IGNORECASE)
+_STATEMENTS = re.compile(r"\bfinancial\s+statements\b", re.IGNORECASE)
 _AFTER_NOTES = re.compile(
     r"^(?:item\s+\d|part\s+[iv]+\b|signatures?$|exhibits?\b|report\s+of\s+independent)", re.IGNORECASE
 )
@@ -82,7 +83,7 @@ class Carried:
         self._above.append(text)
         self._between += 0 if _FOOTNOTE.match(text) else len(text)
         self._since_notes += 1
-        if _NOTES.search(text):
+        if (notes := _NOTES.search(text)) and _STATEMENTS.search(text, notes.end()):
             self._since_notes = 0
         elif self._since_notes < _NOTES_WITHIN and (unit := unit_in([text])):
             self._notes = unit

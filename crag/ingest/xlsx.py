@@ -22,8 +22,8 @@ _MOST_ROWS, _MOST_CELLS, _MOST_COLUMNS = 50_000, 500_000, 300
 """Of a workbook, rows and cells; of one row."""
 _TIME = 0.5
 """Of the seconds that the reader may take, the share after which no more rows are read."""
-_BESIDE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!\$)[^\]]*\]')  # text, colours and gaps in a number's format
-_CURRENCY = re.compile(r"\[\$([^\]\-]{1,3})[^\]]*\]|([$€£¥])")
+_BESIDE = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!\$)[^\]]{0,255}\]')  # text, colours and gaps in a number's format
+_CURRENCY = re.compile(r"\[\$([^\]\-]{1,3})[^\]]{0,255}\]|([$€£¥])")
 
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:

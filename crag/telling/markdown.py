@@ -113,7 +113,7 @@ def _paragraph(text: str, known: set[int], label: str) -> str:
 
 def _line(line: str, known: set[int], label: str) -> str:
     parts = []
-    for piece in re.split(r"(\x01[^\x02]*\x02)", line):
+    for piece in re.split(r"(\x01[^\x01\x02]*\x02)", line):
         if piece.startswith("\x01"):
             parts.append(f" *({escaped(piece[1:-1])})*")
             continue

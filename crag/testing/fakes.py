@@ -136,7 +136,7 @@ class FakeChat:
                 yield place, error, 0.0
 
     def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
-        yield from re.findall(r"\s*\S+", self.text(messages, max_tokens=max_tokens))
+        yield from re.findall(r"(?<!\s)\s*+\S++", self.text(messages, max_tokens=max_tokens))
 
 
 @dataclass(kw_only=True)

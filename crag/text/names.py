@@ -33,7 +33,7 @@ _JOINING = frozenset({"de", "la", "le", "du", "des", "van", "von", "der", "da", 
 _OPENS = re.compile(r"[.!?:;•\"“‘(\[]\s*[\"“‘(]?\s*$|^\W*$")
 _POSSESSIVE = re.compile(r"['’](?:s|S)?$")
 _ROMAN = re.compile(r"[ivx]+")
-_SHORT = re.compile(r"(?:[A-Z]\.?){2,5}s?|[^\W_]*\d\w*|[^\W_]{1,3}\W?")
+_SHORT = re.compile(r"(?:[A-Z]\.?){2,5}s?|[^\W\d_]*+\d\w*+|[^\W_]{1,3}\W?")
 """An abbreviation, a code or a letter or two: a sentence may well make them of words that are written out."""
 _MOST_WORDS = 12
 _SHOUTED = 0.85

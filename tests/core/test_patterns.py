@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 from pydantic import BaseModel
 
+from crag.conversation.cues import follows_on
+from crag.conversation.phrases import names
 from crag.core.errors import ReplyError
 from crag.core.settings import Settings
 from crag.correct.leaning import needs
@@ -18,13 +20,21 @@ from crag.evaluator.short import mended
 from crag.generate.citations import cited_sentences, literal, quotable, with_mark
 from crag.generate.short import cell_of
 from crag.generate.subjects import names_of, subjects_of
+from crag.index.stems import stems
 from crag.ingest.identity import safe_name
 from crag.providers.replies import Speech, read
 from crag.questions.matching import answer_match
+from crag.telling.markdown import escaped
 from crag.testing.fakes import chunk_of
+from crag.text.addressed import addressed
 from crag.text.amounts import without_amounts
+from crag.text.dates import dates_in
+from crag.text.folded import folded
+from crag.text.keywords import keywords
 from crag.text.marks import MOST, few_marks
+from crag.text.numerals import numbers_in
 from crag.text.sentences import sentences
+from crag.web.markup import plain_markup
 from tests.support.sizes import sized
 
 LENGTH = sized(100_000, 20_000)
@@ -70,10 +80,21 @@ READERS: dict[str, Callable[[str], object]] = {
     "cell": lambda text: cell_of(text, len(text) // 2, len(text) // 2 + 1, frozenset({"2018"})),
     "mended": lambda text: mended(text, len(text) // 2, len(text) // 2 + 1),
     "pieces": spoken_in_pieces,
+    "folded": folded,
+    "orders": addressed,
+    "dates": dates_in,
+    "figures": numbers_in,
+    "keywords": keywords,
+    "follows on": follows_on,
+    "names of a question": names,
+    "stems": stems,
+    "markup": plain_markup,
+    "escaped": escaped,
 }
 UNITS = [
     *(".", ". ", "...x", "?!", ".'", "。", "…", "-", "- ", "(", "$(", "1", "1,", "1.", "1,000", "1,1x "),
     *(" ", "\t", "\u2003", "\n", " \n", "[", "[1", "[1,", "[1] ", "{", '{"a":', "{}", "}", "<", "<a", "`", "_", "'s"),
+    *('"', "“", "&amp;", "&#", "яa", "я", "\u200b", "Aa ", "Total 1; 2; ", "of the ", "January 5, ", "No. ", "a b. "),
     *("; ", ";", "|", "| ", ": ", "e\u0301", "\u0316\u0301", "a.", "A.", "a", "x-", "in ", "Q: ", "query:", "http://"),
 ]
 

@@ -26,6 +26,7 @@ PUBLIC = {
     "crag.core.circuit": ["Circuits", "OpenCircuit", "Service"],
     "crag.core.config": ["AppConfig"],
     "crag.core.heaps": ["share_heaps"],
+    "crag.core.lru": ["LruCache"],
     "crag.core.rates": ["Buckets"],
     "crag.core.shares": ["Shares"],
     "crag.core.transfer": ["BodyError", "Pace", "bound_body", "drop_when_unread", "too_large"],

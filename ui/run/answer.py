@@ -45,7 +45,7 @@ _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 _PENDING = re.compile(r"\[(\d{1,3})\]")
 _SPOKEN = 300
 """Characters of an answer that are announced at most."""
-_UNFINISHED = re.compile(r"\s*\[[\d,;\s]{0,20}$")
+_UNFINISHED = re.compile(r"(?<!\s)\s*+\[[\d,;\s]{0,20}$")
 """A mark that is still being written."""
 
 
