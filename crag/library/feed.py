@@ -12,6 +12,8 @@ import numpy as np
 from sqlalchemy import Connection, Select, case, func, or_, select
 
 from crag.core.errors import StorageError
+from crag.core.metadata import Fields
+from crag.core.types import Document
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Scores, Vectors
 from crag.library import store
 from crag.library.cards import Cards, rarity
@@ -53,11 +55,10 @@ def catalog(connection: Connection, earlier: Catalog | None = None) -> Catalog:
     known = earlier if earlier is not None and earlier.library == library else None
     cards = Cards.read(connection, known.cards if known is not None else None)
     touched = _touched(connection, known.generation, now) if known is not None else None
-    if known is None or touched is None:
-        documents = dict(store.described(connection))
-    else:
-        documents = dict(zip(known.numbers.tolist(), known.documents, strict=True))
-        documents.update(store.described(connection, touched))
+    documents: dict[int, tuple[Document, Fields]] = {}
+    if known is not None and touched is not None:
+        documents.update(zip(known.numbers.tolist(), known.documents, strict=True))
+    documents.update(store.described(connection, touched))
     numbers = cards.numbers.tolist()
     return Catalog(library=library, generation=now, cards=cards, documents=[documents[number] for number in numbers])
 
