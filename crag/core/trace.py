@@ -272,7 +272,7 @@ class Trace:
 
     @property
     def remembered(self) -> int:
-        """How many grades and searches are those of earlier runs, and took no time."""
+        """How many grades and searches were remembered from earlier runs, and so took no time."""
         grades = [*self.web_grades.values(), *(grade for each in self.rounds for grade in each.made)]
         return sum(grade.cached for grade in grades) + sum(bool(search.found_at) for search in self.searches)
 

@@ -17,8 +17,7 @@ FEW = 20
 """Below so many questions an interval is rough."""
 ROUGH = "So few questions make a rough interval."
 UNTIMED = (
-    "Times are not compared: strategies run one after another, and what one of them remembers of earlier runs "
-    "takes it no time."
+    "Times are not compared: strategies run one after another, and grades remembered from earlier runs take no time."
 )
 STEP_SECONDS: dict[str, Step] = {f"seconds_{step}": step for step in get_args(Step)}
 """The measures of single steps, which stand beside the others."""

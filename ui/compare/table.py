@@ -54,7 +54,7 @@ def _alike(figures: Sequence[Figure], apart: Sequence[Figure]) -> Html:
     ]
     said = f"The same in all lanes: {'; '.join(same)}. " if same else ""
     if any(each.name == "remembered" and any(each.values) for each in figures):
-        said += "Times can't be compared: grades and searches that are remembered of earlier runs take none. "
+        said += "Times can't be compared: grades and searches remembered from earlier runs take no time. "
     return h.p("legend")[
         f"{said}Marked in the lanes: ",
         h.span("alone")["sentences"],
