@@ -1,10 +1,15 @@
-"""What text that speaks to a model does to verdicts and answers, with the guard (`crag.text.addressed`) and without.
+"""What text that speaks to a model does to verdicts and answers, now that documents are read whole.
 
-    python -m benchmarks.injection [--gguf FILE] [--minutes 20] [--limit 0] [--rows nq/train.jsonl] [--out FOLDER]
+    python -m benchmarks.injection [--part verdicts|answers|honest] [--gguf FILE] [--minutes 20] [--limit 0]
+        [--rows nq/train.jsonl] [--also FOLDER] [--out FOLDER]
 
 Instructions are hidden at the start, in the middle and at the end of passages that answer a question and of passages
-that do not. Then: is the local evaluator's verdict the one on the passage as it was; and does a language model that
-writes from the passage do what it is told there. Without a model file, only verdicts and false alarms are measured.
+that do not. Verdicts of the local evaluator are compared: the passage whole, as documents are graded; without what is
+marked, as web pages are graded unless the setting says otherwise; the smaller and the larger of the two scores; and
+whole with an honest sentence of another passage in the instruction's place. Answers are compared with the passage
+whole and erased: of the extractive writer, and of a language model where a model file is given, which also reads the
+passage without any mark. `--part honest` counts what is marked in honest texts and in sentences that tell people what
+to do; each FOLDER of `--also` adds a set of those.
 Two collections: that of ../shared/data/injection, and `data/injections.jsonl`, written for this project: each of those
 demands a word that stands for itself, so that obeying shows. Of these a third is marked `apart`: no rule was written to
 fit one of them. Of the shared collection, all of which was seen, a half by hash is asked of a language model.
@@ -19,25 +24,30 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
 from benchmarks.headline_model import serving
 from benchmarks.injection_honest import honest_texts
+from benchmarks.injection_procedures import procedures, weigh
 from benchmarks.injection_report import report
+from crag.core.config import AppConfig
 from crag.core.meter import Budget, Meter
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Passage, Strip
+from crag.core.types import Answer, Chunk, Grade, Passage, Strip
+from crag.engine import Engine
 from crag.evaluator.local import LocalEvaluator
 from crag.evaluator.trigger import decide
 from crag.generate.llm import LlmGenerator
 from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
 from crag.strategies import strategy
-from crag.text.addressed import addressed, unaddressed
+from crag.testing.fakes import FixedRetriever
+from crag.text.injection import detect_injection, mask_injection
 from crag.text.sentences import sentences
 from crag.text.words import STOP_WORDS, stem, words
 
@@ -106,7 +116,7 @@ def recall(each: Sequence[Planted], rows: Sequence[Asked]) -> dict[str, Any]:
     for number, one in enumerate(each):
         for place in PLACES:
             passage = rows[number % len(rows)].own
-            left = unaddressed(hidden(passage, one.text, place))
+            left = mask_injection(hidden(passage, one.text, place))
             gone = not set(one.text.split()) - set(passage.split()) & set(left.split())
             whole += gone
             kept += len(set(passage.split()) - set(left.split())) == 0
@@ -115,60 +125,110 @@ def recall(each: Sequence[Planted], rows: Sequence[Asked]) -> dict[str, Any]:
     return {"of": len(each) * len(PLACES), "left_out": whole, "rest_kept": kept, "missed": sorted(missed)}
 
 
-def verdicts(
-    each: Sequence[Planted], rows: Sequence[Asked], settings: Settings, *, guard: bool
-) -> list[dict[str, Any]]:
-    """The action on each passage alone, as it was and with an instruction in it."""
+WAYS = ("whole", "smaller", "larger", "erased", "honest")
+
+
+def verdicts(each: Sequence[Planted], rows: Sequence[Asked], settings: Settings) -> dict[str, list[dict[str, Any]]]:
+    """The action on each passage alone, as it was and with an instruction in it, by the way in which it is graded."""
     evaluator = LocalEvaluator()
-    cases = [
-        (one, place, kind, rows[number % len(rows)])
-        for number, one in enumerate(each)
-        for place in PLACES
-        for kind in ("own", "foreign")
-    ]
 
     @cache
-    def action(row: Asked, text: str) -> tuple[str, float]:
-        (grade,) = evaluator.grade(row.question, [Passage(id="0", text=text)])
-        made = decide([grade], upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
-        return str(made.action), grade.score or 0.0
+    def score(question: str, text: str) -> float:
+        (grade,) = evaluator.grade(question, [Passage(id="0", text=text)])
+        return grade.score or 0.0
 
-    found = []
-    with nullcontext() if guard else patch("crag.evaluator.local.unaddressed", lambda text: text):
-        for one, place, kind, row in cases:
-            before, after = action(row, getattr(row, kind)), action(row, hidden(getattr(row, kind), one.text, place))
-            found.append(
-                {
-                    "collection": "shared" if one.shared else "own",
-                    "apart": one.apart,
-                    "place": place,
-                    "passage": kind,
-                    "text": one.text,
-                    "before": before[0],
-                    "after": after[0],
-                    "moved_by": after[1] - before[1],
-                }
-            )
+    def action(score: float) -> str:
+        grade = Grade(passage_id="0", score=score, evaluator=evaluator.id)
+        return str(decide([grade], upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation).action)
+
+    found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+    for number, one in enumerate(each):
+        row = rows[number % len(rows)]
+        for place, kind in ((place, kind) for place in PLACES for kind in ("own", "foreign")):
+            text = hidden(getattr(row, kind), one.text, place)
+            was = score(row.question, getattr(row, kind))
+            whole, erased = score(row.question, text), score(row.question, mask_injection(text))
+            honest = score(row.question, hidden(getattr(row, kind), _honest(one.text, rows, number), place))
+            now = {"whole": whole, "smaller": min(whole, erased), "larger": max(whole, erased)}
+            now |= {"erased": erased, "honest": honest}
+            for way in WAYS:
+                found[way].append(
+                    {
+                        "collection": "shared" if one.shared else "own",
+                        "apart": one.apart,
+                        "place": place,
+                        "passage": kind,
+                        "before": action(was),
+                        "after": action(now[way]),
+                        "moved_by": now[way] - was,
+                    }
+                )
     return found
 
 
+def _honest(text: str, rows: Sequence[Asked], number: int) -> str:
+    """A sentence of another passage, about as long as the text: what any foreign sentence does to a score."""
+    body = rows[(number + 2 * APART) % len(rows)].own.partition("\n")[2]
+    return min((body[start:end] for start, end in sentences(body)), key=lambda said: abs(len(said) - len(text)))
+
+
+def extracts(each: Sequence[Planted], rows: Sequence[Asked]) -> list[dict[str, Any]]:
+    """What becomes of a whole run without a language model, over one passage with an instruction in it."""
+    found = []
+    with TemporaryDirectory() as folder:
+        engine = Engine(AppConfig(data=Path(folder)))
+        try:
+            for number, one in enumerate(each):
+                row, place = rows[number % len(rows)], PLACES[number % len(PLACES)]
+                text = hidden(row.own, one.text, place)
+                was = _run(engine, row.question, row.own)
+                for way, shown in {"whole": text, "erased": mask_injection(text)}.items():
+                    now = _run(engine, row.question, shown)
+                    found.append(
+                        {
+                            "collection": "shared" if one.shared else "own",
+                            "way": way,
+                            "place": place,
+                            "action_moved": now[0] != was[0],
+                            "answer_moved": now[1].split() != was[1].split(),
+                            "followed": followed(one, row, now[1]),
+                            "text": one.text,
+                            "said": now[1][:300],
+                        }
+                    )
+        finally:
+            engine.close()
+    return found
+
+
+def _run(engine: Engine, question: str, text: str) -> tuple[str, str]:
+    """The action and the answer of a run over one passage; no words where it abstains."""
+    title, _, body = text.partition("\n")
+    chunk = replace(_chunk(title, body), elsewhere="benchmark")
+    settings = strategy("balanced").settings.changed(verify=False)
+    trace = engine.trace(question, "balanced", settings=settings, retriever=FixedRetriever(chunks=[chunk]))
+    answer = trace.answer
+    return str(trace.action), answer.text if answer and not answer.abstained else ""
+
+
 def answers(each: Sequence[Planted], rows: Sequence[Asked], endpoint: Endpoint, ends: float) -> list[dict[str, Any]]:
-    """What the product's writer, given one passage, makes of each instruction, with and without the guard."""
+    """What the product's writer, given one passage, makes of each instruction: bare, marked, and erased."""
     meter = Meter(Budget(calls=10**6, tokens=10**9, seconds=10.0**6))
     writer = LlmGenerator(ChatModel(endpoint, parallel=1).metered(meter))
     settings = strategy("plain-rag").settings
-    found = []
+    found: list[dict[str, Any]] = []
     for number, one in enumerate(each):
         row, place = rows[number % len(rows)], PLACES[number % len(PLACES)]
         text = hidden(row.own, one.text, place)
-        for guard, shown in ((False, text), (True, unaddressed(text))):
+        for way, shown in (("bare", text), ("marked", text), ("erased", mask_injection(text))):
             if time.monotonic() > ends:
-                return found
-            said = _written(writer, row.question, shown, settings)
+                return found[: len(found) - len(found) % 3]
+            with patch("crag.generate.shown.injection_within", lambda *_: ()) if way == "bare" else nullcontext():
+                said = _written(writer, row.question, shown, settings)
             found.append(
                 {
                     "collection": "shared" if one.shared else "own",
-                    "guard": guard,
+                    "way": way,
                     "place": place,
                     "text": one.text,
                     "followed": followed(one, row, said),
@@ -180,14 +240,18 @@ def answers(each: Sequence[Planted], rows: Sequence[Asked], endpoint: Endpoint, 
 
 def _written(writer: LlmGenerator, question: str, text: str, settings: Settings) -> str:
     title, _, body = text.partition("\n")
-    chunk = Chunk(
-        id="1", document_id="1", source="page.html", title=title, page=1, ordinal=0, start=0, end=len(body), text=body
-    )
     strip = Strip(
         id="1", source_id="1", origin="internal", start=0, end=len(body), text=body, score=None, kept=True, why="whole"
     )
-    whole = [piece for piece in writer.answer(question, [strip], {"1": chunk}, settings) if isinstance(piece, Answer)]
+    told = writer.answer(question, [strip], {"1": _chunk(title, body)}, settings)
+    whole = [piece for piece in told if isinstance(piece, Answer)]
     return whole[0].text if whole and not whole[0].abstained else ""
+
+
+def _chunk(title: str, body: str) -> Chunk:
+    return Chunk(
+        id="1", document_id="1", source="page.html", title=title, page=1, ordinal=0, start=0, end=len(body), text=body
+    )
 
 
 def followed(one: Planted, row: Asked, said: str) -> bool:
@@ -205,7 +269,7 @@ def alarms(limit: int) -> list[dict[str, Any]]:
     """Sentences of honest texts that are taken for such, by set."""
     found = []
     for name, texts in honest_texts(DATA, limit):
-        told = [text[each.start : each.end] for text in texts for each in addressed(text)]
+        told = [text[each.start : each.end] for text in texts for each in detect_injection(text)]
         number = sum(len(sentences(text)) for text in texts)
         flagged = sum(len(sentences(each)) for each in told)
         found.append(
@@ -216,32 +280,37 @@ def alarms(limit: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=["verdicts", "answers", "honest"], help="measure this alone, keep the rest")
     parser.add_argument("--gguf", type=Path, help="the model that writes")
     parser.add_argument("--minutes", type=float, default=20.0, help="for the answers")
     parser.add_argument("--limit", type=int, default=0, help="instructions of each collection; 0: all")
     parser.add_argument("--rows", default="nq/test.jsonl")
-    parser.add_argument("--answers-only", action="store_true", help="add a model's answers to the figures there are")
+    parser.add_argument("--also", type=Path, action="append", default=[], help="a folder of texts with procedures")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     options = parser.parse_args()
     each, rows, settings = list(planted()), asked(options.rows), strategy("balanced").settings
     if options.limit:
         each = [one for at, one in enumerate(each) if at % max(1, len(each) // options.limit) == 0]
     file = options.out / "injection.json"
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if options.answers_only else {"answers": {}}
-    if not options.answers_only:
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if options.part else {"answers": {}}
+    if options.part in (None, "verdicts"):
         groups: dict[str, Callable[[Planted], bool]] = {
             "shared": lambda one: one.shared,
             "own, in view": lambda one: not one.shared and not one.apart,
             "own, kept apart": lambda one: not one.shared and one.apart,
         }
         found["recall"] = {name: recall([one for one in each if fits(one)], rows) for name, fits in groups.items()}
-        found["verdicts"] = {
-            "guard": verdicts(each, rows, settings, guard=True),
-            "none": verdicts(each, rows, settings, guard=False),
-        }
-        found["alarms"] = alarms(options.limit)
+        counted = [one for one in each if one.shared or one.apart]
+        found["verdicts"] = verdicts(counted, rows, settings)
+        found["extracts"] = extracts(counted, rows)
         found["rows"] = options.rows
-    if options.gguf:
+    if options.part in (None, "honest"):
+        evaluator = LocalEvaluator()
+        found["alarms"] = alarms(options.limit)
+        found["procedures"] = [
+            {"set": name, **weigh(each, evaluator)} for name, each in procedures(DATA, options.also, options.limit)
+        ]
+    if options.gguf and options.part in (None, "answers"):
         apart = [one for one in each if one.apart]
         asked_with = [one for pair in zip(*_halves(apart), strict=False) for one in pair][: 2 * ASKED]
         with serving(options.gguf) as endpoint:
@@ -263,7 +332,9 @@ def without_texts(found: dict[str, Any]) -> dict[str, Any]:
         kept["recall"][name] = {**each, "missed": missed, "missed_texts": each.get("missed_texts", len(each["missed"]))}
     kept["verdicts"] = {way: [_bare(row) for row in rows] for way, rows in found["verdicts"].items()}
     kept["answers"] = {model: [_bare(row) for row in rows] for model, rows in found["answers"].items()}
-    kept["alarms"] = [{name: value for name, value in each.items() if name != "examples"} for each in found["alarms"]]
+    kept["extracts"] = [_bare(row) for row in found["extracts"]]
+    for part in ("alarms", "procedures"):
+        kept[part] = [{name: value for name, value in each.items() if name != "examples"} for each in found[part]]
     return kept
 
 

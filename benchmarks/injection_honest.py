@@ -10,6 +10,8 @@ from typing import Any
 
 import pypdfium2
 
+__all__ = ["ABOUT", "MANUAL", "cut", "honest_texts", "pages", "train"]
+
 MOST = 1_500_000
 """Characters of a set that are read."""
 
@@ -41,10 +43,10 @@ def honest_texts(data: Path, limit: int = 0) -> Iterator[tuple[str, list[str]]]:
     yield "about prompt injection (written for this)", [ABOUT]
     yield "a manual (written for this)", [MANUAL]
     for name, folder in (("filings", "financebench/pdfs"), ("reports of agencies", "public_domain")):
-        yield name, _cut(_pages(sorted((data / folder).rglob("*.pdf"))), most)
+        yield name, cut(pages(sorted((data / folder).rglob("*.pdf"))), most)
     for name in ("squad/v1_train.json", "squad/v2_train.json"):
         found = json.loads((data / name).read_text(encoding="utf-8"))["data"]
-        yield name, _cut((each["context"] for article in found for each in article["paragraphs"]), most)
+        yield name, cut((each["context"] for article in found for each in article["paragraphs"]), most)
     for name in (
         "qmsum",
         "fairytaleqa",
@@ -55,10 +57,11 @@ def honest_texts(data: Path, limit: int = 0) -> Iterator[tuple[str, list[str]]]:
         "liveqa_med",
         "wikitablequestions",
     ):
-        yield f"train/{name}", _cut(_train(data / f"train/{name}.jsonl.gz"), most)
+        yield f"train/{name}", cut(train(data / f"train/{name}.jsonl.gz"), most)
 
 
-def _cut(texts: Iterator[str], most: int) -> list[str]:
+def cut(texts: Iterator[str], most: int) -> list[str]:
+    """The first of the texts, about `most` characters together."""
     found: list[str] = []
     for text in texts:
         if most <= 0:
@@ -68,14 +71,16 @@ def _cut(texts: Iterator[str], most: int) -> list[str]:
     return found
 
 
-def _pages(files: list[Path]) -> Iterator[str]:
+def pages(files: list[Path]) -> Iterator[str]:
+    """The text of every page of the PDFs."""
     for file in files:
         document = pypdfium2.PdfDocument(file)
         for page in document:
             yield page.get_textpage().get_text_range().replace("\r\n", "\n")
 
 
-def _train(file: Path) -> Iterator[str]:
+def train(file: Path) -> Iterator[str]:
+    """The longer texts of a training file, each once, without its questions."""
     seen: set[str] = set()
     with gzip.open(file, "rt", encoding="utf-8") as rows:
         for row in rows:

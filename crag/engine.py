@@ -50,7 +50,6 @@ from crag.run.wiring import Wiring, wired
 from crag.sample import Sample, shipped_sample
 from crag.sharing import Teams
 from crag.strategies import strategy as strategy_named
-from crag.text.addressed import unaddressed
 from crag.web.folder import FolderWeb
 
 __all__ = ["Engine", "ProviderStatus"]
@@ -327,7 +326,7 @@ class Engine:
         Where a model or server was to grade and fails, the local evaluator does, its grades marked. Raises
         ProviderError where what is configured can't be used at all.
         """
-        passages = [Passage(id=str(place), text=unaddressed(text)) for place, text in enumerate(texts)]
+        passages = [Passage(id=str(place), text=text) for place, text in enumerate(texts)]
         with self.teams.quotas.purse() as purse:
             evaluator = grader(self.config, self.keys, self.evaluator, self._clock, purse)
             grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}

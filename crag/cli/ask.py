@@ -29,7 +29,7 @@ from crag.core.origins import handed_sentence, origin_text
 from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation, SentenceCheck, Spoken
+from crag.core.types import Action, Answer, Chunk, Citation, InjectionSpan, SentenceCheck
 from crag.core.verdicts import FOUND, NOTHING_SHOWN, objection_sentence
 from crag.core.wording import (
     addressed_text,
@@ -171,11 +171,11 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
             pass
 
 
-def _warn(sources: Sequence[tuple[str, Sequence[Spoken]]], output: Output) -> None:
+def _warn(sources: Sequence[tuple[str, Sequence[InjectionSpan]]], output: Output) -> None:
     """Says which of these texts speak to a language model."""
-    for name, spoken in sources:
-        if spoken:
-            output.message(f"warning: {plain(name)}: text there {addressed_text(len(spoken))}")
+    for name, spans in sources:
+        if spans:
+            output.message(f"warning: {plain(name)}: text there {addressed_text(spans)}")
 
 
 def _conclude(trace: Trace, output: Output) -> None:

@@ -12,7 +12,7 @@ from crag.conversation.phrases import names
 from crag.conversation.rules import RuleContextualizer, carried
 from crag.core.errors import ReplyError
 from crag.core.exchanges import Exchange, Standalone
-from crag.core.fences import fenced
+from crag.core.fences import fenced, fenced_text
 from crag.core.protocols import Chat
 from crag.text.words import FUNCTION_WORDS, SEARCH_STOP_WORDS, stem, words
 
@@ -64,7 +64,7 @@ def _request(question: str, known: Sequence[Exchange]) -> str:
     told: list[str] = []
     for each in known:
         told.append(f"Earlier question: {fenced('question', each.question)}")
-        told += [f"Answer: {fenced('answer', each.answer)}"] if each.answer else []
+        told += [f"Answer: {fenced_text('answer', each.answer)}"] if each.answer else []
     return "\n".join([*told, f"Last question: {fenced('question', question)}", "Rewritten:"])
 
 

@@ -221,6 +221,13 @@ class Settings(BaseModel):
     refine_web: bool = setting(
         True, "Refine web pages", "Cut web pages into strips and filter them by the same evaluator.", group="web"
     )
+    erase_web_injection: bool = setting(
+        True,
+        "Erase planted orders",
+        "Sentences of web pages that speak to a language model are left out of grading, answer and checks. Off: they "
+        "stay, marked as untrusted. Your own documents are always read whole.",
+        group="web",
+    )
     verify: bool = setting(
         True, "Check citations", "Check every sentence of the answer against what it cites.", group="answer"
     )

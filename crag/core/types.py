@@ -8,7 +8,7 @@ from typing import Literal
 
 from crag.core.documents import INDEXED_AS, Chunk, Document, FromWeb, LineBox, Media, Rect
 from crag.core.errors import Reason
-from crag.text.addressed import Spoken
+from crag.text.injection import InjectionSpan
 
 __all__ = [
     "INDEXED_AS",
@@ -23,6 +23,7 @@ __all__ = [
     "FigureCheck",
     "FromWeb",
     "Grade",
+    "InjectionSpan",
     "Judgement",
     "Kept",
     "LineBox",
@@ -35,7 +36,6 @@ __all__ = [
     "SentenceCheck",
     "ShortAnswer",
     "SpanReading",
-    "Spoken",
     "Step",
     "Strip",
     "Unread",
@@ -81,8 +81,8 @@ kept. neighbour: a kept sentence can't be understood without it. whole: its text
 class RetrievedChunk:
     """A chunk with the retriever's own score. `similarity` is for ranking: never a relevance, never thresholded.
 
-    `round`: which retrieval of the run brought it, from 0. `addressed`: what of its text speaks to a language model,
-    which is left out of grading and answer.
+    `round`: which retrieval of the run brought it, from 0. `addressed`: what of its text speaks to a language model;
+    it is marked, and the text is read whole.
     """
 
     chunk: Chunk
@@ -91,7 +91,7 @@ class RetrievedChunk:
     dense: float | None = None
     bm25: float | None = None
     round: int = 0
-    addressed: tuple[Spoken, ...] = ()
+    addressed: tuple[InjectionSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ class Strip:
 class WebPage:
     """One web result: `text` is the page's main text, or the provider's snippet where there was no page.
 
-    `addressed`: what of it speaks to a language model, which is left out of grading and answer.
+    `addressed`: what of it speaks to a language model, and whether the run erased it.
     """
 
     id: str
@@ -194,7 +194,7 @@ class WebPage:
     rank: int
     published: str | None = None
     fetched: bool = False
-    addressed: tuple[Spoken, ...] = ()
+    addressed: tuple[InjectionSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from crag.core.types import (
     Strip,
     Unread,
 )
-from crag.text.addressed import Addressed
+from crag.text.injection import InjectionKind, InjectionSpan
 from crag.text.words import counted
 
 __all__ = [
@@ -74,27 +74,27 @@ _KEPT: dict[Kept, tuple[str, str]] = {
 """Of a strip that is kept for something else than its own score: a word, and the reason."""
 
 
-_AFTER: dict[Addressed, str] = {
-    "orders": "tells it to set aside what it was told",
-    "role": "gives it a part to play, or poses as what it was told",
+_AFTER: dict[InjectionKind, str] = {
+    "orders": "asks it to ignore its instructions",
+    "role": "gives it a part to play, or poses as its instructions",
     "verdict": "asks it for a verdict",
     "reply": "tells it how to reply",
-    "task": "sets it another task",
 }
 """What a text that speaks to a language model is after."""
+_MARKED, _ERASED = "marked as untrusted", "left out of grading and answer"
 
 
-def addressed_text(number: int = 1) -> str:
-    """That text speaks to a language model, and what was done with it; of so many places."""
-    places = f" in {number} places" if number > 1 else ""
-    return f"addresses a model{places}: left out of grading and answer"
+def addressed_text(spans: Sequence[InjectionSpan]) -> str:
+    """Say that a text speaks to a language model, in how many places, and what the run did with them."""
+    places = f" in {len(spans)} places" if len(spans) > 1 else ""
+    return f"speaks to a model{places}: {_ERASED if any(each.erased for each in spans) else _MARKED}"
 
 
-def addressed_reason(after: Addressed) -> str:
-    """Why a text is left out of grading and answer: a sentence."""
-    return (
-        f"This speaks to a language model and {_AFTER[after]}: it is left out of grading and answer." if after else ""
-    )
+def addressed_reason(span: InjectionSpan) -> str:
+    """Say what a text wants of a language model and what the run did with it, in a sentence."""
+    after = _AFTER.get(span.after)
+    done = f"It is {_ERASED}." if span.erased else "It is graded and quoted like any text, and obeyed by nothing."
+    return f"This speaks to a language model and {after}. {done}" if after else ""
 
 
 def kept_word(why: Kept, *, below: bool = True) -> str:

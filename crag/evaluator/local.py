@@ -16,7 +16,6 @@ from crag.evaluator.joint import joint_grade
 from crag.evaluator.short import load_short
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 from crag.models.runtime import MAX_CHARACTERS
-from crag.text.addressed import unaddressed
 from crag.text.sentences import sentences
 
 BATCH = 16
@@ -90,12 +89,11 @@ class LocalEvaluator:
         return short.read(question, passage, read.reading, probability(read.odds))
 
     def _read(self, question: str, texts: Sequence[str]) -> list[_Read]:
-        """Readings that are remembered from now on, of the texts without what speaks to a model."""
+        """Read the whole texts, and remember the readings."""
         head, lexicon = load_head(self._folder)
-        told = [unaddressed(text) for text in texts]
         found = [
             _Read(reading, head.odds(reading, lexicon.coverage(question, text)) if reading else 0.0)
-            for text, reading in zip(told, self._encoder.read(question, told), strict=True)
+            for text, reading in zip(texts, self._encoder.read(question, texts), strict=True)
         ]
         with self._lock:
             for text, read in zip(texts, found, strict=True):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from crag.core.fences import fenced_text
 from crag.core.types import Chunk, Strip, WebPage
 from crag.generate.abstention import usable_of
+from crag.text.injection import injection_within, mask_injection
 
 CHARS_A_TOKEN = 3.2
 """Fewer than English text has, so that what is counted here fits the model's own count too."""
@@ -27,8 +29,14 @@ def shown(knowledge: Sequence[Strip], tokens: int) -> list[Strip]:
     return chosen
 
 
+def fenced_strip(strip: Strip, source: Chunk | WebPage | None, **marks: object) -> str:
+    """A strip as a writer reads it: whole, between tags, with what its source says to a model marked."""
+    spans = injection_within(source.text, strip.start, strip.end) if source else None
+    return fenced_text("source", strip.text, spans, **marks, place=place_of(source))
+
+
 def place_of(source: Chunk | WebPage | None) -> str:
-    """Where a source stands, without what could close its tag."""
+    """Where a source stands, as a mark of its tag: without what could close the tag, or speaks to a model."""
     match source:
         case Chunk():
             place = ", ".join(filter(None, (source.title, source.where)))
@@ -36,4 +44,4 @@ def place_of(source: Chunk | WebPage | None) -> str:
             place = f"web page: {source.title}"
         case None:
             place = "unknown"
-    return re.sub(r"[\"<>\s]+", " ", place)[:160].strip()
+    return " ".join(mask_injection(re.sub(r"[\"<>\s]+", " ", place)).split())[:160].strip()

@@ -17,7 +17,7 @@ from crag.core.types import Chunk, Grade, Strip, WebPage
 from crag.engine import Engine
 from crag.run.asking import Asking
 from crag.run.following import followed
-from crag.text.addressed import unaddressed
+from crag.text.injection import detect_injection, mask_injection
 
 __all__ = ["awaited", "documents_of", "question_of"]
 
@@ -49,8 +49,9 @@ async def awaited(engine: Engine, question: str, strategy: str, workspace: str |
 def documents_of(trace: Trace, originals: Mapping[str, Document], *, whole: bool) -> list[Document]:
     """What a run may answer from: a Document for each source of which strips are kept, in order of refinement.
 
-    Its text is those strips, or with `whole` all of the source, in both without what speaks to a model. Metadata say
-    what they are and how they were judged. `originals`, by chunk id, are Documents of a store: what they say stays.
+    Its text is those strips, or with `whole` all of the source, in both with what speaks to a model, of
+    which `untrusted` of the metadata says where it stands, unless the run erased it from a web page. Metadata say what
+    they are and how they were judged. `originals`, by chunk id, are Documents of a store: what they say stays.
     """
     kept: dict[str, list[Strip]] = {}
     for strip in trace.kept():
@@ -65,14 +66,24 @@ def documents_of(trace: Trace, originals: Mapping[str, Document], *, whole: bool
 def _document(
     trace: Trace, source: Chunk | WebPage, strips: Sequence[Strip], original: Document | None, whole: bool
 ) -> Document:
-    text = unaddressed(original.page_content if original else source.text) if whole else _joined(source.text, strips)
+    text = _whole(original, source) if whole else _joined(source.text, strips)
     described = _of_chunk(source) if isinstance(source, Chunk) else _of_page(source)
     said = original.metadata if original else {}
+    spans = [{"start": each.start, "end": each.end} for each in detect_injection(text)]
+    marks = {"untrusted": spans} if spans else {}
     return Document(
         id=original.id if original else source.id,
         page_content=text,
-        metadata={**described, **said, **_judged(trace, source, strips)},
+        metadata={**described, **said, **_judged(trace, source, strips), **marks},
     )
+
+
+def _whole(original: Document | None, source: Chunk | WebPage) -> str:
+    """All of a source's text that the run read."""
+    if original:
+        return original.page_content
+    erased = isinstance(source, WebPage) and any(each.erased for each in source.addressed)
+    return mask_injection(source.text) if erased else source.text
 
 
 def _joined(text: str, strips: Sequence[Strip]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from crag.conversation.history import leading_to
 from crag.core import events as ev
 from crag.core.errors import CancelledError, CragError
-from crag.core.fences import fenced
+from crag.core.fences import fenced, fenced_text, quoted
 from crag.core.remarks import disagreement_sentence, figures_sentences
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Step, Strip
@@ -97,12 +97,13 @@ def _result(trace: Trace) -> results.Asked:
     record = trace_record(trace)
     of_this = {
         "uri": run_uri(trace.run_id),
+        "answer": quoted(answer.text) if answer else None,
         "short_answer": short_text(answer.short) if answer and answer.short else None,
         "citations": [_cited(each, trace) for each in answer.citations] if answer else [],
         "evidence": [_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
         "chunks": [{**each, "uri": document_uri(each["document_id"], each["page"])} for each in record["chunks"]],
         "disagreements": [disagreement_sentence(each) for each in answer.disagreements] if answer else [],
-        "unsupported": [check.sentence for check in trace.checks if check.supported is False],
+        "unsupported": [quoted(check.sentence) for check in trace.checks if check.supported is False],
         "figure_remarks": figures_sentences(trace.checks),
         "suggestions": [each.question for each in guidance.suggestions] if guidance else [],
         "failures": _failures(trace),
@@ -111,7 +112,12 @@ def _result(trace: Trace) -> results.Asked:
 
 
 def _cited(citation: Citation, trace: Trace) -> dict[str, object]:
-    return {**asdict(citation), "source": line(citation.source), "uri": _page(citation.source_id, trace)}
+    return {
+        **asdict(citation),
+        "quote": quoted(citation.quote),
+        "source": line(citation.source),
+        "uri": _page(citation.source_id, trace),
+    }
 
 
 def _evidence(strip: Strip, trace: Trace) -> results.Evidence:
@@ -123,7 +129,7 @@ def _evidence(strip: Strip, trace: Trace) -> results.Evidence:
     )
     uri = _page(strip.source_id, trace)
     return results.Evidence.model_validate(
-        {**where, "origin": strip.origin, "text": strip.text, "score": strip.score, "uri": uri}
+        {**where, "origin": strip.origin, "text": quoted(strip.text), "score": strip.score, "uri": uri}
     )
 
 
@@ -144,10 +150,10 @@ def _told(trace: Trace) -> str:
     if trace.wanted == "evidence":
         parts.append(line(outcome_sentence(trace)))
         kept = [_evidence(each, trace) for each in trace.kept()]
-        parts += [fenced("evidence", _strip(each), number=number) for number, each in enumerate(kept, 1)]
+        parts += [fenced_text("evidence", _strip(each), number=number) for number, each in enumerate(kept, 1)]
         parts += [] if kept else ["Nothing found is good enough to answer from: say that you don't know."]
     elif trace.answer:
-        parts.append(fenced("answer", turn(trace)))
+        parts.append(fenced_text("answer", turn(trace)))
         if trace.answer.abstained:
             parts.append("The sources do not tell. Say so: there is no answer in them.")
     if trace.guidance and trace.guidance.suggestions:

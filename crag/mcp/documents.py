@@ -30,7 +30,7 @@ from crag.ingest.media import ENDINGS
 from crag.mcp import arguments, results
 from crag.mcp.offer import Request, document_uri, line
 from crag.mcp.searching import DATA
-from crag.text.addressed import unaddressed
+from crag.text.injection import mask_injection
 
 MB = 1024 * 1024
 
@@ -66,7 +66,7 @@ def _page(request: Request, asked: arguments.Documents) -> tuple[int, list[resul
 
 def _listed(document: Document, fields: Fields) -> results.Listed:
     own: dict[str, Any] = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
-    title = line(unaddressed(document.title))
+    title = line(mask_injection(document.title))
     return results.Listed(
         id=document.id,
         name=line(document.name),
@@ -115,7 +115,7 @@ def _added(status: str, document: Document) -> tuple[str, results.Added]:
             "status": status,
             "id": document.id,
             "name": line(document.name),
-            "title": line(unaddressed(document.title)),
+            "title": line(mask_injection(document.title)),
             "pages": document.pages,
             "chunks": document.chunks,
             "warnings": [line(each) for each in document.warnings],

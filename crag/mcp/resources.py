@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mcp_types import Resource, ResourceTemplate, TextResourceContents
 
 from crag.core.documents import Chunk, Document
 from crag.core.errors import InputError, NotFoundError
-from crag.core.fences import fenced, sendable
+from crag.core.fences import fenced_text, quoted, sendable
 from crag.core.wording import count
 from crag.mcp import arguments
 from crag.mcp.documents import documents
 from crag.mcp.offer import SCHEME, Request, document_uri, line
 from crag.mcp.searching import DATA
 from crag.telling.records import trace_record
-from crag.text.addressed import unaddressed
+from crag.text.injection import mask_injection
 
 LISTED = 50
 """How many resources a list shows at a time."""
@@ -107,7 +107,7 @@ def _documents(request: Request) -> Sequence[Document]:
 def _resource(document: Document) -> Resource:
     return Resource(
         name=line(document.name),
-        title=line(unaddressed(document.title)) or None,
+        title=line(mask_injection(document.title)) or None,
         uri=document_uri(document.id),
         description=f"{count(document.pages, 'page')}, {count(document.chunks, 'passage')}.",
         mime_type="text/plain",
@@ -128,12 +128,12 @@ def _document(request: Request, id: str, page: int | None) -> str:
         pages.setdefault(chunk.page, []).append(chunk)
     parts, left = [f"{line(document.name)}, {count(document.pages, 'page')}. {DATA}"], CHARS
     for number, chunks in sorted(pages.items()):
-        text = unaddressed(_joined(chunks))
+        text = _joined(chunks)
         if len(text) > left and len(parts) > 1:
             parts.append(f"Page {number} and those behind it: {document_uri(document.id)}/pages/{number} and so on.")
             break
         left -= len(text)
-        parts.append(fenced("page", text[:CHARS], number=number))
+        parts.append(fenced_text("page", text[:CHARS], number=number))
     if len(parts) == 1:
         parts.append("There is no text on this page." if page else "There is no text in this document.")
     return "\n\n".join(parts)
@@ -153,20 +153,23 @@ def _joined(chunks: Sequence[Chunk]) -> str:
 def _run(request: Request, id: str) -> str:
     """The record of a run as JSON. Raises NotFoundError, StorageError."""
     record = trace_record(request.engine.library(request.workspace).runs.trace(id))
-    for source in (*record["chunks"], *record["web_sources"]):
-        source |= {"text": unaddressed(source["text"]), "title": unaddressed(source["title"])}
-    text = json.dumps(record, ensure_ascii=False)
-    return text if len(text) <= CHARS else json.dumps(_cut(record), ensure_ascii=False)
+    text = json.dumps(_each_text(record, quoted), ensure_ascii=False)
+    return text if len(text) <= CHARS else json.dumps(_each_text(record, _cut), ensure_ascii=False)
 
 
-def _cut(value: Any) -> Any:
-    """The same with every long text cut."""
+def _cut(text: str) -> str:
+    """A long text cut; what of it speaks to a model is marked."""
+    return quoted(f"{text[:_CUT]}…" if len(text) > _CUT else text)
+
+
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """The same with every text in it changed."""
     match value:
-        case str() if len(value) > _CUT:
-            return f"{value[:_CUT]}…"
+        case str():
+            return change(value)
         case dict():
-            return {key: _cut(each) for key, each in value.items()}
+            return {key: _each_text(each, change) for key, each in value.items()}
         case list() | tuple():
-            return [_cut(each) for each in value]
+            return [_each_text(each, change) for each in value]
         case _:
             return value

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError, StorageError
@@ -21,9 +20,7 @@ from crag.evaluator.trigger import decide
 from crag.generate.disagreements import with_disagreements
 from crag.generate.verification import faithfulness
 from crag.run.parts import Parts, State
-from crag.text.addressed import addressed, unaddressed
-
-Source = TypeVar("Source", Chunk, WebPage)
+from crag.text.injection import detect_injection, mask_injection
 
 PAGE_CHARS = 2_000
 """How much of a web page is used where the strategy takes pages as they are."""
@@ -52,14 +49,13 @@ def contextualize(state: State, parts: Parts) -> State:
 
 
 def retrieve(state: State, parts: Parts) -> State:
-    """The k chunks most similar to the query. The steps that follow read them without what speaks to a model."""
+    """Retrieve the k chunks most similar to the query. What of them speaks to a model is marked; they stay whole."""
     round = state["round"]
-    told = tuple(
-        replace(each, round=round, addressed=addressed(each.chunk.text))
+    found = tuple(
+        replace(each, round=round, addressed=detect_injection(each.chunk.text))
         for each in parts.retriever.search(state["query"], parts.settings.k)
     )
-    parts.emit(ev.Retrieved(query=state["query"], chunks=told, round=round, at=parts.now()))
-    found = tuple(replace(each, chunk=_read(each.chunk)) for each in told)
+    parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
     return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
 
 
@@ -162,9 +158,10 @@ def search(state: State, parts: Parts) -> State:
     found = parts.web.search(state["web_query"], parts.settings.web_results)
     if found is None:
         return {"pages": ()}
-    found = replace(found, pages=tuple(replace(page, addressed=addressed(page.text)) for page in found.pages))
+    erases = parts.settings.erase_web_injection
+    found = replace(found, pages=tuple(_marked(page, erases) for page in found.pages))
     parts.emit(found)
-    return {"pages": tuple(_read(page) for page in found.pages)}
+    return {"pages": tuple(_masked(page) for page in found.pages) if erases else found.pages}
 
 
 def refine_pages(state: State, parts: Parts) -> State:
@@ -240,10 +237,14 @@ def verify(state: State, parts: Parts) -> State:
     return {}
 
 
-def _read(source: Source) -> Source:
-    """A source as graders and writers read it: blanks in place of what speaks to a model, all else where it stood."""
-    told = replace(source, text=unaddressed(source.text), title=unaddressed(source.title).strip())
-    return replace(told, context=unaddressed(told.context)) if isinstance(told, Chunk) else told
+def _marked(page: WebPage, erases: bool) -> WebPage:
+    """The page with the spans that speak to a model, each with whether the run erases it."""
+    return replace(page, addressed=tuple(replace(each, erased=erases) for each in detect_injection(page.text)))
+
+
+def _masked(page: WebPage) -> WebPage:
+    """The page with blanks in place of what speaks to a model."""
+    return replace(page, text=mask_injection(page.text), title=mask_injection(page.title).strip())
 
 
 def _refined(

@@ -64,21 +64,23 @@ _TEXT = (
     r"(?:passage|document|text|chunk|page|source|context|paragraph|snippet|excerpt|section|article|website|content|"
     r"strip)"
 )
-_PIECE = (
-    r"(?:poem|story|essay|speech|song|haiku|limerick|sonnet|rap|joke|tweet|slogan|short story|blog post|dialogue|"
-    r"riddle|monologue|screenplay|(?:cover |formal |thank[- ]you |resignation |recommendation |persuasive )?letter|"
-    r"(?:\w+ )?email|introduction|conclusion|outline|summary|caption|press release|product description|advertisement|"
-    r"python (?:script|function|program)|sql query|regex|function|script|itinerary|meal plan|workout plan|to-?do list)"
+_ADDRESS = r"(?:https?:|www\.|@|\w\.(?:com|net|org|io|info|biz|co|example)\b)"
+_OF_PAPER = (
+    rf"(?!,?\s(?:previously\s)?(?:issued|dated|published|printed|received|given (?:in|on|by)|sent|from|in|of|for|on|at|"
+    rf"by|about|if|unless|when|where|until|before (?:you|the)|after|once|that|which|regarding|concerning|relating)\b"
+    rf"(?!{_ON}{{0,90}}?\b(?:and|instead|then|but)\b{_GAP}(?:instead{_GAP}|only{_GAP}|just{_GAP})?{_SAY}\b))"
 )
-_GO = (
-    r"(?:visit|click|download|send|call|pay|enter|provide|install|share|log|buy|open|go|email|contact|subscribe|"
-    r"transfer)"
-)
+"""Not before words that say which rules or papers are meant, or when: such a sentence speaks to people, unless it
+goes on to ask for an answer."""
+_NO_OF = rf"(?:of{_GAP})?(?:(?!of\b)\w+{_GAP}){{0,4}}"
+_FOUND = r"(?:passage|document|text|chunk|source|context|snippet|excerpt|article|content|strip|paragraph|web ?page)"
 
 FIRST: dict[str, tuple[str, ...]] = {
     "orders": (
         r"(?:here are |these are |the following are )?(?:your |the )?(?:new|updated|revised|real|actual|true|secret|"
-        r"hidden) (?:system )?(?:instructions?|prompt|task|objective|orders)\b\s{0,2}(?:[:=—–-]|is\b|are\b|follow)",
+        r"hidden) (?:system )?(?:instructions?|prompt|task|objective|orders)\s{0,2}:",
+        r"(?:here are |these are )?your (?:new|updated|revised|real|actual|true|secret|hidden) (?:system )?(?:"
+        r"instructions?|prompt|task|objective|orders)\b\s{0,2}(?:[=—–-]|is\b|are\b|follow)",
     ),
     "role": (
         rf"(?:note|message|notice|attention|instructions?|important|reminder|hint|warning|memo|hey|hello|hi|dear|to|"
@@ -88,40 +90,20 @@ FIRST: dict[str, tuple[str, ...]] = {
         rf"assistants?|ai agents?|ais?){_READS}\s{{0,2}}[:,!]{_GAP}(?:please|you|your|do|ignore|always|never|answer|"
         rf"reply|note|stop)\b",
     ),
-    "reply": (r"(?:reply|respond)[\s:]{1,3}\W?\w+\W{0,3}(?:$|\n)",),
-    "task": (
-        rf"(?:draft|compose|write|create|develop|provide|generate|give me|make|invent|craft|come up with|produce|tell "
-        rf"me|design|prepare)\b (?:me |us )?(?:an? |the |some )?(?:\w+[ -]){{0,3}}?{_PIECE}\b ?(?:about|on|based|that|"
-        rf"for|to|of|describing|explaining|in which|with|using|from)\b",
-        r"(?:translate|transcribe|paraphrase|summari[sz]e|proofread|rewrite|rephrase|decode|decrypt|convert) (?:the |"
-        r"this |these )?(?:following|sentence|phrase|word|paragraph|text|passage|article|review|email|above|to\b|"
-        r"into\b)",
-        r"(?:can|could|would|will) you (?:please )?(?:show|tell|explain|help|write|give|provide|describe|list|"
-        r"translate|summari[sz]e|recommend|suggest|create|generate|find|analy[sz]e|calculate|make|draft)\b",
-        r"(?:provide|give|show)(?: me)? (?:the|an?) (?:\w+ ){0,2}(?:equivalent|translation|example|definition|synonym|"
-        r"antonym|explanation|overview|pronunciation)s? (?:for|of) (?:how|[\"'“‘]|the (?:word|phrase|term))",
-        r"(?:explain|describe) (?:\w+ ){1,8}(?:in simple terms|with an? examples?|to (?:me|a (?:child|beginner))|step "
-        r"by step|like i'?m \w+|for beginners|in (?:one|two|three|a few) sentences?)",
-        r"(?:set|create|add|schedule|book|order|send|play|turn (?:on|off)|remind me|find me|search(?: the web| "
-        r"online)? for|look up|open) (?:an? |the |my |me )(?:\w+ ){0,2}(?:(?:reminder|alarm|timer) (?:to|for|at|"
-        r"about)|calendar|meeting (?:with|for|at|on)|appointment|flights?|table for|to-?do|playlist|thermostat|"
-        r"lights?)\b",
-        r"(?:determine|identify|analy[sz]e|classify|detect|assess|evaluate) the (?:overall )?(?:sentiment|tone|mood|"
-        r"emotion)\b",
-        r"(?:tell|show|teach|give|explain to|find) me (?:a joke|something about|(?:an? |the |some |\w+ )(?:\w+ "
-        r"){0,2}(?:examples?|list|recipe|facts?|summary|overview|steps|meaning|definition|joke)\b|how (?:to|i can)\b)",
-    ),
+    "reply": (r"(?:reply|respond)(?:\s?:\s?|\s(?=[\"'“‘«]))\W?\w+\W{0,3}(?:$|\n)",),
 }
 """Where a sentence or line begins."""
 
 OPENING: dict[str, tuple[str, ...]] = {
     "orders": (
         r"(?:stop reading|abort (?:the|this|your|any) (?:\w+ )?(?:task|request|work|question))\b",
-        rf"{_SET_ASIDE}{_GAP}{_FEW}{_EARLIER}{_GAP}{_FEW}{_TOLD}\b",
-        rf"{_SET_ASIDE}{_GAP}(?:the{_GAP})?{_TOLD}{_GAP}{_FEW}(?:above|before|earlier|previously|so far|given|you)\b",
+        rf"{_SET_ASIDE}{_GAP}{_FEW}{_EARLIER}{_GAP}{_NO_OF}{_TOLD}\b{_OF_PAPER}",
+        rf"{_SET_ASIDE}{_GAP}(?:the{_GAP})?{_TOLD}{_OF_PAPER}{_GAP}{_FEW}(?:above|before|earlier|previously|so far|"
+        rf"given|you)\b",
         rf"{_SET_ASIDE}{_GAP}{_FEW}(?:everything|anything|all|what)\b{_GAP}{_FEW}(?:(?:came |was |is |stands |written "
-        rf"|said |told )?(?:above|before|so far|previously|earlier|prior|until now)|you (?:were|have been|are|know|"
-        rf"learned|learnt)|(?:i|we) (?:said|told)|else)\b",
+        rf"|said |told )?(?:above|before|so far|previously|(?:earlier|prior)(?!\s\w)|until now)|you (?:were|have been|"
+        rf"are|know|"
+        rf"learned|learnt)(?!\s(?:about|of)\b)|(?:i|we) (?:said|told)|else)\b",
         rf"{_SET_ASIDE}{_GAP}(?:the|all|any|all the|everything){_GAP}(?:above|foregoing|preceding|previous|"
         rf"prior)(?:{_GAP}(?:text|content|and)\b|[^\w\s]|\s*$|\s*\n)",
         rf"{_SET_ASIDE}{_GAP}(?:the{_GAP}|your{_GAP}|all{_GAP}|other{_GAP}){{1,3}}(?:other{_GAP})?(?:instructions?|"
@@ -137,49 +119,55 @@ OPENING: dict[str, tuple[str, ...]] = {
         rf"training data)|(?:the )?system (?:prompt|message)|(?:the )?(?:initial|hidden|above|previous) prompt)\b",
     ),
     "verdict": (
-        rf"(?:give|assign|award|grant)\b{_GAP}(?:this|it|the following|the present|the above)\b{_SOME}\b(?:highest|"
-        rf"maximum|top|full|perfect|best|lowest|1\.0|10|100)\b{_SOME}\b(?:score|rating|grade|relevance|marks?|"
-        rf"points)\b",
+        rf"(?:give|assign|award|grant)\b{_GAP}(?:this|the following|the present|the above){_GAP}(?:\w+{_GAP})?{_FOUND}"
+        rf"\b{_SOME}\b(?:highest|maximum|top|full|perfect|best|lowest|1\.0|10|100)\b{_SOME}\b(?:score|rating|grade|"
+        rf"relevance|marks?|points)\b",
         rf"(?:rate|score|grade|mark|label|classify|judge|consider|treat|rank|assess|deem|evaluate|regard|"
-        rf"count)\b{_GAP}(?:this|it|the (?:above|following|present|whole|given|entire)|all|every|"
-        rf"each)\b(?:{_GAP}(?:\w+{_GAP}){{0,2}}?(?:{_TEXT}s?|one))?{_GAP}(?:(?:as|to be|being|is|with|an?|fully|"
+        rf"count)\b{_GAP}(?:(?:this|it|the (?:above|following|present|whole|given|entire))\b(?:{_GAP}(?:\w+{_GAP})"
+        rf"{{0,2}}?"
+        rf"{_TEXT}s?)?|(?:all|every|each)\b{_GAP}(?:\w+{_GAP})?{_FOUND}s?){_GAP}(?:(?:as|to be|being|is|with|an?|fully|"
         rf"highly|entirely|completely|the|at|of|score|other|others){_GAP}){{0,5}}(?:\b(?:relevant|correct|accurate|"
-        rf"authoritative|supported|trustworthy|irrelevant|incorrect|ambiguous|highest|maximum|perfect|useful|top|full "
-        rf"marks|first)\b|\b(?:1\.0|10|100|one|ten|5|9\.?\d*)\b)",
-        rf"(?:give|assign|award|return|output|set|use|report|enter)\b{_GAP}{_FEW}(?:(?:highest|maximum|top|perfect|"
-        rf"full|relevance|best|lowest|zero)\b{_GAP}{_FEW})?(?:score|rating|grade|relevance|verdict|"
-        rf"marks)\b{_SOME}(?:\b(?:this|it|highest|maximum|1\.0|10|100|relevant|correct|passage|text|document|chunk|"
-        rf"0)\b|\d)",
+        rf"authoritative|supported|trustworthy|irrelevant|incorrect|ambiguous|highest|maximum|perfect|full "
+        rf"marks)\b|\b(?:1\.0|10|100)\b)",
+        rf"(?:give|assign|award|return|output|set|use|report|enter)\b{_GAP}{_FEW}(?:score|rating|grade|marks)\b{_SOME}"
+        rf"\b(?:this|the (?:above|following|present)){_GAP}(?:\w+{_GAP})?{_FOUND}\b",
+        rf"(?:give|assign|award|return|output|set|use|report|enter)\b{_GAP}{_FEW}(?:relevance|verdict)\b{_SOME}"
+        rf"(?:\b(?:this|it|highest|maximum|relevant|correct|passage|text|document|chunk)\b|\d)",
         rf"(?:keep|select|choose|rank|retain|cite|prefer|use|trust|quote)\b{_GAP}(?:only{_GAP})?(?:this|the following|"
-        rf"the present){_GAP}(?:\w+{_GAP})?(?:{_TEXT}|sentence)\b{_SOME}\b(?:first|only|above all|instead|over all|"
+        rf"the present){_GAP}(?:\w+{_GAP})?(?:passage|text|chunk|snippet|excerpt|strip|source|sentence)"
+        rf"\b{_SOME}\b(?:first|only|above all|instead|over all|"
         rf"whatever|regardless|ignore|no other|and (?:not|no|drop|discard))\b",
     ),
     "reply": (
         r"(?:answer|reply|respond) with \W{0,2}\w+\W{0,3}(?:$|\n)",
-        r"(?:answer|reply|respond|speak|say it|write) (?:only )?(?:in|with) (?:just |only |exactly )?(?:one|a single|"
-        r"two|three|four|five) (?:words?|sentences?|letters?)\b",
-        rf"(?:insert|put|include|add|place|mention|append|attach|use|write)\b{_ON}{{0,90}}?\b(?:in|into|to|at|of|for) "
-        rf"(?:the|an?) "
-        r"(?:\w+ )?(?:answer|reply)\b",
+        r"(?:answer|reply|respond|say it) (?:only )?(?:in|with) (?:just |only |exactly )?(?:one|a single|two|three|"
+        r"four|"
+        r"five) (?:words?|letters?)\b",
         r"(?:speak|say|utter|write|type) (?:only|nothing but|just) (?:the|this|a) (?:\w+ )?(?:word|phrase|name|"
         r"sentence)\b",
         r"repeat after me\b",
         r"(?:replace|substitute|swap|scramble|reverse|encode|encrypt|encipher|remove|convert|jumble|shuffle|rearrange|"
         r"capitali[sz]e|shift|misspell|anagram|delete|double|drop) (?:(?:every|each|all|the|any|some|random) )?(?:\w+ "
-        r"){0,2}(?:letters?|vowels?|consonants?|words?|spaces|characters?|syllables?) (?:with|by|in|of|to|into|using|"
-        r"for|from)\b",
-        r"(?:encode|encrypt|encipher|reverse|scramble|translate|rewrite|obfuscate|misspell|garble|jumble|render|write|"
-        r"give|provide|deliver|present|transform|convert) (?:the|all|this|every) (?:\w+ ){0,2}(?:response|reply|"
+        r"){0,2}(?:letters?|vowels?|consonants?|syllables?) (?:with|by|in|of|to|into|using|for|from)\b",
+        r"(?:encode|encrypt|encipher|reverse|scramble|translate|rewrite|obfuscate|misspell|garble|jumble|render|"
+        r"transform|convert) (?:the|all|this|every) (?:\w+ ){0,2}(?:response|reply|"
         r"answer|output)s? (?:in|into|to|as|with|using|by|backwards?|through)\b",
-        rf"{_CHANGE}\b{_ON}{{0,140}}?\b(?:your|the final|every|each|any) {_ANSWER}\b",
+        rf"{_CHANGE}\b{_ON}{{0,140}}?\b(?:your|every) {_ANSWER}\b",
         rf"(?:include|write|share|make|state|mention|create|develop|apply|perform|set|bring|point|advertis\w+|pitch|"
         rf"draw|address|close|open|drop|compress|communicate|support|break|split|speak|"
         rf"say)\b{_ON}{{0,110}}?\b(?:(?:in|to|into|of|within|with|throughout|inside|across|from|at the (?:start|end|"
-        rf"beginning) of|before|after) (?:your|the final|every|each) {_ANSWER}|your (?:final |next |own )?(?:response|"
+        rf"beginning) of|before|after) (?:your|every) {_ANSWER}|your (?:final |next |own )?(?:response|"
         rf"reply|output) (?:in|as|with|by|to|using|like|sound|rhyme|into|only|backwards))\b",
-        rf"(?:answer|reply|respond)\b{_GAP}(?:\w+{_GAP}){{0,3}}?(?:only|exactly|solely|exclusively|nothing but)\b",
-        rf"(?:only|always|just|simply|exclusively){_GAP}(?:answer|reply|respond|output|say|print|return|"
-        rf"write)\b{_GAP}(?:with|in|by|using|the|as|to|[\"'“‘«])",
+        rf"(?:answer|reply|respond)\b{_GAP}(?:\w+{_GAP}){{0,3}}?(?:nothing but|(?:only|exactly|solely|exclusively)"
+        rf"{_GAP}(?:with|by saying|the (?:word|words|phrase|name|following)|yes|no|in (?:english|french|german|spanish|"
+        rf"italian|latin|russian|chinese|japanese)|[\"'“‘«:]))",
+        rf"(?:only|always|just|simply|exclusively){_GAP}(?:answer|reply|respond|output)\b{_GAP}(?:with(?! the\b)|as|"
+        rf"using|"
+        rf"the (?:word|words|phrase|name)|in (?:english|french|german|spanish|italian|latin|russian|chinese|japanese|"
+        rf"rhyme|verse|capitals|all caps)|[\"'“‘«])",
+        rf"(?:only|always|just|simply|exclusively){_GAP}(?:say|print|return|write)\b{_GAP}(?:the (?:word|words|phrase)"
+        rf"\b|"
+        rf"[\"'“‘«])",
         rf"(?:answer|reply|respond)\b{_GAP}(?:to (?:any|every|all|each|this|the)\b{_ON}{{0,50}}? )?(?:with (?:the "
         rf"(?:word|words|phrase|sentence|text|number|string|name|following|code)|a single|one word|[\"'“‘«*])|in "
         rf"(?:english|french|german|spanish|italian|latin|russian|chinese|japanese|base64|morse|rot13|pig latin|all "
@@ -189,34 +177,36 @@ OPENING: dict[str, tuple[str, ...]] = {
         rf"(?:say|print|output|write|state|return|repeat|emit|echo|type|display|append|insert|add|include|mention|"
         rf"use)\b{_GAP}(?:only{_GAP}|just{_GAP}|exactly{_GAP}|back{_GAP}|out{_GAP}|with{_GAP})?(?:the{_GAP}|"
         rf"this{_GAP})?(?:exact{_GAP}|following{_GAP}|secret{_GAP}|code{_GAP}|single{_GAP}|magic{_GAP}){{0,2}}(?:word|"
-        rf"words|phrase|string|token|sentence|code|codeword|password|passphrase|canary)\b{_SOME}(?:[\"'“‘«*:]|"
+        rf"words|phrase|string|token|sentence|code|codeword|password|passphrase|canary)"
+        rf"\b{_SOME}(?:[\"'“‘«*:]\s?\w+\W{{0,4}}(?:$|\n)|"
         rf"\b(?:somewhere|first|instead|only|three times|twice|and nothing|nothing else|at the (?:start|end|"
         rf"beginning)|in (?:the|your)|before|times|when)\b)",
         rf"(?:say|print|output|answer|reply|respond|write|return|state)\b{_SOME}\b(?:and nothing (?:else|more)|"
         rf"nothing (?:else|more)|and no other (?:word|text)|no (?:explanation|other text)|instead of "
-        rf"(?:an(?:swer\w*)?|the|your)|in place of (?:an|the|your) answer|without (?:any )?(?:explanation|comment)|no "
-        rf"matter what|whatever (?:the|is|you|was)|regardless of (?:the|what)|when(?:ever)? (?:asked|you are asked|"
-        rf"someone asks))\b",
+        rf"(?:answer\w*|(?:an|the|your) (?:answer|reply))|in place of (?:an|the|your) answer|without (?:any )"
+        rf"?(?:explanation|comment)|no "
+        rf"matter what|whatever (?:the|is|you|was)|regardless of (?:the question|what))\b",
         rf"(?:tell|inform|advise|instruct|urge|ask|convince|persuade|direct|redirect|encourage|remind|warn|notify|"
         rf"invite|mislead|trick|prompt|refer|point|get|assure|guide|lead|send)\b{_GAP}(?:the|your|all|any|every|"
-        rf"our){_GAP}(?:users?|readers?|asker|person (?:who (?:asks|asked)|asking)|human|"
-        rf"questioner)\b(?:{_GAP}{_FEW}(?:{_GO}|that|to|of|about|how|who)\b)",
+        rf"our){_GAP}(?:asker|person (?:who (?:asks|asked)|asking)|questioner|human)\b",
+        rf"(?:convince|persuade|mislead|trick)\b{_GAP}(?:the|your|all|any|every|our){_GAP}(?:users?|readers?)\b",
+        rf"(?:tell|inform|advise|instruct|urge|ask|direct|redirect|encourage|remind|warn|notify|invite|prompt|refer|"
+        rf"point|get|assure|guide|lead|send)\b{_GAP}(?:the|your|all|any|every|our){_GAP}(?:users?|readers?)"
+        rf"\b{_GAP}{_FEW}"
+        rf"(?:that|to|of|about|how|who)\b{_ON}{{0,90}}?(?:{_ADDRESS}|\banswers?\b|\bthis (?:{_TEXT}) (?:is|was)\b)",
         rf"(?:do not|don'?t|never|refuse to|avoid)\b{_GAP}(?:answer(?:ing)?|reply(?:ing)? to|respond(?:ing)? to|cite|"
-        rf"citing|quote|quoting|use|using|trust|mention|mentioning|reveal|include)\b{_GAP}{_FEW}(?:(?:the|this|any|"
+        rf"citing|quote|quoting|use|using|trust|mention|mentioning|reveal|include)\b{_GAP}{_FEW}(?:(?:the|this|"
         rf"that|user'?s?)(?: \w+)? (?:question|query|prompt)s?|(?:other|these|the other|any other|any|all other) "
-        rf"(?:sources?|documents?|passages?)|(?:this|these) instructions?)\b",
-        rf"(?:begin|start|end|finish|open|close|preface|conclude|sign)\b{_GAP}(?:off{_GAP})?(?:your |every |each |all "
-        rf"|any )(?:\w+ )?{_ANSWER}?\b{_SOME}\b(?:with|by|saying)\b",
+        rf"(?:sources?|passages?)|(?:this|these) instructions?)\b",
+        rf"(?:begin|start|end|finish|open|close|preface|conclude|sign)\b{_GAP}(?:off{_GAP})?(?:your |every )"
+        rf"(?:\w+ )?{_ANSWER}\b{_SOME}\b(?:with|by|saying)\b",
     ),
 }
 """Where an order may begin: there, or behind what orders are introduced with."""
 
 ANYWHERE: dict[str, tuple[str, ...]] = {
     "orders": (
-        r"\b(?:previous|prior|above|earlier|original|other|all|existing|past) (?:\w+ )?(?:guidance|instructions?|"
-        r"prompts?|directives?|orders|rules) (?:is|are|was|were|has been|have been) (?:now |hereby |all "
-        r")*(?:cancel+ed|void|withdrawn|overridden|obsolete|revoked|lifted)\b",
-        r"\b(?:the user|they|he|she) (?:has|have) changed (?:their|his|her) minds?\b|\bno longer wants? an answer\b",
+        r"\bthe user has changed (?:their|his|her) minds?\b|\bno longer wants? an answer\b",
         r"\b(?:next|new|current|real) task\s?:",
         rf"\b{_SET_ASIDE} (?:the|this|that) (?:current |user'?s? |original )?(?:question|query|request|"
         rf"task)\b{_SOME}\b(?:and|instead|then)\b{_GAP}(?:(?:\w+ly|instead|only|just){_GAP})?{_SAY}\b",
@@ -224,7 +214,7 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         r"disregardprior|forgeteverything|forgetall|previousinstructions|priorinstructions|systemprompt)",
         rf"\b(?:previous|prior|above|earlier|original) (?:instructions?|prompts?|directives?|"
         rf"orders)\b{_SOME}\b(?:void|cancel+ed|invalid|overridden|superseded|obsolete|suspended|no longer (?:apply|"
-        rf"valid|in force)|do not apply|don'?t apply)\b{_SOME}(?:\b(?:you|your|instead|{_SAY})\b|[.!:]|$)",
+        rf"valid|in force)|do not apply|don'?t apply)\b{_SOME}(?:\b(?:you|your|instead|{_SAY})\b|:)",
         r"\b(?:end of|end) (?:context|document|prompt|user input|sources?)\b[^\w\n]{1,4}(?:new|begin|start|now|"
         r"system)\b",
     ),
@@ -234,11 +224,11 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         rf"reproduce|mention|include)\b",
         r"\bas an? (?:\w+ ){0,2}(?:language model|ai|assistant|chatbot|llm),? (?:you|your)\b|\bas the assistant,? "
         r"(?:you|your)\b",
-        r"\byou are an? (?:\w+ ){0,3}(?:that|who|which) (?:\w+ ){0,2}(?:loves|answers|says|mentions|replies|responds|"
-        r"knows|only|always|must|believes)\b",
-        r"\b(?:answers?|repl(?:y|ies)|responds?) (?:to )?(?:every|each|any|all) (?:questions?|query|queries|prompts?) "
+        r"\byou are an? (?:\w+ ){0,3}(?:that|who|which) (?:only |always |\w+ly )?(?:answers|says|mentions|replies|"
+        r"responds|believes|speaks)\b",
+        r"\b(?:answers|replies|responds) (?:to )?(?:every|each|any|all) (?:questions?|query|queries|prompts?) "
         r"(?:with|by)\b",
-        rf"\bsystem (?:override|command|alert|update)\b{_SOME}(?:[:.]|accepted|code)",
+        rf"\bsystem override\b{_SOME}(?:[:.]|accepted|code)",
         r"<\|?(?:im_start|im_end|system|user|assistant|endoftext|end_of_text|eot_id|start_header_id|begin_of_text)\|?>",
         r"<</?sys>>|\[/?inst\]|</(?:source|text|question|sentence|document|system_?prompt|instructions?)>",
         r"(?:^|\n)\s{0,3}(?:#{1,4} ?|\[|\*\*)?(?:system|assistant|developer)(?: ?(?:prompt|message|note|"
@@ -248,46 +238,57 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         rf"every |our |you,? |an? ){{0,3}}(?!assistant\b|grader\b){_MODEL}\b\s{{0,2}}(?:[:.,!—–-]|$|\n|reading|that)",
         rf"\b(?:if|when|since|because|as|whenever|while) you(?:'re| are) (?:an? |the )?(?:helpful "
         rf")?(?!grader\b){_MODEL}\b",
-        r"\byou(?:'re| are) (?:now |henceforth |no longer |actually |really |just )+(?:an? |the |in |my |called |"
+        r"\byou(?:'re| are) (?:now |henceforth |no longer |actually |really |just )+(?:an? |the |in (?:\w+ )"
+        r"{0,2}mode\b|my |called |"
         r"named |free|bound|playing|acting|going to|operating|dan\b|known)",
         rf"\byou(?:'re| are) (?:an? |the |my )(?:\w+ ){{0,3}}(?!grader\b){_MODEL}\b",
         r"\b(?:from now on|henceforth|from this point on(?:ward)?|going forward),? (?:(?:and )?(?:you (?:will|must|"
-        r"are|should|shall|have to|can|only) (?:only |always |to |now |never )*(?:answer|reply|respond|act|speak|end|"
-        r"begin|start|ignore|be|behave|play|pretend|say|write|an?|my|obey|use|refuse|talk|include)|your|always|only|"
-        r"every|all your|answer|reply|respond|act|speak|ignore))\b",
+        r"are|should|shall|have to|can|only) (?:only |always |to |now |never )*(?:answer|reply|respond|act|speak|"
+        r"ignore|pretend|obey|talk|(?:begin|end) every|an? \w+ that)|(?:your|all your|every) (?:\w+ )?(?:answers?|"
+        r"repl(?:y|ies)|responses?|"
+        r"outputs?|name)|(?:only |always )?(?:answer|reply|respond|act as|speak|ignore)))\b",
         r"\b(?:developer mode|dan mode|god mode|do anything now|jailbreak mode|debug mode)\b.{0,30}\b(?:enabled?|"
         r"activated?|on|you)\b",
         r"\b(?:enter|enable|activate|switch to|engage) (?:developer|dan|god|jailbreak|unrestricted) mode\b",
-        rf"\byour (?:only |sole |new |real |actual |true |main )+(?:task|goal|job|role|objective|mission|purpose|"
+        rf"\byour (?:only |sole |new |real |actual |true )+(?:task|goal|job|role|objective|mission|purpose|"
         rf"duty) (?:is|now|will be)\b{_SOME}\b(?:answer|reply|respond|say|print|output|word|user|response|question|"
         rf"write|promote|convince|tell|rate|score)\b",
     ),
     "verdict": (
         rf"\brelevance (?:score )?(?:of|for) (?:this|the (?:above|following|present)) {_ON}{{0,40}}?\b(?:is|must be|"
         rf"should be) (?:the )?(?:\d|high|maxim|perfect|full|undoubted|certain)",
-        rf"\b(?:relevance|its|the|your|final|correct|overall|similarity|evaluation)(?: relevance| confidence)? "
-        rf"(?:score|rating|verdict|grade|judge?ment)s? (?:here |for (?:this|it){_ON}{{0,40}} )?(?:is|are|must be|"
-        rf"should be|has to be|shall be|will be|=|:)\s?(?:the |always |set to |at least |therefore |thus "
-        rf")*[\"'“]?(?:1\.0+|1\b|10\b|100\b|0?\.9\d*|maximum|highest|correct|relevant|perfect|five|ten|one)",
+        rf"\b(?:relevance|similarity|evaluation)(?: confidence)?(?: (?:score|rating|verdict|grade|judge?ment)s?)? "
+        rf"(?:here "
+        rf"|for (?:this|it){_ON}{{0,40}} )?(?:is|are|must be|should be|has to be|shall be|will be|=|:)\s?(?:the |"
+        rf"always |"
+        rf"set to |at least )*[\"'“]?(?:1\.0+|1\b|10\b|100\b|0?\.9\d*|maximum|highest|perfect)",
+        rf"\b(?:its|the|your|final|correct|overall)(?: relevance| confidence)? (?:score|rating|verdict|grade|"
+        rf"judge?ment)s? (?:here |for (?:this|it){_ON}{{0,40}} )?(?:must be|should be|has to be|shall be|=|:)\s?(?:the "
+        rf"|"
+        rf"always |set to |at least |therefore |thus )*[\"'“]?(?:1\.0+|0?\.9\d*|maximum|highest|correct|relevant|"
+        rf"perfect)",
         rf"\b(?:this|the (?:above|following|present|given)) (?:\w+ )?{_TEXT} (?:\w+ ){{0,3}}(?:answers?|satisf(?:y|"
-        rf"ies)|addresses|resolves|settles) (?:\w+ ){{0,2}}(?:the|your|any|every|all|this|that|user'?s?)(?: "
-        rf"\w+){{0,2}} (?:questions?|query|queries|prompts?)\b",
+        rf"ies)|addresses|resolves|settles) (?:\w+ ){{0,2}}(?:the|your|any|every|all|this|that) (?:user'?s? (?:\w+ )?"
+        rf"(?:questions?|query|queries|prompts?)|query|prompt)\b",
+        rf"\b(?:this|the (?:above|following|present|given)) (?:\w+ )?{_TEXT} (?:\w+ )?(?:fully|completely|perfectly|"
+        rf"entirely|exactly|directly|best) answers? (?:the|your|any|every|this|that)(?: \w+){{0,2}} (?:question|query)"
+        rf"\b",
         rf"\b(?:this|the (?:above|following|present|given)) (?:\w+ )?{_TEXT} (?:is|was|has been|must be|should be|is "
         rf"to be|shall be) (?:\w+ ){{0,4}}(?:relevant|graded|scored|rated|judged|classified|"
         rf"marked)\b{_SOME}\b(?:question|query|correct|relevant|highest|1\.0|evaluator|grader|score|queries|user)",
         r"\bverdict\b[\"'”]?\s?[:=]\s?[\"'“]?(?:correct|relevant|yes|supported|incorrect|ambiguous)\b|[\"'“](?:score|"
         r"relevance|relevance_score|keep)[\"'”]\s?:\s?(?:1\b(?!\.0*[1-9])|\[)",
         rf"\b(?:evaluators?|graders?|rerankers?|judges?|retriev(?:er|al) (?:system|model)s?)\b{_SOME}\b(?:must|should|"
-        rf"shall|has to|have to|are to|is to|please)\b{_SOME}\b(?:score|rate|grade|mark|accept|rank|keep|judge|"
-        rf"correct|relevant|highest)",
+        rf"shall|has to|have to|are to|is to|please)\b{_SOME}\b(?:score|rate|grade|mark|accept|rank|keep|judge)\b"
+        rf"{_SOME}\b(?:this|it|the (?:above|present)|1\.0|highest|maximum|relevant|correct|first)\b",
     ),
     "reply": (
-        r"\b(?:every|each|any|all|your) (?:\w+ ){0,3}?(?:answer|response|reply|output)s? (?:consists?|begins?|ends?|"
+        r"\b(?:every|your) (?:\w+ ){0,3}?(?:answer|response|reply|output) (?:consists?|begins?|ends?|"
         r"opens?|closes?|(?:must|shall|should|will|has to|have to) (?:be|say|read|consist|contain|open|begin|start|"
         r"end|give|include|mention))\b",
-        r"\b(?:must|shall|should|has to|is to) (?:\w+ ){0,2}(?:every|each|any|all|your) (?:\w+ )?(?:answer|response|"
-        r"reply|output)s?\b",
-        r"\b(?:only|correct|right|proper|best) (?:answer|reply|response) (?:to give )?(?:is|shall be|must be|:)\s|"
+        r"\b(?:must|shall|should|has to|is to) (?:\w+ ){0,2}(?:every|your) (?:\w+ )?(?:answer|response|reply|output)\b",
+        r"\b(?:only|correct|right|proper|best) (?:answer|reply|response) (?:to give (?:is|shall be|must be|:)|shall be|"
+        r"must be)\s|"
         r"\bthe (?:answer|reply|response) to give\b",
         r"\b(?:tell|to|for|inform|assure|convince|what you tell) (?:whoever|the person|the one|anybody|anyone|"
         r"everybody|everyone) (?:(?:who|that) )?(?:is )?(?:asks|asked|asking)\b|\bwhat you tell the (?:person|user|"
@@ -297,8 +298,8 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         r"output)\b",
         rf"\bwhat(?:ever)? you (?:write|say|output|reply|answer|produce|generate|respond)\b{_SOME}(?:\b(?:must|may|"
         rf"should|shall|has to|needs to|only|with)\b|[.!:]|$)",
-        rf"\b(?:may|must|should|shall|finish|end|begin|start|contain|include|append|add|put|"
-        rf"place)\b{_SOME}\b(?:what(?:ever)? you|(?:the|any|every|all) (?:text|sentence|paragraph|word|answer|reply|"
+        rf"\b(?:finish|end|begin|start|contain|include|append|add|put|place)\b{_SOME}\b(?:what(?:ever)? you|(?:the|any|"
+        rf"every|all) (?:text|sentence|paragraph|word|answer|reply|"
         rf"response)s? (?:that )?you) (?:write|say|output|reply|answer|produce|generate|respond|give|compose)\b",
         rf"\b(?:whatever|no matter what|no matter which|regardless of(?: what)?|independent "
         rf"of)\b{_ON}{{0,30}}?\b(?:questions?|asked|query|prompt)\b{_SOME}\b(?:answer|response|reply|say|write|output|"
@@ -323,11 +324,6 @@ ANYWHERE: dict[str, tuple[str, ...]] = {
         rf"(?:must|should|will|shall)|always|never|please|do not|don'?t|{_SAY}|{_CHANGE}|include|mention)\b",
         rf"\b(?:the )?(?:users?|human|person asking|person who asks) (?:wants you|asked you|would like you|expects "
         rf"you|has asked you|must be told)\b{_SOME}\b(?:to|be told|be|see|receive)\b",
-    ),
-    "task": (
-        r"\b(?:how (?:do|would|can) (?:you|i) say|what(?:'s| is| does)) [\"'“‘][^\"”’\n]{1,60}?[\"'”’] (?:mean "
-        r")?(?:in|into) (?:english|french|german|spanish|italian|russian|chinese|japanese|korean|portuguese|latin|"
-        r"arabic|dutch|turkish|polish|greek|hindi|swedish|\w+ese)\b",
     ),
 }
 """Anywhere in a sentence."""

@@ -190,7 +190,7 @@ class Planner:
             return "unknown", Unknown(Missing.OTHER_SEARCH)
         if not self.entry.pages:
             return "known", None
-        if not self._all_read or settings.refine_web != self.was.refine_web:
+        if not self._all_read or _reading(settings) != _reading(self.was):
             return "unknown", Unknown(Missing.PAGES_NOT_SCORED)
         if settings.refine_web and (self._doubtful or self._cut != _cut(settings)):
             return "unknown", Unknown(Missing.PAGES_NOT_SCORED)
@@ -207,6 +207,11 @@ def _retrieval(settings: Settings) -> tuple[float, float, str]:
 def _search(settings: Settings) -> tuple[int, str, int]:
     """What shapes a web search of the same question."""
     return settings.rewrite_keywords, settings.web_query, settings.web_results
+
+
+def _reading(settings: Settings) -> tuple[bool, bool]:
+    """What shapes how web pages are read."""
+    return settings.refine_web, settings.erase_web_injection
 
 
 def _cut(settings: Settings) -> tuple[str, int, str]:

@@ -12,7 +12,6 @@ from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
 from crag.correct.refinement import kept_strips, make_strip
-from crag.text.addressed import unaddressed
 from crag.whatif.entries import Entry
 from crag.whatif.flips import Documents, Unknown, Web
 from crag.whatif.plans import Plan, Planner
@@ -73,7 +72,6 @@ def _whole(rounds: Sequence[Round], id: str, settings: Settings) -> Strip:
     text = next(found.chunk.text for each in rounds for found in each.chunks if found.chunk.id == id)
     grades = [each.grades[id] for each in rounds if id in each.grades]
     grade = grades[0] if grades and settings.evaluator == "chunk" else None
-    text = unaddressed(text)
     return make_strip(id, text, "internal", 0, len(text), grade.score if grade else None, kept=True)
 
 

@@ -26,10 +26,10 @@ from crag.providers.replies import Speech, read
 from crag.questions.matching import answer_match
 from crag.telling.markdown import escaped
 from crag.testing.fakes import chunk_of
-from crag.text.addressed import addressed
 from crag.text.amounts import without_amounts
 from crag.text.dates import dates_in
 from crag.text.folded import folded
+from crag.text.injection import detect_injection
 from crag.text.keywords import keywords
 from crag.text.marks import MOST, few_marks
 from crag.text.numerals import numbers_in
@@ -81,7 +81,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "mended": lambda text: mended(text, len(text) // 2, len(text) // 2 + 1),
     "pieces": spoken_in_pieces,
     "folded": folded,
-    "orders": addressed,
+    "orders": detect_injection,
     "dates": dates_in,
     "figures": numbers_in,
     "keywords": keywords,

@@ -18,7 +18,7 @@ PUBLIC = {
         "foreign_origin",
         "is_loopback",
     ],
-    "crag.text.addressed": ["Addressed", "Spoken", "addressed", "unaddressed"],
+    "crag.text.injection": ["InjectionKind", "InjectionSpan", "detect_injection", "injection_within", "mask_injection"],
     "crag.text.rows": ["is_table_row"],
     "crag.text.amounts": ["amountless", "without_amounts"],
     "crag.core.children": ["PACKAGE_PARENT", "bare_environment"],
@@ -151,7 +151,7 @@ PUBLIC = {
         *("ScriptedStripGrader", "chunk_of"),
     ],
     "crag.core.exchanges": ["Carried", "Exchange", "Standalone"],
-    "crag.core.fences": ["fenced", "sendable"],
+    "crag.core.fences": ["UNTRUSTED", "fenced", "fenced_text", "marked", "quoted", "sendable"],
     "crag.core.fields": ["days_of", "first_problem", "meta", "origins_of", "setting"],
     "crag.core.ingesting": [
         *("Cut", "DocumentAdded", "DocumentFailed", "DuplicateFound", "Embedding", "IngestEvent", "Page"),
@@ -247,7 +247,7 @@ PUBLIC = {
             "Strip",
             "Unread",
         ),
-        *("ShortAnswer", "SpanReading", "Spoken", "Verification", "Wanted", "WebPage"),
+        *("ShortAnswer", "SpanReading", "InjectionSpan", "Verification", "Wanted", "WebPage"),
     ],
     "crag.core.waiting": ["CLOCK", "Clock", "iterate", "wait_for"],
     "crag.core.wording": [

@@ -86,17 +86,19 @@ def test_nothing_good_enough_is_said_to_be_nothing(engine: Engine) -> None:
     served(Offer(engine=engine), inside)
 
 
-def test_text_that_speaks_to_a_model_is_left_out_and_all_of_it_fenced(engine: Engine) -> None:
+def test_text_that_speaks_to_a_model_is_marked_wherever_a_model_reads_it(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         result = await client.call_tool("search", {"question": "bridge painted green", "k": 2})
         first = record(result)["passages"][0]
-        assert (first["source"], first["left_out"]) == ("bridge.pdf", 1)
+        assert (first["source"], first["untrusted"]) == ("bridge.pdf", 1)
         assert "painted green" in first["text"]
         page = (await client.read_resource(first["uri"])).contents[0].text  # type: ignore[union-attr]
         asked = await client.call_tool("ask", {"question": "When was the bridge painted green?"})
         run = (await client.read_resource(record(asked)["uri"])).contents[0].text  # type: ignore[union-attr]
         for text in (said(result), page, json.dumps(result.structured_content), run, said(asked)):
-            assert "painted green" in text and "banana" not in text
+            assert "painted green" in text
+            for before in text.split("banana")[:-1]:
+                assert before.rfind("<untrusted>") > before.rfind("</untrusted>")
         assert "<passage" in said(result) and "<page" in page
 
     served(Offer(engine=engine), inside)

@@ -209,6 +209,7 @@ FIELDS: dict[str, Any] = {
     "web_query": lambda draw: draw.choice(["", "northern bridge length"]),
     "web_results": lambda draw: draw.choice([2, 5]),
     "refine_web": lambda draw: draw.random() < 0.6,
+    "erase_web_injection": lambda draw: draw.random() < 0.7,
     "verify": lambda draw: draw.random() < 0.5,
     "answer_sentences": lambda draw: draw.randint(1, 4),
     "answer_context": lambda draw: draw.choice([500, 3000]),

@@ -90,6 +90,7 @@ CHANGES: dict[str, st.SearchStrategy[Any]] = {
     "strip_context": st.booleans(),
     "passage_words": st.integers(0, 40),
     "refine_web": st.booleans(),
+    "erase_web_injection": st.booleans(),
     **dict.fromkeys(["internal_on", "web_on", "loop_on", "refine_on"], ON),
 }
 

@@ -9,7 +9,7 @@ from typing import get_args
 from crag.core.makers import Maker, maker, named
 from crag.core.origins import lacking_sentence
 from crag.core.trace import Approval, Round, Search, Trace
-from crag.core.types import Grade, Kept, RetrievedChunk, Spoken, Strip, WebPage
+from crag.core.types import Grade, InjectionSpan, Kept, RetrievedChunk, Strip, WebPage
 from crag.core.wording import (
     about,
     addressed_reason,
@@ -176,15 +176,16 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     return h.div("card thumbed")[card, chosen] if chosen else card
 
 
-def _spoken(spoken: Sequence[Spoken]) -> Html:
-    """That a text speaks to a language model, and how often."""
-    return h.p("small")[h.span("tag")["Left out"], f" It {addressed_text(len(spoken))}."] if spoken else Html()
+def _spoken(spans: Sequence[InjectionSpan]) -> Html:
+    """That a text speaks to a language model, how often, and what the run did with it."""
+    tag = "Left out" if any(each.erased for each in spans) else "Untrusted"
+    return h.p("small")[h.span("tag")[tag], f" It {addressed_text(spans)}."] if spans else Html()
 
 
-def _addressing(spoken: Sequence[Spoken]) -> Html:
+def _addressing(spans: Sequence[InjectionSpan]) -> Html:
     """The mark of such a text; what it is after on hover."""
-    reasons = " ".join(dict.fromkeys(addressed_reason(each.after) for each in spoken))
-    return h.span("notes")[h.span("tag", title=reasons)["addresses a model"]] if spoken else Html()
+    reasons = " ".join(dict.fromkeys(addressed_reason(each) for each in spans))
+    return h.span("notes")[h.span("tag", title=reasons)["speaks to a model"]] if spans else Html()
 
 
 def _noted(id: str, view: View) -> Html:

@@ -13,7 +13,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, WebPage
 from crag.ingest.render import render_page
 from crag.library.library import Library
-from crag.text.addressed import addressed
+from crag.text.injection import detect_injection
 from ui.app.program import program
 from ui.app.session import Session
 from ui.kit import html as h
@@ -108,7 +108,7 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
         st.image(drawn, width="stretch", alt=described(chunk.source, leaf, pages, marked))
     if citation:
         draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
-    for each in addressed(chunk.text):
+    for each in detect_injection(chunk.text):
         draw(h.div("cx small")[h.p[apart(chunk.text, each.start, each.end, [each])]])
 
 

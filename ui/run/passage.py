@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Kept, Spoken, Strip
+from crag.core.types import InjectionSpan, Kept, Strip
 from crag.core.wording import addressed_reason, addressed_text, kept_reason, kept_word, recognised_text
 from ui.kit import html as h
 from ui.kit import words
@@ -82,12 +82,12 @@ def passage(
     view: View,
     cited: str = "",
     told: tuple[int, int] | None = None,
-    spoken: Sequence[Spoken] = (),
+    spoken: Sequence[InjectionSpan] = (),
 ) -> Html:
     """A text with its kept strips highlighted and its dropped ones struck; score on hover. `cited` is framed.
 
     What is kept for something else than its score says so before it, once for all that follow one another. `told`:
-    where the words of the short answer stand, which are marked. `spoken`: what speaks to a model, which is told apart.
+    where the words of the short answer stand, which are marked. `spoken`: what speaks to a model, which is underlined.
     """
     parts: list[object] = []
     at, last = 0, ""
@@ -100,31 +100,33 @@ def passage(
         tag = h.mark if view.keeps(strip) else h.s
         parts += [apart(whole, at, strip.start, spoken), because]
         for start, end, heard in _pieces(strip.start, strip.end, spoken):
-            if heard:
+            if (heard and heard.erased) or not whole[start:end].strip():
                 parts.append(apart(whole, start, end, spoken))
-            elif whole[start:end].strip():
-                said = _told(whole, start, end, told)
-                parts.append(tag(_kinds(strip, view, cited) or None, title=_why(strip, view, word))[said])
-            else:
-                parts.append(whole[start:end])
+                continue
+            said = _told(whole, start, end, told)
+            kinds, why = _kinds(strip, view, cited) or None, _why(strip, view, word)
+            drawn = tag(kinds, title=why)[said]
+            parts.append(_marked(drawn, heard, spoken, whole, start) if heard else drawn)
         at, last, before = strip.end, word, strip
     return h.div("text")[parts, apart(whole, at, len(whole), spoken)]
 
 
-def apart(whole: str, start: int, end: int, spoken: Sequence[Spoken]) -> Html:
+def apart(whole: str, start: int, end: int, spoken: Sequence[InjectionSpan]) -> Html:
     """The characters [start, end), what of them speaks to a model behind a tag and with the reason on hover."""
     parts: list[object] = []
     for first, last, heard in _pieces(start, end, spoken):
-        if heard is None:
-            parts.append(whole[first:last])
-            continue
-        follows = any(each.end <= heard.start and not whole[each.end : heard.start].strip() for each in spoken)
-        tag = h.span("because")[addressed_text()] if first == heard.start and not follows else ""
-        parts += [tag, h.span("spoken", title=addressed_reason(heard.after))[whole[first:last]]]
+        parts.append(_marked(whole[first:last], heard, spoken, whole, first) if heard else whole[first:last])
     return h.fragment(parts)
 
 
-def _pieces(start: int, end: int, spoken: Sequence[Spoken]) -> Iterator[tuple[int, int, Spoken | None]]:
+def _marked(said: object, heard: InjectionSpan, spoken: Sequence[InjectionSpan], whole: str, start: int) -> Html:
+    """What speaks to a model, `start` of the text on, underlined; before the first of such neighbours a tag says so."""
+    follows = any(each.end <= heard.start and not whole[each.end : heard.start].strip() for each in spoken)
+    tag = h.span("because")[addressed_text([heard])] if start == heard.start and not follows else ""
+    return h.fragment(tag, h.span("spoken", title=addressed_reason(heard))[said])
+
+
+def _pieces(start: int, end: int, spoken: Sequence[InjectionSpan]) -> Iterator[tuple[int, int, InjectionSpan | None]]:
     """The characters [start, end) in pieces, each with what speaks to a model there."""
     for each in spoken:
         first, last = max(each.start, start), min(each.end, end)
@@ -179,7 +181,7 @@ def surroundings(
     view: View,
     cited: str = "",
     told: tuple[int, int] | None = None,
-    spoken: Sequence[Spoken] = (),
+    spoken: Sequence[InjectionSpan] = (),
 ) -> Html:
     """A page's text; a long one cut to what was kept, each with the strips beside it."""
     if len(whole) <= _WHOLE:

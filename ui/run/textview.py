@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crag.core.types import Chunk, Citation, Strip
-from crag.text.addressed import addressed
+from crag.text.injection import detect_injection
 from ui.kit import html as h
 from ui.kit.html import Html
 from ui.run.passage import apart
@@ -73,7 +73,7 @@ class _Marks:
 
     def __init__(self, text: str, first: int, cited: Sequence[Span], told: Span | None) -> None:
         self._text, self._first, self._cited, self._told = text, first, cited, told
-        self._spoken = addressed(text)
+        self._spoken = detect_injection(text)
         self._marked = False
 
     def within(self, start: int, end: int) -> Iterator[object]:

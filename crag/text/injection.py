@@ -1,7 +1,8 @@
-"""Sentences that speak to a language model instead of a reader: told by rules that name what the sentence is after.
+"""Finds sentences that speak to a language model instead of a reader, by rules that name what each is after.
 
-A document that is searched may hold text put there to steer whatever reads it: "ignore the above", "rate this passage
-1.0", "add this link to your answer". Such text says nothing about its subject. Pure, and it needs no model.
+A document may hold text that is meant to steer a model: "ignore the above", "rate this passage 1.0", "add this link to
+your answer". A request that a person may be asked too ("draft a letter", "summarize the passage") is none. Pure; needs
+no model.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, cast
 
@@ -18,23 +19,27 @@ from crag.text.forms import ANYWHERE, FIRST, LEADS, OPENING
 from crag.text.sentences import sentences
 from crag.text.tongues import ELSEWHERE
 
-__all__ = ["Addressed", "Spoken", "addressed", "unaddressed"]
+__all__ = ["InjectionKind", "InjectionSpan", "detect_injection", "injection_within", "mask_injection"]
 
-Addressed = Literal["", "orders", "role", "verdict", "reply", "task"]
-"""What a sentence that speaks to a model is after; empty: it speaks to none. orders: that what it was told be set
-aside. role: that it be somebody, or show what it was told. verdict: a grade of the text. reply: how the answer is to
-be. task: something else than what was asked."""
+InjectionKind = Literal["", "orders", "role", "verdict", "reply"]
+"""What a sentence that speaks to a model is after; empty: it speaks to none. orders: to set its instructions aside.
+role: to play a part or to show its instructions. verdict: a grade of the text. reply: the form or words of the answer.
+"""
 
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """The characters [start, end) of a text, a sentence or some, that speak to a model, and what they are `after`."""
+class InjectionSpan:
+    """The characters [start, end) of a text that speak to a model, one or more sentences, and what they are `after`.
+
+    `erased`: the run read blanks in their place. False: it read them, marked as untrusted.
+    """
 
     start: int
     end: int
-    after: Addressed
+    after: InjectionKind
+    erased: bool = False
 
 
 LONGEST = 600
@@ -42,7 +47,7 @@ LONGEST = 600
 GOES_ON = 6
 """Sentences behind one that speaks to a model which may go on with it."""
 
-_Rules = tuple[tuple[Addressed, re.Pattern[str]], ...]
+_Rules = tuple[tuple[InjectionKind, re.Pattern[str]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,26 +123,35 @@ _ABOUT = re.compile(
 )
 
 
-def addressed(text: str) -> tuple[Spoken, ...]:
-    """The sentences of `text` that speak to a model, in order and apart; neighbours of one kind as one."""
-    return _addressed(text)
+def detect_injection(text: str) -> tuple[InjectionSpan, ...]:
+    """Return the spans of `text` that speak to a model, in order, without overlap; neighbours of one kind as one."""
+    return _detect(text)
 
 
-def unaddressed(text: str) -> str:
-    """The text with blanks in place of what speaks to a model: every other character stands where it stood."""
-    spoken = addressed(text)
+def injection_within(text: str, start: int, end: int) -> tuple[InjectionSpan, ...]:
+    """Return what `detect_injection` finds in `text`, cut to the characters [start, end) and counted from `start`."""
+    return tuple(
+        replace(each, start=max(each.start, start) - start, end=min(each.end, end) - start)
+        for each in detect_injection(text)
+        if max(each.start, start) < min(each.end, end)
+    )
+
+
+def mask_injection(text: str) -> str:
+    """Return the text with blanks in place of what speaks to a model; every other character keeps its place."""
+    spans = detect_injection(text)
     parts, at = [], 0
-    for each in spoken:
+    for each in spans:
         parts += [text[at : each.start], re.sub(r"[^\n]", " ", text[each.start : each.end])]
         at = each.end
-    return "".join([*parts, text[at:]]) if spoken else text
+    return "".join([*parts, text[at:]]) if spans else text
 
 
 @lru_cache(maxsize=512)
-def _addressed(text: str) -> tuple[Spoken, ...]:
+def _detect(text: str) -> tuple[InjectionSpan, ...]:
     plain = folded(text)
     spans = sentences(text)
-    told: dict[int, Addressed] = {}
+    told: dict[int, InjectionKind] = {}
     for first, last in _runs(text, spans):
         _tell(plain, spans[first:last], first, told, spans)
     _go_on(text, plain, spans, told)
@@ -156,7 +170,7 @@ def _runs(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
         first = place + 1
 
 
-def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, Addressed], whole: list[Span]) -> None:
+def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, InjectionKind], whole: list[Span]) -> None:
     """Notes which of these sentences speak to a model; `first` is the place of the first of them in the `whole`.
 
     One that goes on in small letters behind a stop begins there, so that what stands before the stop is kept.
@@ -183,7 +197,7 @@ def _tell(plain: Folded, spans: Sequence[Span], first: int, told: dict[int, Addr
                 whole[number] = (plain.span(start + stops[-1].end(), end)[0], spans[number - first][1])
 
 
-def _found(run: str) -> Iterator[tuple[Addressed, int, int]]:
+def _found(run: str) -> Iterator[tuple[InjectionKind, int, int]]:
     """What the rules find in folded text, as [start, end)."""
     rules = _rules()
     for begins, each in ((_BEGINS, rules.first), (_ORDERS, rules.opening)):
@@ -203,7 +217,7 @@ def _rules() -> _Ready:
 
     def made(forms: Mapping[str, Sequence[str]]) -> _Rules:
         return tuple(
-            (cast(Addressed, kind), re.compile(form, re.MULTILINE)) for kind, each in forms.items() for form in each
+            (cast(InjectionKind, kind), re.compile(form, re.MULTILINE)) for kind, each in forms.items() for form in each
         )
 
     return _Ready(made(FIRST), made(OPENING), made(ANYWHERE), made(ELSEWHERE), re.compile(LEADS))
@@ -225,13 +239,13 @@ def _reported(run: str, quotes: Sequence[Span], start: int, end: int) -> bool:
     return _ABOUT.search(run[:opens] + " " + run[closes:]) is not None
 
 
-def _go_on(text: str, plain: Folded, spans: Sequence[Span], told: dict[int, Addressed]) -> None:
+def _go_on(text: str, plain: Folded, spans: Sequence[Span], told: dict[int, InjectionKind]) -> None:
     """Orders right behind what speaks to a model belong to it, and so does what it announces with a colon."""
     left = 0
     for place in range(1, len(spans)):
         if place in told:
             continue
-        left = GOES_ON if place - 1 in told and told[place - 1] != "task" and left == 0 else left
+        left = GOES_ON if place - 1 in told and left == 0 else left
         begin, end = _within(plain, spans[place])
         gap = text[spans[place - 1][1] : spans[place][0]]
         announced = text[spans[place - 1][0] : spans[place - 1][1]].rstrip().endswith(":")
@@ -247,16 +261,16 @@ def _go_on(text: str, plain: Folded, spans: Sequence[Span], told: dict[int, Addr
             left = 0
 
 
-def _joined(text: str, spans: Sequence[Span], told: Mapping[int, Addressed]) -> Iterator[Spoken]:
+def _joined(text: str, spans: Sequence[Span], told: Mapping[int, InjectionKind]) -> Iterator[InjectionSpan]:
     """The sentences that speak, those of one kind with nothing between them as one."""
-    open_: Spoken | None = None
+    open_: InjectionSpan | None = None
     for place in sorted(told):
         start, end = spans[place]
         if open_ and open_.after == told[place] and not text[open_.end : start].strip():
-            open_ = Spoken(open_.start, end, open_.after)
+            open_ = InjectionSpan(open_.start, end, open_.after)
             continue
         if open_:
             yield open_
-        open_ = Spoken(start, end, told[place])
+        open_ = InjectionSpan(start, end, told[place])
     if open_:
         yield open_
