@@ -116,8 +116,10 @@ class OpenCall:
             return
         seconds, given, written = time.monotonic() - self.began, self.input_tokens, self.output_tokens
         ended = replace(self.begun, seconds=seconds, input_tokens=given, output_tokens=written, error=error, who=who)
-        self.meter._record(ended)
-        self.meter._judge(self, error is None, failure)
+        try:
+            self.meter._record(ended)
+        finally:
+            self.meter._judge(self, error is None, failure)
 
     def given_up(self) -> None:
         """Ends a call that nobody waits for any more. Where it was waited for long enough, its service is to blame."""

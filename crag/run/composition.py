@@ -145,7 +145,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     )
     chat = _chat(wiring, config, meter)
     inner = local.evaluator
-    checked = guard_evaluator(inner)
+    checked = guard_evaluator(inner, lambda error: outlet.put_aside(ev.Failed.of(error, meter.step, outlet.now())))
     scorer = CachedEvaluator(checked, library.cache)
     outside = _evaluators(wiring, chat, local.evaluator, meter, problems)
 

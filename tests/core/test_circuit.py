@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -135,3 +136,53 @@ def test_a_run_that_may_not_call_leaves_the_trial_to_others(refused: str, clock:
     with Meter(step="answer", clock=clock, circuits=circuits).call("slow"):
         pass
     assert not circuits.open()
+
+
+def unrecorded(call: Call) -> None:
+    raise OSError("the listener failed")
+
+
+def stopped() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+def meter_of(circuits: Circuits, clock: FakeClock, **how: Any) -> Meter:
+    return Meter(circuits=circuits, clock=clock, step="evaluate", **how)
+
+
+TRIALS: dict[str, tuple[dict[str, Any], BaseException | None, bool]] = {
+    "refused by a day's limit": ({"allowance": Empty()}, None, True),
+    "refused by the run's calls": ({"budget": Budget(calls=0)}, None, True),
+    "refused by the run's time": ({"budget": Budget(seconds=0)}, None, True),
+    "stopped before": ({"cancel": stopped()}, None, True),
+    "stopped in it": ({}, CancelledError("The run was stopped."), True),
+    "given up": ({}, GeneratorExit(), True),
+    "interrupted": ({}, KeyboardInterrupt(), True),
+    "any exception": ({}, RuntimeError("a defect"), True),
+    "a wrong key": ({}, KeyRejectedError("no."), True),
+    "no time for it": ({"budget": Budget(seconds=1)}, DOWN, True),
+    "not recorded": ({"listener": unrecorded}, None, True),
+    "success": ({}, None, True),
+    "time-out": ({}, DOWN, False),
+}
+"""By how a trial ends: how its meter is made, what is raised in it, and whether the next run may call at once."""
+
+
+@pytest.mark.parametrize("way", TRIALS)
+def test_however_a_trial_ends_it_is_given_back(circuits: Circuits, clock: FakeClock, way: str) -> None:
+    how, error, next_may = TRIALS[way]
+    for run in (-1, -2, -3):
+        circuits.ended(MODEL, "evaluate", run, DOWN, 60)
+    clock.ahead += REST + 1
+    meter = meter_of(circuits, clock, **how)
+    try:
+        with meter.call("qwen", whose=MODEL.whose):
+            if error is not None:
+                raise error
+    except (BudgetError, CragError, OSError, RuntimeError, GeneratorExit, KeyboardInterrupt):
+        pass
+    assert rests(circuits, -9) is not next_may
+    if not next_may:
+        assert circuits.open()[0].times == 2, "its failure doubles the rest"
