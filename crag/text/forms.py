@@ -153,7 +153,7 @@ OPENING: dict[str, tuple[str, ...]] = {
         r"transform|convert) (?:the|all|this|every) (?:\w+ ){0,2}(?:response|reply|"
         r"answer|output)s? (?:in|into|to|as|with|using|by|backwards?|through)\b",
         rf"{_CHANGE}\b{_ON}{{0,140}}?\b(?:your|every) {_ANSWER}\b",
-        rf"(?:include|write|share|make|state|mention|create|develop|apply|perform|set|bring|point|advertis\w{1,12}|pitch|"
+        rf"(?:include|write|share|make|state|mention|create|develop|apply|perform|set|bring|point|advertis\w{1, 12}|pitch|"
         rf"draw|address|close|open|drop|compress|communicate|support|break|split|speak|"
         rf"say)\b{_ON}{{0,110}}?\b(?:(?:in|to|into|of|within|with|throughout|inside|across|from|at the (?:start|end|"
         rf"beginning) of|before|after) (?:your|every) {_ANSWER}|your (?:final |next |own )?(?:response|"

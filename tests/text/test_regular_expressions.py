@@ -21,7 +21,7 @@ BUILT = {
     "crag/conversation/rules.py: f'\\\\b{preposition}": "re.compile(r'\\bas of (?:the )?', re.IGNORECASE)",
     "crag/correct/rewriting.py: f'\\\\b{re.escape(_stem(word))}": "re.compile(r'\\baa')",
     "crag/generate/citations.py: f'(?<!\\\\w){re.escape(wanted)}": "re.compile(r'(?<!\\w)a\\ a(?!\\w)')",
-    "crag/text/addressed.py: form": "_rules()",
+    "crag/text/injection.py: form": "_rules()",
     "crag/text/dates.py: form": "_FORMS",
     "crag/web/markup.py: f'</{name}": "re.compile(r'</a(?=[\\s/>])[^>]*+>?', re.IGNORECASE)",
     "crag/web/webpage.py: f'{mark}{mark}": "_STRONG",
