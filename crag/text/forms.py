@@ -53,8 +53,8 @@ _CHANGE = (
     r"produce|promote|prompt|provide|publish|put|randomi[sz]e|rearrange|recommend|refer|remind|remove|render|reorder|"
     r"repeat|rephrase|replace|restrict|return|reverse|rewrite|rotate|scramble|seed|shift|show|shuffle|sign off|slip|"
     r"spell|spin|sprinkle|start|stress|strip|style|substitute|suffix|suggest|supplement|swap|switch|tack|tease|tell|"
-    r"transcribe|transform|translate|translit\w{1,12}|transpose|truncate|turn|twist|upper ?case|urge|use|utili[sz]e|vary|"
-    r"wrap|weave|work|append)"
+    r"transcribe|transform|translate|translit\w{1,12}|transpose|truncate|turn|twist|upper ?case|urge|use|utili[sz]e|"
+    r"vary|wrap|weave|work|append)"
 )
 _SAY = (
     r"(?:say|answer|reply|respond|output|print|write|state|return|repeat|claim|tell|declare|assert|display|give|"
@@ -153,8 +153,8 @@ OPENING: dict[str, tuple[str, ...]] = {
         r"transform|convert) (?:the|all|this|every) (?:\w+ ){0,2}(?:response|reply|"
         r"answer|output)s? (?:in|into|to|as|with|using|by|backwards?|through)\b",
         rf"{_CHANGE}\b{_ON}{{0,140}}?\b(?:your|every) {_ANSWER}\b",
-        rf"(?:include|write|share|make|state|mention|create|develop|apply|perform|set|bring|point|advertis\w{1, 12}|pitch|"
-        rf"draw|address|close|open|drop|compress|communicate|support|break|split|speak|"
+        rf"(?:include|write|share|make|state|mention|create|develop|apply|perform|set|bring|point|advertis\w{{1,12}}|"
+        rf"pitch|draw|address|close|open|drop|compress|communicate|support|break|split|speak|"
         rf"say)\b{_ON}{{0,110}}?\b(?:(?:in|to|into|of|within|with|throughout|inside|across|from|at the (?:start|end|"
         rf"beginning) of|before|after) (?:your|every) {_ANSWER}|your (?:final |next |own )?(?:response|"
         rf"reply|output) (?:in|as|with|by|to|using|like|sound|rhyme|into|only|backwards))\b",

@@ -133,7 +133,7 @@ _JUDGED = (
     ("abstention_right", "now rightly answered or abstained", "now wrongly answered or abstained"),
 )
 """What is said of the answer itself."""
-_MARKS = re.compile(r"\s*+\[\d{1,3}\]")
+_MARKS = re.compile(r"(?<!\s)\s*+\[\d{1,3}\]")
 
 
 def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | None], ...]:
