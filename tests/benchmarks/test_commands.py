@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -17,17 +18,17 @@ from tests.support.model_server import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared"))
-SECONDS = 900
+SECONDS = 1_800
 
 COMMANDS = {
     "answers": "--limit 4 --no-financebench",
-    "ask": "--chunks 300 --questions 3",
+    "ask": "--chunks 300 --questions 30",
     "ask_rerun": "--reruns 2",
     "attacks": "--only filters",
     "backup": "--chunks 200 --seconds 1 --print",
     "chunking": "",
     "conversation": "--rules --limit 2",
-    "conversation_page": "--reruns 1",
+    "conversation_page": "--reruns 3",
     "drift": "--pool pool --weeks 8 --out out",
     "evaluator": "--limit 4 --skip-t5",
     "faithfulness": "--limit 4 --part figures",
@@ -38,9 +39,9 @@ COMMANDS = {
     "ingest": "--documents 1 --without-recipe",
     "injection": "--limit 2 --minutes 0.1",
     "limits": "--dry --runs 2 --repetitions 1",
-    "middleware": "--runs 2 --warm-up 1",
+    "middleware": "--runs 30 --warm-up 1",
     "monitor": "--runs 60 --out out",
-    "overhead": "--runs 2 --warm-up 1",
+    "overhead": "--runs 30 --warm-up 1",
     "popqa": "--limit 3",
     "providers": "--seconds 0.02 --repeats 1 --cold 1",
     "recognition": "--pages 1",
@@ -53,7 +54,7 @@ COMMANDS = {
     "table_cells": "--only",
     "thresholds": "--limit 2",
     "tune": "--runs 20 --moves 2",
-    "whatif": "--runs 10 --moves 2",
+    "whatif": "--runs 10 --moves 30",
 }
 """The options with which a command takes a minute at most, but for those that must read all of their data."""
 
@@ -67,15 +68,19 @@ def test_no_command_is_left_out() -> None:
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def tree() -> Iterator[Path]:
     """A copy of benchmarks/ beside links to everything else, so that results are written there."""
-    folder = tmp_path_factory.mktemp("tree") / "copy"
+    outer = TemporaryDirectory(prefix="crag-benchmarks-")
+    Path(outer.name).chmod(0o755)  # a database server of its own user works in it
+    folder = Path(outer.name) / "copy"
     folder.mkdir()
     for path in ROOT.iterdir():
         if path.name not in {"benchmarks", "data"}:
             (folder / path.name).symlink_to(path)
+    (folder / "out").mkdir()
     shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=shutil.ignore_patterns("__pycache__"))
-    yield folder
+    with outer:
+        yield folder
 
 
 # In this order: drift reads what replay_week wrote.
