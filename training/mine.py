@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ from training.pairs import Corpus, lines, untitled
 from training.samples import remembered
 from training.sources.documents import plain, words
 from training.sources.mix import MIX
-from training.sources.stored import Passage, Row
+from training.sources.stored import Passage, Row, heading
 from training.sources.tabular import RULED as TABLES
 from training.sources.tabular import is_table
 
@@ -101,9 +102,9 @@ class Gathered:
             for row in rows:
                 for passage in row.passages:
                     if passage.title:
-                        counts[self._group(passage)][passage.title.split(" › ")[0]] += 1
+                        counts[self._group(passage)][unquote(passage.title).split(" › ")[0]] += 1
         for article in self.corpus.articles:
-            counts[article["title"]][article["title"].replace("_", " ")] += 1
+            counts[article["title"]][heading(unquote(article["title"]))] += 1
         return {group: max(sorted(titles), key=lambda title: titles[title]) for group, titles in counts.items()}
 
     def _group(self, passage: Passage) -> str:
@@ -131,7 +132,7 @@ class Gathered:
                     elif keeps is not None and passage.label is not None:
                         made.wrong.append(text)
                 continue
-            title = passage.title or self._titles.get(group, "")
+            title = unquote(passage.title) or self._titles.get(group, "")
             self._cut(made, Text(group, title, passage.text), passage.label, passage.spots, passage.keeps)
         return made
 
@@ -152,7 +153,7 @@ class Gathered:
 
     def _of_articles(self) -> Iterator[Made]:
         for article in self.corpus.articles:
-            title = article["title"].replace("_", " ")
+            title = heading(unquote(article["title"]))
             for paragraph in article["paragraphs"]:
                 text = Text(article["title"], title, paragraph["context"])
                 for qa in paragraph["qas"]:

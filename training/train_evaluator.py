@@ -40,7 +40,9 @@ from training.torch_model import CrossEncoder, published_names
 ROOT = Path(__file__).resolve().parent.parent
 WEIGHTS = {"relevance": 1.0, "span": 0.4, "closeness": 4.0, "keep": 0.4}
 """What each head's loss counts."""
-AVERAGE = 0.995
+AVERAGE, LONG_AVERAGE = 0.995, 0.999
+"""The moving average's decay for each step: of a run of thousands of steps, and of tens of thousands."""
+LONG_RUN = 20_000
 WARM_UP = 300
 STATE = "state.pt"
 PLANNED = ("steps", "tokens", "rate", "seed", "plain", "only", "begin", "note", "body")
@@ -235,7 +237,7 @@ class Run:
             self.losses.lerp_(torch.stack([part.detach() for part in parts]), 0.01)
             if (self.step + 1) % 5 == 0:
                 since = self.step - self.warmed
-                decay = min(AVERAGE**5, (since + 1) / (since + 51))
+                decay = min(average_decay(steps) ** 5, (since + 1) / (since + 51))
                 for old, new in zip(self.average.parameters(), self.model.parameters(), strict=True):
                     if new.requires_grad:
                         old.lerp_(new, 1 - decay)
@@ -303,6 +305,11 @@ class Run:
     def _saved(self, model: CrossEncoder) -> dict[str, torch.Tensor]:
         """A model's tensors, without words that are the embedder's."""
         return {n: value for n, value in model.state_dict().items() if not (self.body.shared and n == "words.weight")}
+
+
+def average_decay(steps: int) -> float:
+    """A long run's rate stays high for many steps, so its average covers about a thousand of them."""
+    return LONG_AVERAGE if steps >= LONG_RUN else AVERAGE
 
 
 def _mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:

@@ -22,7 +22,7 @@ from training.candidates import (
 from training.sources.documents import words
 
 PACK = Pack(
-    [Text("a", "Title › Part", f"Text {number} with “quotes”\nand lines.") for number in range(70_000)],
+    [Text("a", "Title › Part", f"Text {number} with “quotes”\nand lines.") for number in range(300)],
     [
         Asked(
             "Who?", "a", "squad", ("Marta Keller",), (Gold(3, ((0, 4),), ((0, 9),)), Gold(69_999)), (5,), (7, 8), (9,)
