@@ -1,7 +1,7 @@
 """Checkpoints that outlive a cut-off: written beside the last whole one, and the one before is kept.
 
 Also the carried checkpoint, which is small enough for git: the weights that are trained, as 8-bit integers with a scale
-for each row. What is frozen, the table of words, is in a shipped model. Nothing here needs torch.
+for each 64 of a row. What is frozen, the table of words, is in a shipped model. Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ FROZEN = "words"
 """The part that training leaves as it is in a shipped model."""
 LARGEST = 2_000_000
 """Bytes for each layer."""
+BLOCK = 64
+"""Weights of a row that share a scale."""
 DAMAGE = (OSError, EOFError, KeyError, RuntimeError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile)
 """What reading a file raises that was cut off in the middle."""
 _ABOUT = "about"
@@ -74,9 +76,11 @@ def carry(weights: Mapping[str, NDArray[np.float32]], about: Mapping[str, Any], 
         if name.split(".")[0] == FROZEN:
             continue
         if value.ndim == 2 and value.size > 100_000:
-            scale = np.abs(value).max(axis=1, keepdims=True).clip(1e-12) / 127
-            stored[name] = np.rint(value / scale).astype(np.int8)
-            stored[f"{name}:scale"] = scale[:, 0].astype(np.float32)
+            blocks = value.reshape(len(value), -1, BLOCK if value.shape[1] % BLOCK == 0 else value.shape[1])
+            scale = (np.abs(blocks).max(axis=2, keepdims=True) / 127).clip(1e-7).astype(np.float16)
+            made = np.rint(blocks / scale.astype(np.float32)).clip(-127, 127)
+            stored[name] = made.astype(np.int8).reshape(value.shape)
+            stored[f"{name}:scale"] = scale[:, :, 0]
         else:
             stored[name] = value.astype(np.float32)
     path = path or CARRIED
@@ -114,7 +118,9 @@ def read_carried(path: Path | None = None) -> Carried | None:
     for name, value in stored.items():
         if not name.endswith(":scale"):
             scale = stored.get(f"{name}:scale")
-            weights[name] = value.astype(np.float32) * (1.0 if scale is None else scale[:, None])
+            weights[name] = value.astype(np.float32)
+            if scale is not None:
+                weights[name] *= np.repeat(scale.astype(np.float32), value.shape[1] // scale.shape[1], axis=1)
     return Carried(weights, about)
 
 

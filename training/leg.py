@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--anchor", action="store_true", help="evaluates the evaluator that ships, without training")
     parser.add_argument("--carry", action="store_true")
     given = parser.parse_args(arguments)
-    step_back()
+    step_back(idle=not (given.evaluate or given.anchor or given.carry))
     if given.carry:
         return carry(given.folder)
     given.tokens, given.rate, workers = ON[given.device]
@@ -107,10 +107,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run.save()
 
 
-def step_back() -> None:
-    """Take only the processor time that nobody else wants."""
-    os.nice(19)
-    if hasattr(os, "SCHED_IDLE"):
+def step_back(*, idle: bool = True) -> None:
+    """Take only the processor time that nobody else wants; what is soon done takes a little."""
+    os.nice(19 if idle else 10)
+    if idle and hasattr(os, "SCHED_IDLE"):
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 

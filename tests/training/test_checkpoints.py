@@ -58,13 +58,14 @@ def weights() -> dict[str, np.ndarray]:
 def test_the_carried_checkpoint_is_small_and_close(tmp_path: Path) -> None:
     given, path = weights(), tmp_path / "carried" / "leg.npz"
     size = carry(given, {"step": 7, "place": [1, 2, 3]}, path)
-    assert size == path.stat().st_size < 1.1 * 1536 * 384 + 20_000
+    assert size == path.stat().st_size < 1.1 * 1536 * 384 + 30_000
     found = read_carried(path)
     assert found is not None and found.about == {"step": 7, "place": [1, 2, 3]}
     assert set(found.weights) == {"layers.0.up.weight", "layers.0.up.bias"}
     assert np.array_equal(found.weights["layers.0.up.bias"], given["layers.0.up.bias"])
     whole, back = given["layers.0.up.weight"], found.weights["layers.0.up.weight"]
     assert (np.abs(whole - back) <= np.abs(whole).max(axis=1, keepdims=True) / 253).all()
+    assert np.corrcoef(whole.ravel(), back.ravel())[0, 1] > 0.99998
 
 
 def test_a_carried_checkpoint_that_is_cut_off_is_refused(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_what_is_carried_scores_as_what_was_trained(
 ) -> None:
     run = trained(settings(tmp_path / "leg", stop=6))
     leg.carry(tmp_path / "leg")
-    assert "logits correlate at 0.999" in capsys.readouterr().out or "at 1.0" in capsys.readouterr().out
+    assert float(capsys.readouterr().out.rsplit(" ", 1)[1]) > 0.999
     assert carried.stat().st_size < 12_000_000
     again = start(settings(tmp_path / "elsewhere"))
     assert (again.step, again.warmed, again.seen, again.place) == (6, 6, run.seen, run.place)
