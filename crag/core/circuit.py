@@ -75,16 +75,19 @@ class Circuits:
         self._lock = threading.Lock()
         self._circuits: OrderedDict[tuple[Service, Step], _Circuit] = OrderedDict()
 
-    def check(self, service: Service, step: Step, run: int) -> None:
-        """Whether this run may call now. Raises RestingError where the service is left alone."""
+    def check(self, service: Service, step: Step, run: int) -> bool:
+        """Whether this call is the one trial of a service, which `ended` or `left` has to give back.
+
+        Raises RestingError where the service is left alone.
+        """
         with self._lock:
             found = self._circuits.get((service, step))
             if found is None or not found.opened or found.trying == run:
-                return
+                return False
             left = found.until - self._clock.now()
             if left <= 0:
                 found.trying, found.until = run, self._clock.now() + TRIAL
-                return
+                return True
         raise RestingError(_resting(found, left), who=found.who)
 
     def ended(self, service: Service, step: Step, run: int, error: CragError | None, seconds: float) -> None:

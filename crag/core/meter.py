@@ -201,15 +201,7 @@ class Meter:
         CancelledError, BudgetError, RestingError, what `translate` gives.
         """
         service = Service(name or provider, whose)
-        self.check()
-        if self._circuits is not None:
-            self._circuits.check(service, self.step, self._number)
-        try:
-            seconds = self._admit()
-        except BaseException:
-            if self._circuits is not None:  # nothing was tried, so another run may
-                self._circuits.left(service, self.step, self._number)
-            raise
+        seconds = self._admit_to(service)
         others = others if others is not None else set()
         begun = Call(step=self.step, provider=provider, model=model, seconds=0.0, attempt=attempt)
         call = OpenCall(
@@ -234,6 +226,23 @@ class Meter:
             call.given_up()
             raise
         call.ended()
+
+    def _admit_to(self, service: Service) -> float:
+        """The seconds that a call of this service may take. Raises as `call` does.
+
+        A call that is refused gives the circuit's one trial back, or other runs would wait for it in vain.
+        """
+        if self._circuits is None:
+            return self._admit()
+        self.check()
+        step = self.step
+        trial = self._circuits.check(service, step, self._number)
+        try:
+            return self._admit()
+        except BaseException:
+            if trial:
+                self._circuits.left(service, step, self._number)
+            raise
 
     def _admit(self) -> float:
         """Counts one call that is about to begin; the seconds it may take."""

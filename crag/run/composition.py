@@ -17,7 +17,16 @@ from crag.core.errors import ProviderError
 from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.meter import UNLIMITED, Allowance, Budget, Meter
-from crag.core.protocols import Chat, Generator, RetrievalEvaluator, Retriever, Rewriter, StripGrader, WebSearch
+from crag.core.protocols import (
+    AnswerReader,
+    Chat,
+    Generator,
+    RetrievalEvaluator,
+    Retriever,
+    Rewriter,
+    StripGrader,
+    WebSearch,
+)
 from crag.core.provider import EvaluatorParts, WebParts
 from crag.core.settings import Settings
 from crag.core.types import Grade, RetrievedChunk, Step, Wanted
@@ -185,7 +194,9 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, outlet),
         web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
-        generator=_generator(writer, local.generator, scorer, outlet),
+        generator=_generator(
+            writer, local.generator, scorer, inner if isinstance(inner, AnswerReader) else None, outlet
+        ),
         contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, outlet) if chat else rules,
         verifier=CitationVerifier(scorer, support),
         meter=meter,
@@ -247,10 +258,12 @@ def _evaluators(
         return None
 
 
-def _generator(writer: Generator | None, local: Generator, scorer: RetrievalEvaluator, outlet: Outlet) -> Generator:
-    """What writes, each with what stands in for it; quoting, which is ours, needs nothing."""
+def _generator(
+    writer: Generator | None, local: Generator, scorer: RetrievalEvaluator, reader: AnswerReader | None, outlet: Outlet
+) -> Generator:
+    """The generator of a run with its fallbacks. Quoting, which is ours, needs none."""
     if not isinstance(local, ExtractiveGenerator):
-        local = FallbackGenerator(GuardedGenerator(local), ExtractiveGenerator(scorer), outlet)
+        local = FallbackGenerator(GuardedGenerator(local), ExtractiveGenerator(scorer, reader), outlet)
     return FallbackGenerator(writer, local, outlet) if writer else local
 
 
