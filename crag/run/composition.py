@@ -18,7 +18,6 @@ from crag.core.exchanges import Exchange
 from crag.core.keys import Keys
 from crag.core.meter import UNLIMITED, Allowance, Budget, Meter
 from crag.core.protocols import (
-    AnswerReader,
     Chat,
     Generator,
     RetrievalEvaluator,
@@ -181,6 +180,9 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
     about = partial(library.about, where=asked.settings.where, min_confidence=asked.settings.min_confidence)
     reached = wiring.webs if asked.settings.web_on else wired(config, asked.keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and wiring.writer else None
+    generator: Generator = local.generator
+    if not isinstance(generator, ExtractiveGenerator):
+        generator = GuardedGenerator(generator)
     # What else the library holds is no help where it is not what was searched.
     guide = None if asked.retriever else Guide(about, retriever, checked, web=bool(reached))
     parts = Parts(
@@ -194,9 +196,7 @@ def composed(asked: Asked, library: Library, local: Local, given_web: str = "") 
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, outlet),
         web=FallbackWeb(webs, outlet, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
-        generator=_generator(
-            writer, local.generator, scorer, inner if isinstance(inner, AnswerReader) else None, outlet
-        ),
+        generator=FallbackGenerator(writer, generator, outlet) if writer else generator,
         contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, outlet) if chat else rules,
         verifier=CitationVerifier(scorer, support),
         meter=meter,
@@ -256,15 +256,6 @@ def _evaluators(
     except ProviderError as error:
         problems.append(("evaluate", error))
         return None
-
-
-def _generator(
-    writer: Generator | None, local: Generator, scorer: RetrievalEvaluator, reader: AnswerReader | None, outlet: Outlet
-) -> Generator:
-    """The generator of a run with its fallbacks. Quoting, which is ours, needs none."""
-    if not isinstance(local, ExtractiveGenerator):
-        local = FallbackGenerator(GuardedGenerator(local), ExtractiveGenerator(scorer, reader), outlet)
-    return FallbackGenerator(writer, local, outlet) if writer else local
 
 
 def _webs(

@@ -99,7 +99,7 @@ def guard_evaluator(
 
 
 class GuardedRetriever:
-    """At most k chunks, whatever the retriever returns. Raises RetrieverError."""
+    """Chunks and nothing else, whatever the retriever returns. Raises RetrieverError."""
 
     def __init__(self, retriever: Retriever) -> None:
         self._retriever, self._title = retriever, f"The retriever {name_of(retriever)}"
@@ -109,7 +109,7 @@ class GuardedRetriever:
             found = list(self._retriever.search(query, k))
         if not all(isinstance(each, RetrievedChunk) for each in found):
             raise RetrieverError(f"{self._title} returned something else than chunks.", ELSEWHERE)
-        return _checked(_CHUNKS, found[:k], RetrieverError, self._title)
+        return _checked(_CHUNKS, found, RetrieverError, self._title)
 
 
 class GuardedRewriter:

@@ -16,7 +16,7 @@ from crag.spending.prices import Price, money, price_of
 
 CHARS_A_TOKEN = 4.0
 """Of English, where no provider counted: an estimate."""
-FRAME = 650
+FRAME = 780
 """Characters of an answer's prompt beside question and sources."""
 TAGS = 45
 """Characters around each source, beside its title."""

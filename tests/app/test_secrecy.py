@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Iterator
 
 import pytest
@@ -81,7 +80,7 @@ def test_a_crash_tells_no_key(with_sample, caplog) -> None:
         job = Jobs().start("run", QUESTION, work, workspace="default")
         list(job.follow())
     engine.close()
-    assert job.problem is not None and "defect" in job.problem.message
+    assert job.problem is None  # the run ends, its grades failed
     assert "RuntimeError" in caplog.text  # the log does hold the crash
-    told = caplog.text + str(job.problem) + "".join(traceback.format_exception(job.problem)) + repr(program())
+    told = caplog.text + repr(list(job.follow())) + repr(program())
     assert MODEL_KEY not in told and WEB_KEY not in told
